@@ -1,0 +1,31 @@
+"""What an authenticator is. The aggregator composes several; see `union.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    user: UserInfo
+    audiences: tuple[str, ...] = ()
+
+
+class RequestAuthenticator(Protocol):
+    """Looks at a request: an identity, None (not my kind of credential), or raises `StatusError` 401 (a bad one)."""
+
+    async def authenticate(self, request: Request) -> Authenticated | None: ...
+
+
+class TokenAuthenticator(Protocol):
+    """Looks at a bearer token: an identity, None (not my kind), or raises `InvalidToken`."""
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None: ...
+
+
+class InvalidToken(Exception):
+    """A token of a kind that the authenticator knows, which it refuses; the text says why (TokenReview shows it)."""

@@ -1,0 +1,73 @@
+"""Post-start hooks, health checks by name, readiness and shutdown: what a service registers, and the server runs.
+
+A hook is a coroutine function; it returns once its work has begun well (a controller's first sync), having started any
+long-running task through `Lifecycle.background`. /readyz is false until every hook has returned.
+Upstream: k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+Hook = Callable[[], Awaitable[None]]
+Check = Callable[[], Awaitable[None]]
+"""Returns when healthy; raises with the reason when not."""
+
+
+class Lifecycle:
+    def __init__(self) -> None:
+        self.hooks: dict[str, Hook] = {}
+        self.hooks_done: set[str] = set()
+        self.pre_shutdown: dict[str, Hook] = {}
+        self.checks: dict[str, Check] = {}
+        self.ready_checks: dict[str, Check] = {}
+        self.shutting_down = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def on_start(self, name: str, hook: Hook) -> None:
+        """Register a post-start hook; its name becomes the health check `poststarthook/NAME`."""
+        if name in self.hooks:
+            raise ValueError(f"post-start hook {name!r} is registered twice")
+        self.hooks[name] = hook
+
+    def on_shutdown(self, name: str, hook: Hook) -> None:
+        self.pre_shutdown[name] = hook
+
+    def add_check(self, name: str, check: Check, *, ready_only: bool = False) -> None:
+        (self.ready_checks if ready_only else self.checks)[name] = check
+
+    def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run `work` until the server stops; an end by error is logged. Long-lived loops handle their own errors."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background task %s ended: %s", task.get_name(), error, exc_info=error)
+
+    async def start(self) -> None:
+        await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
+
+    async def _run_hook(self, name: str, hook: Hook) -> None:
+        await hook()
+        self.hooks_done.add(name)
+
+    async def stop(self) -> None:
+        """Cancel every background task, then run the pre-shutdown hooks."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for name, hook in self.pre_shutdown.items():
+            try:
+                await hook()
+            except Exception:
+                log.exception("pre-shutdown hook %s failed", name)

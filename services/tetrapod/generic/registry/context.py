@@ -1,0 +1,18 @@
+"""What the registry, strategies and admission know of the request that they serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
+
+
+@dataclass(slots=True)
+class Context:
+    user: UserInfo = LOOPBACK
+    namespace: str = ""
+    version: str = ""  # of the request: "v1"
+    subresource: str = ""
+    dry_run: bool = False
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)

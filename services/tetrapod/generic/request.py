@@ -1,0 +1,192 @@
+"""The request and the responses that pass through the filter chain, and `Handler`, the shape of every link of it.
+
+The HTTP front makes a `Request` from an ASGI scope; in-process delegation passes the same object on, identity and all.
+A handler answers with a `Response`, a `StreamResponse` (watches, large lists, proxied streams) or an `UpgradeResponse`.
+Refusals are raised as `StatusError` and written by whoever stands outermost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
+
+from tetrapod.generic.authentication.user import ANONYMOUS, UserInfo
+from tetrapod.machinery.requestinfo import RequestInfo
+
+HeaderList: TypeAlias = list[tuple[bytes, bytes]]
+"""Names in lower case."""
+
+
+class BodyReader(Protocol):
+    async def read(self, limit: int) -> bytes:
+        """The whole body. Raises StatusError 413 beyond `limit` bytes, ClientGone if the client vanishes."""
+        ...
+
+    async def chunk(self) -> bytes:
+        """The next piece as it arrives, b"" at the end (for proxying)."""
+        ...
+
+
+class ClientGone(Exception):
+    """The client closed its connection in the middle of a request."""
+
+
+class Request:
+    """One request. `path` is percent-decoded (what upstream routes on); `raw_path` is as sent."""
+
+    __slots__ = (
+        "annotations",
+        "audit_id",
+        "body",
+        "deadline",
+        "disconnected",
+        "headers",
+        "http_version",
+        "info",
+        "method",
+        "path",
+        "peer_certificate",
+        "query_string",
+        "raw_path",
+        "received",
+        "remote",
+        "scheme",
+        "state",
+        "upgrade",
+        "user",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        *,
+        raw_path: str = "",
+        query_string: str = "",
+        headers: HeaderList | None = None,
+        body: BodyReader | None = None,
+        user: UserInfo = ANONYMOUS,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.raw_path = raw_path or path
+        self.query_string = query_string
+        self.headers: HeaderList = headers if headers is not None else []
+        self.body: BodyReader = body if body is not None else EMPTY_BODY
+        self.user = user
+        self.info: RequestInfo | None = None
+        self.audit_id = ""
+        self.remote = ""
+        self.scheme = "https"
+        self.http_version = "1.1"
+        self.peer_certificate: bytes | None = None  # DER of the leaf, verified by TLS against the client CAs
+        self.received = time.monotonic()
+        self.deadline: float | None = None  # of time.monotonic()
+        self.disconnected: Callable[[], Awaitable[None]] = _never  # returns once the client has gone
+        self.upgrade: Callable[[], Hijacked] | None = None  # takes the raw connection over; None where it cannot be
+        self.warnings: list[str] = []  # texts of Warning headers, in order; see filters/warnings.py
+        self.annotations: dict[str, str] = {}  # audit annotations
+        self.state: dict[str, Any] = {}  # what filters leave for each other
+
+    def header(self, name: bytes, default: str = "") -> str:
+        """The first header of this (lower-case) name, as text."""
+        for key, value in self.headers:
+            if key == name:
+                return value.decode("latin-1")
+        return default
+
+    def header_values(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self.headers if key == name]
+
+
+class Hijacked(Protocol):
+    """A raw connection after an upgrade: bytes that came early, the transport, and a way to take its protocol's place."""
+
+    early: bytes
+    transport: Any  # asyncio.Transport; set_protocol() to take over
+
+
+class Response:
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: HeaderList, body: bytes = b"") -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class StreamWriter(Protocol):
+    """Where a stream is written. `write` never blocks: look at `buffered`, or await `drain`."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def buffered(self) -> int:
+        """Bytes that the client has not taken yet."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until the client has taken enough; raises ClientGone."""
+        ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    async def wait_closed(self) -> None:
+        """Returns once the client has gone."""
+        ...
+
+
+class StreamResponse(Response):
+    """The headers go out at once, then `run` writes until it returns; it is cancelled when the client goes."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, status: int, headers: HeaderList, run: Callable[[StreamWriter], Awaitable[None]]) -> None:
+        super().__init__(status, headers)
+        self.run = run
+
+
+class UpgradeResponse(Response):
+    """The connection is taken over (101, or raw splicing of an upgraded backend): `run` owns it from now on."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[Hijacked], Awaitable[None]]) -> None:
+        super().__init__(101, [])
+        self.run = run
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+class _EmptyBody:
+    async def read(self, limit: int) -> bytes:
+        return b""
+
+    async def chunk(self) -> bytes:
+        return b""
+
+
+class BytesBody:
+    """A body that is already here (in-process clients)."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    async def read(self, limit: int) -> bytes:
+        return self._data
+
+    async def chunk(self) -> bytes:
+        data, self._data = self._data, b""
+        return data
+
+
+EMPTY_BODY = _EmptyBody()
+
+
+async def _never() -> None:
+    import asyncio
+
+    await asyncio.Event().wait()

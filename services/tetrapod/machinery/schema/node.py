@@ -1,0 +1,83 @@
+"""`SchemaNode`: one node of a type, as every part of the machinery reads it.
+
+Built lazily from the committed facts of built-in types or from a CRD's structural schema (see the builders beside this
+file); directs pruning, defaulting, validation, strategic merge, structured merge and OpenAPI output alike. Built nodes
+are never changed, and nodes of a shared definition are shared (recursive types are circles of nodes).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+NO_DEFAULT: Final = object()
+
+
+class SchemaNode:
+    """Attributes are upstream's OpenAPI keywords; None or an empty value means not given.
+
+    `type` is "object", "array", "string", "integer", "number", "boolean" or "" (anything).
+    A map is an object with `additional_properties` and no `properties`.
+    """
+
+    __slots__ = (
+        "additional_properties",  # SchemaNode | None
+        "default",  # the value, or NO_DEFAULT
+        "definition",  # "io.k8s.api.core.v1.PodSpec", or ""
+        "embedded_resource",
+        "enum",  # tuple | None
+        "format",
+        "int_or_string",
+        "items",  # SchemaNode | None
+        "list_map_keys",  # tuple[str, ...]
+        "list_type",  # "atomic" | "set" | "map" | ""
+        "map_type",  # "atomic" | "granular" | ""
+        "nullable",
+        "patch_merge_key",  # of a list property: "name"
+        "patch_strategy",  # frozenset of "merge", "replace", "retainKeys"
+        "preserve_unknown",  # x-kubernetes-preserve-unknown-fields
+        "properties",  # dict[str, SchemaNode]
+        "required",  # tuple[str, ...]
+        "type",
+        "validations",  # dict of the value keywords of a CRD schema (minimum, pattern, anyOf …, x-kubernetes-validations)
+    )
+
+    additional_properties: SchemaNode | None
+    default: Any
+    definition: str
+    embedded_resource: bool
+    enum: tuple[Any, ...] | None
+    format: str
+    int_or_string: bool
+    items: SchemaNode | None
+    list_map_keys: tuple[str, ...]
+    list_type: str
+    map_type: str
+    nullable: bool
+    patch_merge_key: str
+    patch_strategy: frozenset[str]
+    preserve_unknown: bool
+    properties: dict[str, SchemaNode]
+    required: tuple[str, ...]
+    type: str
+    validations: dict[str, Any]
+
+    def __init__(self, type: str = "") -> None:
+        self.type = type
+        self.additional_properties = None
+        self.default = NO_DEFAULT
+        self.definition = ""
+        self.embedded_resource = False
+        self.enum = None
+        self.format = ""
+        self.int_or_string = False
+        self.items = None
+        self.list_map_keys = ()
+        self.list_type = ""
+        self.map_type = ""
+        self.nullable = False
+        self.patch_merge_key = ""
+        self.patch_strategy = frozenset()
+        self.preserve_unknown = False
+        self.properties = {}
+        self.required = ()
+        self.validations = {}
