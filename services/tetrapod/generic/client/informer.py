@@ -1,0 +1,117 @@
+"""`Informer`: a local copy of a resource's objects, kept by list and watch, that tells its handlers what changes.
+
+For controllers. Upstream: k8s.io/client-go/tools/cache (Reflector and SharedInformer). It recovers by itself: a watch that
+ends is begun again where it stopped, one that is too old lists anew, and a server that is away is asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+_FIRST_WAIT: Final = 0.1
+_LONGEST_WAIT: Final = 10.0
+
+OnChange = Callable[[Object | None, Object | None], None]
+"""Called with (old, new): None and new for an addition, old and None for a deletion."""
+
+
+class Informer:
+    """Objects by (namespace, name). They are shared: nobody changes them."""
+
+    def __init__(
+        self,
+        client: Client,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+    ) -> None:
+        self.gvr = gvr
+        self.objects: dict[tuple[str, str], Object] = {}
+        self.synced = asyncio.Event()
+        self.handlers: list[OnChange] = []
+        self._client = client
+        self._namespace = namespace
+        self._query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        self.gone = False  # the resource is not served (any more)
+
+    def get(self, namespace: str, name: str) -> Object | None:
+        return self.objects.get((namespace, name))
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        wait = _FIRST_WAIT
+        version = ""
+        while True:
+            try:
+                if not version:
+                    version = await self._list()
+                    wait = _FIRST_WAIT
+                version = await self._watch(version)
+            except StatusError as error:
+                self.gone = error.code in (404, 405)
+                version = ""
+                if error.code != 410:
+                    log.debug("informer %s: %s", self.gvr, error)
+                    await asyncio.sleep(wait * random.uniform(0.8, 1.2))
+                    wait = min(wait * 2, _LONGEST_WAIT)
+            except (Unavailable, OSError) as error:
+                log.debug("informer %s: %s", self.gvr, error)
+                await asyncio.sleep(wait * random.uniform(0.8, 1.2))
+                wait = min(wait * 2, _LONGEST_WAIT)
+
+    async def _list(self) -> str:
+        page = await self._client.list(self.gvr, self._namespace, **self._query)
+        fresh = {key_of(item): item for item in page.get("items") or []}
+        old, self.objects = self.objects, fresh
+        for key, item in fresh.items():
+            before = old.get(key)
+            if before is None or before["metadata"].get("resourceVersion") != item["metadata"].get("resourceVersion"):
+                self._tell(before, item)
+        for key in old.keys() - fresh.keys():
+            self._tell(old[key], None)
+        self.gone = False
+        self.synced.set()
+        version: str = page["metadata"]["resourceVersion"]
+        return version
+
+    async def _watch(self, version: str) -> str:
+        """Returns the version from which to watch on; raises StatusError when the server ends it with one."""
+        events = self._client.watch(self.gvr, self._namespace, resourceVersion=version, allowWatchBookmarks=True, **self._query)
+        async for event in events:
+            if event.type == "ERROR":
+                raise StatusError(int(event.object.get("code", 500)), event.object.get("reason", ""), event.object.get("message", ""))
+            version = event.object["metadata"]["resourceVersion"]
+            if event.type == "BOOKMARK":
+                continue
+            key = key_of(event.object)
+            before = self.objects.get(key)
+            if event.type == "DELETED":
+                self.objects.pop(key, None)
+                self._tell(before or event.object, None)
+            else:
+                self.objects[key] = event.object
+                self._tell(before, event.object)
+        return version
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        for handler in self.handlers:
+            handler(old, new)
+
+
+def key_of(obj: Object) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]

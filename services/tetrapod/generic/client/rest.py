@@ -1,0 +1,111 @@
+"""`RestClient`: the API's verbs as methods, over any transport that sends a request and gives an answer or a stream.
+
+Upstream: k8s.io/client-go/rest and dynamic. `inprocess.py` and `http.py` are the two transports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final, Protocol
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from tetrapod.generic.client.interface import ClientEvent
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+PATCH_TYPES: Final = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+class Transport(Protocol):
+    async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        """`target` is path and query. Raises `Unavailable` where nobody answers."""
+        ...
+
+    def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
+        """A GET whose answer is read line by line. Raises StatusError for any status but 200."""
+        ...
+
+
+def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    parts = ["/apis", gvr.group, gvr.version] if gvr.group else ["/api", gvr.version]
+    if namespace:
+        parts += ["namespaces", quote(namespace, safe="")]
+    parts.append(gvr.resource)
+    if name:
+        parts.append(quote(name, safe=":"))
+    if subresource:
+        parts.append(subresource)
+    return "/".join(parts)
+
+
+def error_from(code: int, body: bytes) -> StatusError:
+    """The refusal that an answer carries (upstream: transformResponse)."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        found = None
+    if isinstance(found, dict) and found.get("kind") == "Status":
+        return StatusError(int(found.get("code", code)), found.get("reason", ""), found.get("message", ""), found.get("details"))
+    return StatusError(code, "", body.decode("utf-8", "replace").strip() or f"unexpected status {code}", {})
+
+
+class RestClient:
+    def __init__(self, transport: Transport, user_agent: str) -> None:
+        self._transport = transport
+        self._headers = {"accept": "application/json", "user-agent": user_agent}
+
+    async def _call(self, method: str, path: str, query: dict[str, Any], body: Any = None, content_type: str = "application/json") -> Object:
+        target = path + _query(query)
+        data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+        headers = {**self._headers, "content-type": content_type} if body is not None else self._headers
+        code, answer = await self._transport.send(method, target, data, headers)
+        if code >= 300:
+            raise error_from(code, answer)
+        found: Object = orjson.loads(answer)
+        return found
+
+    async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
+        return await self._call("GET", resource_path(gvr, namespace, name, subresource), {})
+
+    async def list(self, gvr: GroupVersionResource, namespace: str = "", **query: Any) -> Object:
+        return await self._call("GET", resource_path(gvr, namespace), query)
+
+    async def watch(self, gvr: GroupVersionResource, namespace: str = "", **query: Any) -> AsyncIterator[ClientEvent]:
+        target = resource_path(gvr, namespace) + _query({**query, "watch": "true"})
+        async for line in self._transport.stream(target, self._headers):
+            event = orjson.loads(line)
+            yield ClientEvent(event["type"], event["object"])
+
+    async def create(
+        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any
+    ) -> Object:
+        return await self._call("POST", resource_path(gvr, namespace, name, subresource), query, obj)
+
+    async def update(self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any) -> Object:
+        return await self._call("PUT", resource_path(gvr, namespace, obj["metadata"]["name"], subresource), query, obj)
+
+    async def patch(
+        self, gvr: GroupVersionResource, namespace: str, name: str, patch: Any, *, type: str = "merge", subresource: str = "", **query: Any
+    ) -> Object:
+        return await self._call("PATCH", resource_path(gvr, namespace, name, subresource), query, patch, PATCH_TYPES[type])
+
+    async def delete(self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None) -> Object:
+        return await self._call("DELETE", resource_path(gvr, namespace, name), {}, options)
+
+    async def delete_collection(self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any) -> Object:
+        return await self._call("DELETE", resource_path(gvr, namespace), query, options)
+
+    async def raw(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+        return await self._transport.send(method, path, body, {**self._headers, **(headers or {})})
+
+
+def _query(query: dict[str, Any]) -> str:
+    wanted = {k: ("true" if v is True else "false" if v is False else v) for k, v in query.items() if v not in (None, "")}
+    return "?" + urlencode(wanted) if wanted else ""

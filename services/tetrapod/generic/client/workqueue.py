@@ -1,0 +1,82 @@
+"""`WorkQueue`: keys to be reconciled, each once at a time, again later with growing delays after a failure.
+
+Upstream: k8s.io/client-go/util/workqueue (rate limiting queue).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+log = logging.getLogger(__name__)
+
+_FIRST_DELAY: Final = 0.005
+_LONGEST_DELAY: Final = 60.0
+
+
+class WorkQueue(Generic[K]):
+    def __init__(self, name: str, work: Callable[[K], Awaitable[None]]) -> None:
+        self.name = name
+        self._work = work
+        self._queue: deque[K] = deque()
+        self._waiting: set[K] = set()  # queued, or to be queued again when its work ends
+        self._working: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._delayed: dict[K, asyncio.TimerHandle] = {}
+        self._more = asyncio.Event()
+
+    def add(self, key: K) -> None:
+        if key in self._waiting:
+            return
+        self._waiting.add(key)
+        if key not in self._working:
+            self._queue.append(key)
+            self._more.set()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Add later; of several for one key the soonest counts."""
+        loop = asyncio.get_running_loop()
+        when = loop.time() + seconds
+        pending = self._delayed.get(key)
+        if pending is not None:
+            if pending.when() <= when:
+                return
+            pending.cancel()
+        self._delayed[key] = loop.call_at(when, self._due, key)
+
+    def _due(self, key: K) -> None:
+        self._delayed.pop(key, None)
+        self.add(key)
+
+    async def run(self, workers: int = 1) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._worker())
+
+    async def _worker(self) -> None:
+        while True:
+            while not self._queue:
+                self._more.clear()
+                await self._more.wait()
+            key = self._queue.popleft()
+            self._waiting.discard(key)
+            self._working.add(key)
+            try:
+                await self._work(key)
+                self._failures.pop(key, None)
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:
+                failures = self._failures[key] = self._failures.get(key, 0) + 1
+                log.log(logging.WARNING if failures > 3 else logging.DEBUG, "%s: %s: %s", self.name, key, error)
+                self.add_after(key, min(_FIRST_DELAY * 2 ** min(failures, 20), _LONGEST_DELAY))
+            finally:
+                self._working.discard(key)
+                if key in self._waiting:
+                    self._queue.append(key)
+                    self._more.set()

@@ -1,0 +1,114 @@
+"""Discovery documents from resource declarations: pure functions, both forms (classic and aggregated).
+
+Upstream: k8s.io/apiserver/pkg/endpoints/discovery (group.go, version.go, aggregated/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+
+
+def api_resource_list(group_version: GroupVersion, definitions: Iterable[ResourceDefinition]) -> Object:
+    """`/apis/GROUP/VERSION`. The list of the core group carries no apiVersion, as upstream's."""
+    resources: list[Object] = []
+    for definition in sorted(definitions, key=lambda d: d.resource):
+        resources.append(_api_resource(definition))
+        resources.extend(
+            _api_subresource(definition, subresource, group_version.version)
+            for subresource in sorted(definition.subresources, key=lambda s: s.name)
+            if serves(subresource, group_version.version)
+        )
+    document: Object = {"kind": "APIResourceList"}
+    if group_version.group:
+        document["apiVersion"] = "v1"
+    return document | {"groupVersion": str(group_version), "resources": resources}
+
+
+def serves(subresource: Subresource, version: str) -> bool:
+    return not subresource.versions or version in subresource.versions
+
+
+def _api_resource(definition: ResourceDefinition) -> Object:
+    resource: Object = {
+        "name": definition.resource,
+        "singularName": definition.singular,
+        "namespaced": definition.namespaced,
+        "kind": definition.kind,
+        "verbs": sorted(definition.verbs),
+    }
+    if definition.short_names:
+        resource["shortNames"] = list(definition.short_names)
+    if definition.categories:
+        resource["categories"] = list(definition.categories)
+    if definition.storage_version_hash:
+        resource["storageVersionHash"] = definition.storage_version_hash
+    return resource
+
+
+def _api_subresource(definition: ResourceDefinition, subresource: Subresource, version: str) -> Object:
+    document: Object = {"name": f"{definition.resource}/{subresource.name}", "singularName": "", "namespaced": definition.namespaced}
+    kind = subresource.kind
+    if kind is not None and kind.group_version != GroupVersion(definition.group, version):
+        document |= {"group": kind.group, "version": kind.version}
+    return document | {"kind": kind.kind if kind else definition.kind, "verbs": sorted(subresource.verbs)}
+
+
+def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Object:
+    """`/apis/GROUP`; versions in order of preference. As an element of the group list it carries no type."""
+    described = [{"groupVersion": f"{group}/{v}", "version": v} for v in versions]
+    document: Object = {"kind": "APIGroup", "apiVersion": "v1"} if typed else {}
+    return document | {"name": group, "versions": described, "preferredVersion": described[0]}
+
+
+def api_group_list(groups: Iterable[Object]) -> Object:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(groups)}
+
+
+def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
+    """One element of an APIGroupDiscoveryList; the core group has an empty name, which is left out."""
+    metadata = {"name": name} if name else {}
+    return {"metadata": metadata, "versions": list(versions)}
+
+
+def aggregated_version(group: str, version: str, definitions: Iterable[ResourceDefinition], freshness: str = "Current") -> Object:
+    resources = [_aggregated_resource(d, version) for d in sorted(definitions, key=lambda d: d.resource)]
+    document: Object = {"version": version}
+    if resources:
+        document["resources"] = resources
+    return document | {"freshness": freshness}
+
+
+def _aggregated_resource(definition: ResourceDefinition, version: str) -> Object:
+    document: Object = {
+        "resource": definition.resource,
+        "responseKind": {"group": "", "version": "", "kind": definition.kind},
+        "scope": "Namespaced" if definition.namespaced else "Cluster",
+        "singularResource": definition.singular,
+        "verbs": sorted(definition.verbs),
+    }
+    if definition.short_names:
+        document["shortNames"] = list(definition.short_names)
+    if definition.categories:
+        document["categories"] = list(definition.categories)
+    subresources = [
+        _aggregated_subresource(definition, s, version)
+        for s in sorted(definition.subresources, key=lambda s: s.name)
+        if serves(s, version)
+    ]
+    if subresources:
+        document["subresources"] = subresources
+    return document
+
+
+def _aggregated_subresource(definition: ResourceDefinition, subresource: Subresource, version: str) -> Object:
+    kind = subresource.kind or GroupVersionKind(definition.group, version, definition.kind)
+    same = kind.group_version == GroupVersion(definition.group, version)
+    response = {"group": "" if same else kind.group, "version": "" if same else kind.version, "kind": kind.kind}
+    return {"subresource": subresource.name, "responseKind": response, "verbs": sorted(subresource.verbs)}
+
+
+def aggregated_list(items: Iterable[Object]) -> Object:
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": list(items)}

@@ -1,0 +1,45 @@
+"""Asks whether the user may; 403 with upstream's text where not (upstream: endpoints/filters/authorization.go)."""
+
+from __future__ import annotations
+
+from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
+from tetrapod.generic.authorization.message import forbidden_error
+from tetrapod.generic.filters.selector_attributes import requirements_of
+from tetrapod.generic.request import Handler, Request, Response
+
+
+def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
+    async def authorization(request: Request) -> Response:
+        attributes = attributes_of(request)
+        answer = await authorizer.authorize(attributes)
+        if answer.decision is not Decision.ALLOW:
+            raise forbidden_error(attributes, answer.reason)
+        request.annotations["authorization.k8s.io/decision"] = "allow"
+        request.annotations["authorization.k8s.io/reason"] = answer.reason
+        return await handler(request)
+
+    return authorization
+
+
+def attributes_of(request: Request) -> Attributes:
+    """What is asked of the authorizer for this request (upstream: GetAuthorizerAttributes)."""
+    info = request.info
+    if info is None:
+        raise ValueError("authorization needs the request info")
+    if not info.is_resource_request:
+        return Attributes(request.user, info.verb, path=info.path)
+    field_requirements, label_requirements = requirements_of(info)
+    return Attributes(
+        request.user,
+        info.verb,
+        namespace=info.namespace,
+        group=info.api_group,
+        version=info.api_version,
+        resource=info.resource,
+        subresource=info.subresource,
+        name=info.name,
+        resource_request=True,
+        path=info.path,
+        field_requirements=field_requirements,
+        label_requirements=label_requirements,
+    )

@@ -1,0 +1,17 @@
+"""`Cache-Control: no-cache, private` on every answer that says nothing else (upstream: endpoints/filters/cachecontrol.go)."""
+
+from __future__ import annotations
+
+from tetrapod.generic.request import Handler, Request, Response
+
+
+def with_cache_control(handler: Handler) -> Handler:
+    async def cache_control(request: Request) -> Response:
+        response = await handler(request)
+        for name, _ in response.headers:
+            if name == b"cache-control":
+                return response
+        response.headers.append((b"cache-control", b"no-cache, private"))
+        return response
+
+    return cache_control

@@ -1,0 +1,71 @@
+"""The filters that a request meets, in order: this list is the order (upstream: DefaultBuildHandlerChain in server/config.go).
+
+Each filter is a small file beside this one, a function from `Handler` to `Handler`. Upstream wraps from the inside out;
+here the list reads from the outside in, as a request does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.filters.audit_id import with_audit_id
+from tetrapod.generic.filters.authentication import with_authentication
+from tetrapod.generic.filters.authorization import with_authorization
+from tetrapod.generic.filters.cache_control import with_cache_control
+from tetrapod.generic.filters.compression import with_compression
+from tetrapod.generic.filters.cors import with_cors
+from tetrapod.generic.filters.deadline import with_request_deadline
+from tetrapod.generic.filters.draining import Draining, with_draining
+from tetrapod.generic.filters.errors import with_status_errors
+from tetrapod.generic.filters.hsts import with_hsts
+from tetrapod.generic.filters.impersonation import with_impersonation
+from tetrapod.generic.filters.instrumentation import with_instrumentation
+from tetrapod.generic.filters.max_in_flight import with_max_in_flight
+from tetrapod.generic.filters.request_info import with_request_info
+from tetrapod.generic.filters.warnings import with_warnings
+from tetrapod.generic.request import Handler
+
+Filter = Callable[[Handler], Handler]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainConfig:
+    """What the filters need; the flags that fill it carry upstream's names."""
+
+    authenticator: RequestAuthenticator
+    authorizer: Authorizer
+    draining: Draining = field(default_factory=Draining)
+    request_timeout: float = 60.0
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    cors_allowed_origins: tuple[str, ...] = ()
+    strict_transport_security: tuple[str, ...] = ()
+    goaway_chance: float = 0.0
+    server_name: str = "tetrapod"
+
+
+def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
+    """Wrap `handler` (the director) in every filter."""
+    filters: list[Filter] = [
+        with_audit_id,  # first: whatever happens to a request, its answer names it
+        with_request_info,  # everything below asks what the request is about
+        lambda h: with_instrumentation(h, config.server_name),  # counts refusals too, so it stands outside what refuses
+        with_cache_control,  # the default that a handler may override
+        lambda h: with_hsts(h, config.strict_transport_security),
+        with_status_errors,  # a StatusError raised below becomes an answer here
+        with_warnings,  # a refusal carries its warnings too; inside errors so that both add headers
+        lambda h: with_draining(h, config.draining),  # before authentication: a server that stops does no more work
+        lambda h: with_cors(h, config.cors_allowed_origins),  # browsers send preflights without credentials
+        lambda h: with_request_deadline(h, config.request_timeout),  # bounds everything below, authentication included
+        lambda h: with_authentication(h, config.authenticator),
+        lambda h: with_impersonation(h, config.authorizer),  # needs who is asking; all below see who is acted for
+        lambda h: with_max_in_flight(h, config.max_requests_inflight, config.max_mutating_requests_inflight),
+        lambda h: with_authorization(h, config.authorizer),
+        with_compression,  # nearest to the handler: it sees the whole body
+    ]
+    for wrap in reversed(filters):
+        handler = wrap(handler)
+    return handler

@@ -1,0 +1,89 @@
+"""gzip for large answers to clients that accept it (upstream: endpoints/handlers/responsewriters/writers.go).
+
+As upstream: only from 128 KiB on, only when an element of Accept-Encoding is exactly `gzip`, never for watches; level 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import Final
+
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
+
+THRESHOLD: Final = 128 * 1024
+_OFFLOAD: Final = 256 * 1024  # beyond this many bytes a thread compresses, so that the loop goes on
+
+
+def with_compression(handler: Handler) -> Handler:
+    async def compression(request: Request) -> Response:
+        response = await handler(request)
+        if isinstance(response, UpgradeResponse):
+            return response
+        if isinstance(response, StreamResponse):
+            if request.info is None or request.info.verb != "list" or not accepts_gzip(request):
+                return response
+            return _compress_stream(response)
+        if len(response.body) < THRESHOLD or not accepts_gzip(request):
+            return response
+        if any(name == b"content-encoding" for name, _ in response.headers):
+            return response
+        body = response.body
+        response.body = await asyncio.to_thread(_gzip, body) if len(body) > _OFFLOAD else _gzip(body)
+        response.headers.append((b"content-encoding", b"gzip"))
+        return response
+
+    return compression
+
+
+def accepts_gzip(request: Request) -> bool:
+    for value in request.header_values(b"accept-encoding"):
+        if any(part.strip() == "gzip" for part in value.split(",")):
+            return True
+    return False
+
+
+def _gzip(body: bytes) -> bytes:
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return compressor.compress(body) + compressor.flush()
+
+
+def _compress_stream(response: StreamResponse) -> StreamResponse:
+    """A streamed list: only lists large enough are streamed, so each of them is above the threshold."""
+    inner = response.run
+
+    async def run(writer: StreamWriter) -> None:
+        gzip = _GzipWriter(writer)
+        await inner(gzip)
+        gzip.finish()
+
+    headers = [h for h in response.headers if h[0] != b"content-length"]
+    return StreamResponse(response.status, [*headers, (b"content-encoding", b"gzip")], run)
+
+
+class _GzipWriter:
+    """A StreamWriter that compresses on its way to another."""
+
+    def __init__(self, writer: StreamWriter) -> None:
+        self._writer = writer
+        self._compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+
+    def write(self, data: bytes) -> None:
+        if out := self._compressor.compress(data):
+            self._writer.write(out)
+
+    def finish(self) -> None:
+        self._writer.write(self._compressor.flush())
+
+    def buffered(self) -> int:
+        return self._writer.buffered()
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+
+    @property
+    def closed(self) -> bool:
+        return self._writer.closed
+
+    async def wait_closed(self) -> None:
+        await self._writer.wait_closed()

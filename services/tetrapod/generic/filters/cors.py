@@ -1,0 +1,40 @@
+"""CORS for the origins of `--cors-allowed-origins`, regular expressions (upstream: server/filters/cors.go). Off by default."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import re2
+
+from tetrapod.generic.request import Handler, HeaderList, Request, Response
+
+_METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
+_HEADERS: Final = (
+    b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"
+)
+_EXPOSED: Final = b"Date"
+
+
+def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
+    if not allowed_origins:
+        return handler
+    patterns = [re2.compile(pattern) for pattern in allowed_origins]
+
+    async def cors(request: Request) -> Response:
+        origin = request.header(b"origin")
+        if not origin or not any(pattern.search(origin) for pattern in patterns):
+            return await handler(request)
+        headers: HeaderList = [
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-allow-methods", _METHODS),
+            (b"access-control-allow-headers", _HEADERS),
+            (b"access-control-expose-headers", _EXPOSED),
+            (b"access-control-allow-credentials", b"true"),
+        ]
+        if request.method == "OPTIONS":
+            return Response(204, headers)
+        response = await handler(request)
+        response.headers.extend(headers)
+        return response
+
+    return cors

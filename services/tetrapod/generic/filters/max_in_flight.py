@@ -1,0 +1,37 @@
+"""Bounds the requests in work, reading and mutating apart (upstream: server/filters/maxinflight.go).
+
+system:masters and long-running requests are not counted. Flow control by fairness replaces this where it is on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS
+from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery import status
+
+_READ_ONLY: Final = frozenset({"get", "list", "watch"})
+
+
+def with_max_in_flight(handler: Handler, limit: int, mutating_limit: int) -> Handler:
+    """0 is no limit."""
+    counts = {True: 0, False: 0}
+    limits = {True: limit, False: mutating_limit}
+
+    async def max_in_flight(request: Request) -> Response:
+        if is_long_running(request.info) or SYSTEM_MASTERS in request.user.groups:
+            return await handler(request)
+        reads = request.info is not None and request.info.verb in _READ_ONLY
+        if limits[reads] and counts[reads] >= limits[reads]:
+            error = status.too_many_requests("Too many requests, please try again later.", 1)
+            error.headers.append((b"retry-after", b"1"))
+            raise error
+        counts[reads] += 1
+        try:
+            return await handler(request)
+        finally:
+            counts[reads] -= 1
+
+    return max_in_flight
