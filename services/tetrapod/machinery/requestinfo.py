@@ -1,8 +1,17 @@
-"""The path of a request, taken apart (upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go)."""
+"""The path of a request, taken apart: verb, group, version, resource, namespace, name and subresource.
+
+`parse` is the first thing that happens to a request; filters, authorization and the endpoints read its result.
+Follows k8s.io/apiserver/pkg/endpoints/request/requestinfo.go. The path is the percent-decoded one, dot segments unresolved.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl
+
+from tetrapod.machinery import fields, labels, names
 
 
 @dataclass(slots=True)
@@ -22,3 +31,102 @@ class RequestInfo:
     parts: tuple[str, ...] = ()
     field_selector: str = ""
     label_selector: str = ""
+
+
+class UnknownRequestError(ValueError):
+    """A path that ends at `watch` or `proxy`: upstream answers such a request with a text 500."""
+
+
+_VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+_FALSE: Final = frozenset({"false", "0"})
+
+
+def parse(method: str, path: str, query: str = "") -> RequestInfo:
+    """Take a request apart; `query` is the raw query string.
+
+    Raises:
+        UnknownRequestError: nothing follows `watch` or `proxy`.
+    """
+    stripped = path.strip("/")
+    parts = stripped.split("/")
+    prefix = parts[0]
+    if prefix == "api":
+        if len(parts) < 3:
+            return RequestInfo(False, path, method.lower())
+        group, version, at = "", parts[1], 2
+    elif prefix == "apis":
+        if len(parts) < 4:
+            # Upstream has set the prefix by then where there are three parts; nobody reads it on non-resource requests.
+            return RequestInfo(False, path, method.lower())
+        group, version, at = parts[1], parts[2], 3
+    else:
+        return RequestInfo(False, path, method.lower())
+
+    first = parts[at]
+    if first in ("watch", "proxy"):
+        if len(parts) == at + 1:
+            shown = f"{path}?{query}" if query else path
+            raise UnknownRequestError(f"unable to determine kind and namespace from url, {shown}")
+        verb = first
+        at += 1
+        first = parts[at]
+    else:
+        verb = _VERBS.get(method, "")
+
+    namespace = ""
+    if first == "namespaces":
+        length = len(parts)
+        if length > at + 1:
+            namespace = parts[at + 1]
+            if length > at + 2 and parts[at + 2] not in _NAMESPACE_SUBRESOURCES:
+                at += 2
+    rest = parts[at:]
+    count = len(rest)
+    name = rest[1] if count > 1 else ""
+    subresource = rest[2] if count > 2 and verb != "proxy" else ""
+    info = RequestInfo(True, path, verb, prefix, group, version, namespace, rest[0], subresource, name, tuple(rest))
+    if not name:
+        if verb == "delete":
+            info.verb = "deletecollection"
+        elif verb == "get":
+            info.verb = "list"
+        if query and verb in ("get", "delete") and ("watch" in query or "elector" in query or "%" in query):
+            _read_query(info, query)
+    return info
+
+
+def _read_query(info: RequestInfo, query: str) -> None:
+    """Whether a list is a watch, its selectors, and the one name that it may be about (not so on deletecollections)."""
+    values = query_values(query)
+    info.field_selector = values.get("fieldSelector", "")
+    info.label_selector = values.get("labelSelector", "")
+    if info.verb == "list":
+        if "watch" in values and values["watch"].lower() not in _FALSE:
+            info.verb = "watch"
+        if "metadata.name" in info.field_selector:
+            info.name = _name_of(info, values)
+
+
+def query_values(query: str) -> dict[str, str]:
+    """The first value of each parameter, decoded as Go does: pairs with a semicolon or a bad escape are dropped."""
+    values: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if ";" not in name:
+            values.setdefault(name, value)
+    return values
+
+
+def _name_of(info: RequestInfo, values: dict[str, str]) -> str:
+    """`metadata.name=x` names the one object that a list or watch is about, if all its other options can be read."""
+    try:
+        labels.parse(info.label_selector)
+        name = fields.parse(info.field_selector).requires_exact_match("metadata.name")
+    except ValueError:
+        return ""
+    if any(option in values and not _is_integer(values[option]) for option in ("limit", "timeoutSeconds")):
+        return ""
+    return "" if name is None or names.is_path_segment_name(name) else name
+
+
+_is_integer: Final = re.compile("[-+]?[0-9]+", re.ASCII).fullmatch

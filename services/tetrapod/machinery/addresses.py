@@ -1,0 +1,159 @@
+"""IP addresses and CIDRs as validation sees them: which forms are legal, canonical, or still accepted where old.
+
+Follows k8s.io/apimachinery/pkg/util/validation/ip.go and k8s.io/utils/net's sloppy parsers, which allow leading zeros.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final, TypeAlias
+
+from tetrapod.machinery.field import go_quote
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_BAD_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_BAD_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
+
+
+def parse_sloppy(value: str) -> Address | None:
+    """Parse as Go did before 1.17: leading zeros are decimal, IPv4-mapped IPv6 stays IPv6; None if it is no address."""
+    if not value.isascii() or "%" in value:
+        return None
+    if found := _quad(value):
+        numbers = ".".join(str(int(part)) for part in found[2].split("."))
+        value = value[: found.start(2)] + numbers
+    try:
+        return ipaddress.ip_address(value)
+    except ValueError:
+        return None
+
+
+def parse_strict(value: str) -> Address | None:
+    """Parse as Go's netip: no leading zeros, no zone."""
+    if not value.isascii() or "%" in value:
+        return None
+    try:
+        return ipaddress.ip_address(value)
+    except ValueError:
+        return None
+
+
+def unmapped(address: Address) -> Address:
+    """What Go calls the same net.IP: an IPv4-mapped IPv6 address is the IPv4 one."""
+    if isinstance(address, ipaddress.IPv6Address) and (inner := address.ipv4_mapped) is not None:
+        return inner
+    return address
+
+
+def is_ipv6(value: str) -> bool:
+    address = parse_sloppy(value)
+    return address is not None and unmapped(address).version == 6
+
+
+def is_ipv4(value: str) -> bool:
+    address = parse_sloppy(value)
+    return address is not None and unmapped(address).version == 4
+
+
+def _strict_ip_errors(value: str) -> list[str]:
+    if parse_sloppy(value) is None:
+        return [_BAD_IP]
+    strict = parse_strict(value)
+    if strict is None:
+        return ["must not have leading 0s"]
+    return ["must not be an IPv4-mapped IPv6 address"] if unmapped(strict) is not strict else []
+
+
+def is_valid_ip(value: str) -> list[str]:
+    """A legal address in canonical form: what new fields ask for."""
+    if errors := _strict_ip_errors(value):
+        return errors
+    canonical = str(parse_strict(value))
+    return [] if canonical == value else [f"must be in canonical form ({go_quote(canonical)})"]
+
+
+def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
+    """A legal address in any notation; what the object already held is accepted whatever its form."""
+    return [] if old_values and value in old_values else _strict_ip_errors(value)
+
+
+def is_valid_ip_sloppy(value: str) -> list[str]:
+    return [] if parse_sloppy(value) is not None else [_BAD_IP]
+
+
+def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
+    """The address as written and its network; None if it is no CIDR. Leading zeros are let through, in the length too."""
+    text, slash, length = value.partition("/")
+    address = parse_sloppy(text)
+    if not slash or address is None or not (length.isascii() and length.isdigit()) or len(length) > 5:
+        return None
+    if int(length) > address.max_prefixlen:
+        return None
+    return address, ipaddress.ip_network((address, int(length)), strict=False)
+
+
+def _strict_cidr_errors(value: str) -> list[str]:
+    parsed = parse_cidr_sloppy(value)
+    if parsed is None:
+        return [_BAD_CIDR]
+    text, _, length = value.partition("/")
+    strict = parse_strict(text)
+    if strict is None or (len(length) > 1 and length.startswith("0")):
+        return ["must not have leading 0s in IP or prefix length"]
+    if unmapped(strict) is not strict:
+        return ["must not have an IPv4-mapped IPv6 address"]
+    address, network = parsed
+    return ["must not have bits set beyond the prefix length"] if address != network.network_address else []
+
+
+def is_valid_cidr(value: str) -> list[str]:
+    if errors := _strict_cidr_errors(value):
+        return errors
+    parsed = parse_cidr_sloppy(value)
+    canonical = str(parsed[1]) if parsed else value
+    return [] if canonical == value else [f"must be in canonical form ({go_quote(canonical)})"]
+
+
+def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
+    return [] if old_values and value in old_values else _strict_cidr_errors(value)
+
+
+def is_valid_cidr_sloppy(value: str) -> list[str]:
+    return [] if parse_cidr_sloppy(value) is not None else [_BAD_CIDR]
+
+
+def ip_warnings(path: str, value: str) -> list[str]:
+    """Warnings for an address in a form that is legal but not standard."""
+    sloppy = parse_sloppy(value)
+    if sloppy is None:
+        return []
+    strict = parse_strict(value)
+    if strict is None or unmapped(strict) is not strict:
+        good = go_quote(str(unmapped(sloppy)))
+        return [f"{path}: non-standard IP address {go_quote(value)} will be considered invalid in a future Kubernetes release: use {good}"]
+    if strict.version == 6 and str(strict) != value:
+        return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(strict))})"]
+    return []
+
+
+def cidr_warnings(path: str, value: str) -> list[str]:
+    parsed = parse_cidr_sloppy(value)
+    if parsed is None:
+        return []
+    address, network = parsed
+    shown, net = go_quote(value), go_quote(str(network))
+    warnings = []
+    if address != network.network_address:
+        single = go_quote(f"{address}/{address.max_prefixlen}")
+        warnings.append(f"{path}: CIDR value {shown} is ambiguous in this context (should be {net} or {single}?)")
+    text, _, length = value.partition("/")
+    strict = parse_strict(text)
+    if strict is None or unmapped(strict) is not strict or (len(length) > 1 and length.startswith("0")):
+        warnings.append(f"{path}: non-standard CIDR value {shown} will be considered invalid in a future Kubernetes release: use {net}")
+    if not warnings and address.version == 6 and str(network) != value:
+        warnings.append(f"{path}: IPv6 CIDR value {shown} should be in RFC 5952 canonical format ({net})")
+    return warnings

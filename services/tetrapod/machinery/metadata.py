@@ -1,0 +1,195 @@
+"""Validation of `metadata` on create and update, the same for every kind.
+
+Strategies call these with the object's metadata dict before they validate the rest. Follows
+k8s.io/apimachinery/pkg/api/validation/objectmeta.go, apis/meta/v1/validation and, for `validate_kube_object_meta`,
+k8s.io/kubernetes/pkg/apis/core/validation, which asks more of finalizers than custom resources are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_name, validate_labels
+from tetrapod.machinery.names import NameCheck, is_qualified_name, validate_namespace_name
+
+ANNOTATIONS_SIZE_LIMIT: Final = 256 * 1024
+FIELD_MANAGER_LIMIT: Final = 128
+SUBRESOURCE_LIMIT: Final = 256
+ORPHAN_FINALIZER: Final = "orphan"
+FOREGROUND_FINALIZER: Final = "foregroundDeletion"
+FIELD_IMMUTABLE: Final = "field is immutable"
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", ORPHAN_FINALIZER, FOREGROUND_FINALIZER})
+_OWNER_KEYS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_REQUIRED_OWNER_KEYS: Final = _OWNER_KEYS[:4]
+
+
+def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
+    """Metadata at creation, after names were generated."""
+    errors: list[FieldError] = []
+    if generate_name := meta.get("generateName"):
+        at = field.child(path, "generateName")
+        errors += [field.invalid(at, generate_name, text) for text in name_check(generate_name, True)]
+    if name := meta.get("name"):
+        errors += [field.invalid(field.child(path, "name"), name, text) for text in name_check(name, False)]
+    else:
+        errors.append(field.required(field.child(path, "name"), "name or generateName is required"))
+    errors += _validate_namespace(meta.get("namespace") or "", namespaced, field.child(path, "namespace"))
+    if (generation := meta.get("generation") or 0) < 0:
+        errors.append(field.invalid(field.child(path, "generation"), generation, NOT_NEGATIVE))
+    errors += _validate_common(meta, path)
+    errors += validate_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
+    return errors + validate_managed_fields(meta.get("managedFields") or [], field.child(path, "managedFields"))
+
+
+def validate_kube_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
+    """The same for built-in kinds: finalizers must be standard ones or have a prefix."""
+    errors = validate_object_meta(meta, namespaced, name_check, path)
+    return errors + validate_kube_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
+
+
+def validate_object_meta_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
+    """Metadata of an update against what is stored."""
+    errors: list[FieldError] = []
+    if old.get("deletionTimestamp"):
+        errors += validate_no_new_finalizers(new.get("finalizers") or [], old.get("finalizers") or [], field.child(path, "finalizers"))
+    if not new.get("resourceVersion"):
+        errors.append(field.invalid(field.child(path, "resourceVersion"), "", "must be specified for an update"))
+    if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
+        errors.append(field.invalid(field.child(path, "generation"), generation, "must not be decremented"))
+    for key in ("name", "namespace", "uid"):
+        errors += validate_immutable(new.get(key) or "", old.get(key) or "", field.child(path, key))
+    for key in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        errors += validate_immutable(new.get(key), old.get(key), field.child(path, key))
+    errors += _validate_common(new, path)
+    return errors + validate_managed_fields(new.get("managedFields") or [], field.child(path, "managedFields"))
+
+
+def _validate_common(meta: Object, path: str) -> list[FieldError]:
+    """What create and update check in the same way; most objects have little of it."""
+    errors: list[FieldError] = []
+    if labels := meta.get("labels"):
+        errors += validate_labels(labels, field.child(path, "labels"))
+    if annotations := meta.get("annotations"):
+        errors += validate_annotations(annotations, field.child(path, "annotations"))
+    if owners := meta.get("ownerReferences"):
+        errors += validate_owner_references(owners, field.child(path, "ownerReferences"))
+    return errors
+
+
+def _validate_namespace(namespace: str, namespaced: bool, path: str) -> list[FieldError]:
+    if not namespaced:
+        return [field.forbidden(path, "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [field.required(path)]
+    return [field.invalid(path, namespace, text) for text in validate_namespace_name(namespace, False)]
+
+
+def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in (annotations or {}).items():
+        size += len(key.encode("utf-8", "surrogatepass")) + len(value.encode("utf-8", "surrogatepass"))
+        errors += [field.invalid(path, key, text) for text in is_qualified_name(key.lower())]
+    if size > ANNOTATIONS_SIZE_LIMIT:
+        errors.append(field.too_long(path, ANNOTATIONS_SIZE_LIMIT))
+    return errors
+
+
+def validate_owner_references(owners: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    controller = ""
+    for i, owner in enumerate(owners):
+        at = field.index(path, i)
+        errors += _validate_owner_reference(owner, at)
+        if owner.get("controller"):
+            this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            if controller:
+                text = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {this}'
+                errors.append(field.invalid(path, [_ordered_owner(o) for o in owners], text))
+            else:
+                controller = this
+    return errors
+
+
+def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
+    missing = [key for key in _REQUIRED_OWNER_KEYS if not owner.get(key)]
+    errors = [field.required(field.child(path, key), "must not be empty") for key in missing]
+    api_version = owner.get("apiVersion") or ""
+    if api_version.endswith("/"):
+        errors.append(field.invalid(field.child(path, "apiVersion"), api_version, "version must not be empty"))
+    if api_version == "v1" and owner.get("kind") == "Event":
+        errors.append(field.invalid(path, _ordered_owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
+    return errors
+
+
+def _ordered_owner(owner: Object) -> Object:
+    """As upstream's struct prints: the four names even when empty, the flags when set."""
+    shown = {key: owner.get(key) or "" for key in _REQUIRED_OWNER_KEYS}
+    shown.update({key: owner[key] for key in _OWNER_KEYS[4:] if owner.get(key) is not None})
+    return shown
+
+
+def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in finalizers:
+        errors += validate_label_name(name, path)
+    if ORPHAN_FINALIZER in finalizers and FOREGROUND_FINALIZER in finalizers:
+        text = f"finalizer {ORPHAN_FINALIZER} and {FOREGROUND_FINALIZER} cannot be both set"
+        errors.append(field.invalid(path, finalizers, text))
+    return errors
+
+
+def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[FieldError]:
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        field.invalid(field.index(path, i), name, text)
+        for i, name in enumerate(finalizers)
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]
+
+
+def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> list[FieldError]:
+    extra = sorted(set(new) - set(old))
+    if not extra:
+        return []
+    shown = ", ".join(map(go_quote, extra))
+    text = "no new finalizers can be added if the object is being deleted, found new finalizers"
+    return [field.forbidden(path, f"{text} []string{{{shown}}}")]
+
+
+def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, entry in enumerate(entries):
+        at = field.index(path, i)
+        if (operation := entry.get("operation", "")) not in ("Apply", "Update"):
+            errors.append(field.invalid(field.child(at, "operation"), operation, "must be `Apply` or `Update`"))
+        if (kind := entry.get("fieldsType", "")) not in ("", "FieldsV1"):
+            errors.append(field.invalid(field.child(at, "fieldsType"), kind, "must be `FieldsV1`"))
+        errors += validate_field_manager(entry.get("manager", ""), field.child(at, "manager"))
+        if len(entry.get("subresource", "").encode()) > SUBRESOURCE_LIMIT:
+            errors.append(field.too_long(field.child(at, "subresource"), SUBRESOURCE_LIMIT))
+    return errors
+
+
+def validate_field_manager(manager: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_LIMIT:
+        return errors
+    if len(manager.encode("utf-8", "surrogatepass")) > FIELD_MANAGER_LIMIT:
+        errors.append(field.too_long(path, FIELD_MANAGER_LIMIT))
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            errors.append(field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {position})"))
+        position += len(char.encode("utf-8", "surrogatepass"))
+    return errors
+
+
+def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
+    """Any field that an update must leave as it is."""
+    return [] if new == old else [field.invalid(path, new, FIELD_IMMUTABLE)]

@@ -1,0 +1,323 @@
+"""What names, keys, ports and similar small strings may look like; every check returns the complaints, worded as upstream.
+
+Strategies and the metadata, selector and schema checks call these. Follows k8s.io/apimachinery/pkg/util/validation/validation.go,
+k8s.io/apimachinery/pkg/api/validate/content (whose length texts count bytes) and k8s.io/apimachinery/pkg/api/validation/generic.go.
+Addresses are in `addresses.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+NameCheck: TypeAlias = Callable[[str, bool], list[str]]
+"""`(name, is_prefix)`: a prefix is a generateName, which may end where a name may not."""
+
+DNS1123_LABEL_MAX: Final = 63
+DNS1123_SUBDOMAIN_MAX: Final = 253
+DNS1035_LABEL_MAX: Final = 63
+LABEL_VALUE_MAX: Final = 63
+_LABEL_KEY_MAX: Final = 63
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_UNDERSCORE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_SUBDOMAIN_UNDERSCORE = rf"{_LABEL_UNDERSCORE}(\.{_LABEL_UNDERSCORE})*"
+_DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_WILDCARD = r"\*\." + _SUBDOMAIN
+_LABEL_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_LABEL_KEY})?"
+_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+_PERCENT = "[0-9]+%"
+_HEADER = "[-A-Za-z0-9]+"
+_ENV_VAR = "[-._a-zA-Z][-._a-zA-Z0-9]*"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+
+_label_re = re.compile(_LABEL).fullmatch
+_subdomain_re = re.compile(_SUBDOMAIN).fullmatch
+_subdomain_underscore_re = re.compile(_SUBDOMAIN_UNDERSCORE).fullmatch
+_dns1035_re = re.compile(_DNS1035).fullmatch
+_wildcard_re = re.compile(_WILDCARD).fullmatch
+_label_key_re = re.compile(_LABEL_KEY).fullmatch
+_label_value_re = re.compile(_LABEL_VALUE).fullmatch
+_c_identifier_re = re.compile(_C_IDENTIFIER).fullmatch
+_percent_re = re.compile(_PERCENT).fullmatch
+_header_re = re.compile(_HEADER).fullmatch
+_env_var_re = re.compile(_ENV_VAR).fullmatch
+_config_key_re = re.compile(_CONFIG_KEY).fullmatch
+_http_path_re = re.compile(_HTTP_PATH).fullmatch
+_port_name_re = re.compile("[-a-z0-9]+").fullmatch
+_letter_re = re.compile("[a-z]").search
+
+_LABEL_TEXT = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character"
+)
+_SUBDOMAIN_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_SUBDOMAIN_UNDERSCORE_TEXT = _SUBDOMAIN_TEXT.replace("characters, '-'", "characters, '_', '-'")
+_DNS1035_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character"
+)
+_WILDCARD_TEXT = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
+    "which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+)
+_LABEL_KEY_TEXT = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+_LABEL_VALUE_TEXT = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_C_IDENTIFIER_TEXT = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'"
+)
+_ENV_VAR_TEXT = (
+    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit"
+)
+_ENV_VAR_RELAXED_TEXT = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+
+
+def max_length_text(limit: int) -> str:
+    return f"must be no more than {limit} characters"
+
+
+def max_bytes_text(limit: int) -> str:
+    return f"must be no more than {limit} bytes"
+
+
+def range_text(low: int, high: int) -> str:
+    return f"must be between {low} and {high}, inclusive"
+
+
+def regex_text(message: str, pattern: str, *examples: str) -> str:
+    """A failed pattern, with its examples; the odd comma before `or` is upstream's."""
+    if not examples:
+        return f"{message} (regex used for validation is '{pattern}')"
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{message} (e.g. {listed}regex used for validation is '{pattern}')"
+
+
+def _size(value: str) -> int:
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+def is_dns1123_label(value: str) -> list[str]:
+    errors = [max_length_text(DNS1123_LABEL_MAX)] if _size(value) > DNS1123_LABEL_MAX else []
+    if not _label_re(value):
+        errors.append("must not contain dots" if _subdomain_re(value) else regex_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
+    return errors
+
+
+def is_dns1123_subdomain(value: str) -> list[str]:
+    errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
+    if not _subdomain_re(value):
+        errors.append(regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return errors
+
+
+def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
+    errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
+    if not _subdomain_underscore_re(value):
+        errors.append(regex_text(_SUBDOMAIN_UNDERSCORE_TEXT, _SUBDOMAIN_UNDERSCORE, "example.com"))
+    return errors
+
+
+def is_dns1035_label(value: str) -> list[str]:
+    errors = [max_length_text(DNS1035_LABEL_MAX)] if _size(value) > DNS1035_LABEL_MAX else []
+    if not _dns1035_re(value):
+        errors.append(regex_text(_DNS1035_TEXT, _DNS1035, "my-name", "abc-123"))
+    return errors
+
+
+def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
+    errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
+    if not _wildcard_re(value):
+        errors.append(regex_text(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
+    return errors
+
+
+def is_qualified_name(value: str) -> list[str]:
+    """A label key: an optional DNS subdomain and a slash, then a name."""
+    prefix, slash, name = value.partition("/")
+    if not slash:
+        prefix, name = "", prefix
+    elif "/" in name:
+        pattern = regex_text(_LABEL_KEY_TEXT, _LABEL_KEY, "MyName", "my.name", "123-abc")
+        return [f"a valid label key {pattern} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    errors = []
+    if slash:
+        errors += [f"prefix part {text}" for text in _prefix_errors(prefix)]
+    if not name:
+        errors.append("name part must be non-empty")
+    elif _size(name) > _LABEL_KEY_MAX:
+        errors.append(f"name part {max_bytes_text(_LABEL_KEY_MAX)}")
+    if not _label_key_re(name):
+        errors.append("name part " + regex_text(_LABEL_KEY_TEXT, _LABEL_KEY, "MyName", "my.name", "123-abc"))
+    return errors
+
+
+def _prefix_errors(prefix: str) -> list[str]:
+    if not prefix:
+        return ["must be non-empty"]
+    errors = [max_bytes_text(DNS1123_SUBDOMAIN_MAX)] if _size(prefix) > DNS1123_SUBDOMAIN_MAX else []
+    if not _subdomain_re(prefix):
+        errors.append(regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return errors
+
+
+is_label_key = is_qualified_name
+
+
+def is_prefixed_label_key(value: str) -> list[str]:
+    return is_qualified_name(value) or ([] if "/" in value else ["must include a prefix (e.g. 'example.com/key')"])
+
+
+def is_valid_label_value(value: str) -> list[str]:
+    errors = [max_bytes_text(LABEL_VALUE_MAX)] if _size(value) > LABEL_VALUE_MAX else []
+    if not _label_value_re(value):
+        errors.append(regex_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return errors
+
+
+def is_c_identifier(value: str) -> list[str]:
+    if _c_identifier_re(value):
+        return []
+    return [regex_text(_C_IDENTIFIER_TEXT, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
+
+
+def is_in_range(value: int, low: int, high: int) -> list[str]:
+    return [] if low <= value <= high else [range_text(low, high)]
+
+
+def is_valid_port_number(port: int) -> list[str]:
+    return is_in_range(port, 1, 65535)
+
+
+def is_valid_user_id(uid: int) -> list[str]:
+    return is_in_range(uid, 0, 0xFFFFFFFF)
+
+
+def is_valid_group_id(gid: int) -> list[str]:
+    return is_in_range(gid, 0, 0xFFFFFFFF)
+
+
+def is_valid_port_name(port: str) -> list[str]:
+    errors = []
+    if _size(port) > 15:
+        errors.append(max_length_text(15))
+    if not _port_name_re(port):
+        errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _letter_re(port):
+        errors.append("must contain at least one letter (a-z)")
+    if "--" in port:
+        errors.append("must not contain consecutive hyphens")
+    if port.startswith("-") or port.endswith("-"):
+        errors.append("must not begin or end with a hyphen")
+    return errors
+
+
+def is_valid_percent(value: str) -> list[str]:
+    if _percent_re(value):
+        return []
+    return [regex_text("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")]
+
+
+def is_http_header_name(value: str) -> list[str]:
+    if _header_re(value):
+        return []
+    return [regex_text("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
+
+
+def is_env_var_name(value: str) -> list[str]:
+    """The strict form; since RelaxedEnvironmentVariableValidation pods are checked with `is_relaxed_env_var_name`."""
+    errors = []
+    if not _env_var_re(value):
+        errors.append(regex_text(_ENV_VAR_TEXT, _ENV_VAR, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
+    return errors + _dot_dot_errors(value)
+
+
+def is_relaxed_env_var_name(value: str) -> list[str]:
+    errors = [] if value else ["environment variable name must be non-empty"]
+    if any(not " " <= char <= "~" or char == "=" for char in value):
+        errors.append(_ENV_VAR_RELAXED_TEXT)
+    return errors
+
+
+def is_config_map_key(value: str) -> list[str]:
+    errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
+    if not _config_key_re(value):
+        text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        errors.append(regex_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+    return errors + _dot_dot_errors(value)
+
+
+def _dot_dot_errors(value: str) -> list[str]:
+    if value in (".", ".."):
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def is_fully_qualified_name(value: str) -> list[str]:
+    """A subdomain of three segments at least; an empty value is the caller's `Required value`."""
+    if errors := is_dns1123_subdomain(value):
+        return [",".join(errors)]
+    if value.count(".") < 2:
+        return ["should be a domain with at least three segments separated by dots"]
+    return []
+
+
+def is_fully_qualified_domain_name(value: str) -> list[str]:
+    """A subdomain of two segments at least, each a label; a final dot is allowed."""
+    value = value.removesuffix(".")
+    if errors := is_dns1123_subdomain(value):
+        return [",".join(errors)]
+    if "." not in value:
+        return ["should be a domain with at least two segments separated by dots"]
+    for label in value.split("."):
+        if errors := is_dns1123_label(label):
+            return [",".join(errors)]
+    return []
+
+
+def is_http_path(value: str) -> list[str]:
+    return [] if _http_path_re(value) else [regex_text("Invalid path", _HTTP_PATH)]
+
+
+def is_path_segment_name(name: str) -> list[str]:
+    """What can be one segment of a URL: all that RBAC kinds and every object's name in a path must satisfy."""
+    if name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{bad}'" for bad in ("/", "%") if bad in name]
+
+
+def is_path_segment_prefix(name: str) -> list[str]:
+    return [f"may not contain '{bad}'" for bad in ("/", "%") if bad in name]
+
+
+def _without_trailing_dash(name: str) -> str:
+    return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
+
+
+def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:
+    return is_dns1123_subdomain(_without_trailing_dash(name) if prefix else name)
+
+
+def name_is_dns_label(name: str, prefix: bool) -> list[str]:
+    return is_dns1123_label(_without_trailing_dash(name) if prefix else name)
+
+
+def name_is_dns1035_label(name: str, prefix: bool) -> list[str]:
+    return is_dns1035_label(_without_trailing_dash(name) if prefix else name)
+
+
+def name_is_path_segment(name: str, prefix: bool) -> list[str]:
+    return is_path_segment_prefix(name) if prefix else is_path_segment_name(name)
+
+
+validate_namespace_name: NameCheck = name_is_dns_label
+validate_service_account_name: NameCheck = name_is_dns_subdomain
