@@ -1,0 +1,83 @@
+"""Putting a merged list in order: the patch's order, with the live list's other elements worked in.
+
+Used by strategic merge patch. Follows normalizeElementOrder and its helpers in
+k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from tetrapod.machinery.patch.goformat import syntax, type_name
+from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, no_merge_key
+
+
+def identity(value: Any) -> Hashable:
+    """What makes two scalars the same: type and value (1, 1.0 and true all differ)."""
+    return (type(value), syntax(value) if isinstance(value, dict | list) else value)
+
+
+def keys_of(values: Iterable[Any]) -> set[Hashable]:
+    return {identity(v) for v in values}
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    return list({identity(v): v for v in values}.values())
+
+
+def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key: str, of_maps: bool) -> list[Any]:
+    """`merged`, its elements that `wanted` names in that order, between them the others as they stood in `live`.
+
+    Raises:
+        StatusError: 400, an element has no merge key.
+    """
+    key = _key_function(merge_key) if of_maps and merge_key else identity
+    wanted_places, live_places = _places(wanted, key), _places(live, key)
+    named = [(key(v), v) for v in merged]
+    ours = _sorted([(k, v) for k, v in named if k in wanted_places], wanted_places)
+    others = _sorted([(k, v) for k, v in named if k not in wanted_places], live_places)
+    out: list[Any] = []
+    i = j = 0
+    while i < len(others) and j < len(ours):
+        left, right = live_places.get(others[i][0]), live_places.get(ours[j][0])
+        if left is not None and right is not None and left < right:
+            out.append(others[i][1])
+            i += 1
+        else:
+            out.append(ours[j][1])
+            j += 1
+    out.extend(v for _, v in others[i:])
+    out.extend(v for _, v in ours[j:])
+    return out
+
+
+def _key_function(merge_key: str) -> Callable[[Any], Hashable]:
+    def key(element: Any) -> Hashable:
+        if not isinstance(element, dict):
+            raise bad_argument_type("map[string]interface {}", type_name(element))
+        if merge_key not in element:
+            raise no_merge_key(element, merge_key)
+        return identity(element[merge_key])
+
+    return key
+
+
+def _places(values: list[Any], key: Callable[[Any], Hashable]) -> dict[Hashable, int]:
+    places: dict[Hashable, int] = {}
+    for i, value in enumerate(values):
+        places.setdefault(key(value), i)
+    return places
+
+
+def _sorted(named: list[tuple[Hashable, Any]], places: dict[Hashable, int]) -> list[tuple[Hashable, Any]]:
+    if all(k in places for k, _ in named):
+        return sorted(named, key=lambda item: places[item[0]])
+    # Upstream's comparison calls an unlisted element smaller than any: its insertion sort moves it to the front.
+    out: list[tuple[Hashable, Any]] = []
+    for item in named:
+        at = len(out)
+        while at > 0 and (item[0] not in places or out[at - 1][0] not in places or places[item[0]] < places[out[at - 1][0]]):
+            at -= 1
+        out.insert(at, item)
+    return out
