@@ -1,5 +1,130 @@
 """`GenericAPIServer`: resources, non-resource endpoints, admission, storage and lifecycle put together into one `Handler`.
 
 Each of the four services is one instance of this with its own resources put in; so is an external aggregated server.
-Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go. The order of the filters is in `filters/chain.py`.
+`director` answers a request whose user is known and allowed; `build_handler_chain` (filters/chain.py) stands in front of it
+where requests come in. Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go and handler.go (the director).
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import orjson
+
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
+from tetrapod.generic.discovery.source import DefinitionSource
+from tetrapod.generic.endpoints.router import GroupVersionRouter
+from tetrapod.generic.health import Health
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.routes import Routes, health_handler, metrics, not_found, version
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery import status
+from tetrapod.machinery.gvk import GroupResource
+
+
+class GenericAPIServer:
+    """`name` is the component in metrics and logs; `fallback` answers resource paths of groups that are not installed."""
+
+    def __init__(
+        self,
+        name: str,
+        storage: StorageFactory,
+        admission: AdmissionChain,
+        lifecycle: Lifecycle,
+        *,
+        discovery: DiscoverySource | None = None,
+        fallback: Handler | None = None,
+    ) -> None:
+        self.name = name
+        self.storage = storage
+        self.admission = admission
+        self.lifecycle = lifecycle
+        self.health = Health(lifecycle)
+        self.routes = Routes()
+        self.source = DefinitionSource()
+        self.stores: dict[GroupResource, Store] = {}
+        self.fallback = fallback
+        self._discovery = DiscoveryHandlers(discovery or self.source)
+        self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
+        self._groups: set[str] = set()
+        self._install_routes()
+
+    def _install_routes(self) -> None:
+        check = health_handler(self.health)
+        for endpoint in ("/healthz", "/livez", "/readyz"):
+            self.routes.add(endpoint, check)
+            self.routes.add_prefix(endpoint + "/", check)
+        self.routes.add_rest("/version", version)
+        self.routes.add("/metrics", metrics)
+        self.routes.add("/", self._index)
+
+    def install(self, definitions: Iterable[ResourceDefinition]) -> None:
+        """Serve resources, in all their versions."""
+        for definition in definitions:
+            store = self._store(definition)
+            for served in definition.versions:
+                key = (definition.group, served)
+                router = self._routers.get(key)
+                if router is None:
+                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission)
+                router.install(definition, store)
+            self._groups.add(definition.group)
+            self.source.install(definition)
+
+    def _store(self, definition: ResourceDefinition) -> Store | None:
+        if definition.rest is not None:
+            return None
+        config = StorageConfig(
+            prefix=definition.storage_prefix,
+            api_version=definition.gvk(definition.storage_version).api_version,
+            kind=definition.kind,
+            namespaced=definition.namespaced,
+        )
+        storage = self.storage.resource(config)
+        store = (definition.store or Store)(definition, storage)
+        self.stores[definition.group_resource] = store
+        return store
+
+    def serves(self, group: str, version_: str) -> bool:
+        return (group, version_) in self._routers
+
+    async def director(self, request: Request) -> Response:
+        """Send a request to the endpoint that answers it."""
+        info = request.info
+        if info is None:
+            raise ValueError("the director needs the request info")
+        if info.is_resource_request:
+            router = self._routers.get((info.api_group, info.api_version))
+            if router is not None:
+                return await router.handle(request)
+            if info.api_group in self._groups:
+                raise status.unknown_path()
+            return await self.fallback(request) if self.fallback else not_found()
+        return await self._non_resource(request)
+
+    async def _non_resource(self, request: Request) -> Response:
+        handler = self.routes.find(request.path)
+        if handler is not None:
+            return await handler(request)
+        if request.path.startswith(("/api/", "/apis/")) or request.path in ("/api", "/apis"):
+            answer = await self._discovery.handle(request)
+            if answer is not None:
+                return answer
+            if self.fallback is not None:
+                return await self.fallback(request)
+        return not_found()
+
+    async def _index(self, request: Request) -> Response:
+        """`/`: the paths that are served."""
+        body = orjson.dumps({"paths": sorted(self.paths())}, option=orjson.OPT_INDENT_2)
+        return Response(200, [(b"content-type", b"application/json")], body)
+
+    def paths(self) -> set[str]:
+        paths = {*self.routes.paths(), *self.health.paths()} - {"/"}
+        for gv in self.source.group_versions():
+            paths |= {f"/apis/{gv.group}", f"/apis/{gv}"} if gv.group else {"/api", f"/api/{gv.version}"}
+        return paths | ({"/apis", "/apis/"} if any(g for g in self._groups) else set())

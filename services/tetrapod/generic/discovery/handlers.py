@@ -1,0 +1,125 @@
+"""The discovery endpoints of one server: `/api`, `/apis`, groups and versions, in the form that the client asks for.
+
+Documents are made on demand and kept until the set of resources changes (`DiscoverySource.generation`).
+Upstream: k8s.io/apiserver/pkg/endpoints/discovery.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Protocol
+
+import orjson
+
+from tetrapod.generic.discovery.negotiation import aggregated_media_type, check_route_accept, document_media_type, encode_document
+from tetrapod.generic.request import Request, Response
+from tetrapod.generic.routes import method_not_allowed, not_found
+from tetrapod.machinery import status
+from tetrapod.machinery.gvk import Object
+
+class DiscoverySource(Protocol):
+    """What there is to discover. `generation` changes whenever any document would."""
+
+    @property
+    def generation(self) -> int: ...
+
+    def core_versions(self) -> list[str]: ...
+    def groups(self) -> list[Object]:
+        """APIGroup documents without their type, in order."""
+        ...
+
+    def resources(self, group: str, version: str) -> Object | None:
+        """The APIResourceList of a group-version that is served."""
+        ...
+
+    def aggregated(self, core: bool) -> list[Object]:
+        """APIGroupDiscovery items of `/api` (core) or `/apis`, in order."""
+        ...
+
+
+class DiscoveryHandlers:
+    def __init__(self, source: DiscoverySource, server_address: str = "") -> None:
+        self._source = source
+        self._server_address = server_address
+        self._kept: dict[Any, tuple[int, bytes, str]] = {}
+
+    async def handle(self, request: Request) -> Response | None:
+        """The answer to a discovery path (a non-resource path under /api or /apis), or None where it is none of ours."""
+        parts = request.path.split("/")  # "", "apis", group, version, …
+        if parts[1] == "api":
+            return self._core(request, parts)
+        return self._named(request, parts)
+
+    def _core(self, request: Request, parts: list[str]) -> Response:
+        path = request.path.rstrip("/")
+        if path == "/api":
+            return self._versions(request)
+        if path != f"/api/{parts[2]}" or not parts[2]:
+            raise status.unknown_path()
+        return self._resource_list(request, "", parts[2])
+
+    def _named(self, request: Request, parts: list[str]) -> Response | None:
+        if request.path in ("/apis", "/apis/"):
+            return self._group_list(request)
+        group = parts[2]
+        document = next((g for g in self._source.groups() if g["name"] == group), None)
+        if document is None:
+            return None
+        rest = "/".join(parts[3:]).rstrip("/")
+        if not rest:
+            return self._document(request, {"kind": "APIGroup", "apiVersion": "v1", **document}) if len(parts) < 5 else not_found()
+        if "/" in rest:
+            raise status.unknown_path()
+        return self._resource_list(request, group, rest)
+
+    def _versions(self, request: Request) -> Response:
+        if request.method != "GET":
+            raise method_not_allowed()
+        check_route_accept(request)
+        media_type = aggregated_media_type(request)
+        if media_type is not None:
+            return self._aggregated(request, True, media_type)
+        address = request.header(b"host") or self._server_address
+        document = {
+            "kind": "APIVersions",
+            "versions": self._source.core_versions(),
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+        }
+        return self._document(request, document)
+
+    def _group_list(self, request: Request) -> Response:
+        media_type = aggregated_media_type(request)
+        if media_type is not None and request.path == "/apis":
+            return self._aggregated(request, False, media_type)
+        return self._document(request, {"kind": "APIGroupList", "apiVersion": "v1", "groups": self._source.groups()})
+
+    def _resource_list(self, request: Request, group: str, version: str) -> Response:
+        document = self._source.resources(group, version)
+        if document is None:
+            raise status.unknown_path()
+        if request.method != "GET":
+            raise method_not_allowed()
+        check_route_accept(request)
+        return self._document(request, document)
+
+    def _document(self, request: Request, document: Object) -> Response:
+        media_type = document_media_type(request)
+        return Response(200, [(b"content-type", media_type.encode())], encode_document(document, media_type))
+
+    def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
+        key = (core, media_type)
+        kept = self._kept.get(key)
+        if kept is None or kept[0] != self._source.generation:
+            document = {
+                "kind": "APIGroupDiscoveryList",
+                "apiVersion": "apidiscovery.k8s.io/v2",
+                "metadata": {},
+                "items": self._source.aggregated(core),
+            }
+            etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
+            kept = self._kept[key] = (self._source.generation, encode_document(document, media_type), etag)
+        _, body, etag = kept
+        headers = [(b"content-type", media_type.encode()), (b"etag", f'"{etag}"'.encode()), (b"cache-control", b"public")]
+        if request.header(b"if-none-match") == f'"{etag}"':
+            return Response(304, headers[1:])
+        return Response(200, headers, body)

@@ -1,0 +1,49 @@
+"""Which form of a discovery document a request wants: classic or aggregated, JSON or YAML.
+
+Upstream: endpoints/discovery/aggregated/negotiation.go. Aggregated wins over classic wherever it stands in Accept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.endpoints.negotiation import ENCODED, YAML, Offer, check_route_accept, negotiate, parse_accept
+from tetrapod.generic.request import Request
+from tetrapod.machinery.gvk import Object
+
+AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
+_OFFER: Final = Offer(table=False, partial=False)
+
+__all__ = ["aggregated_media_type", "check_route_accept", "document_media_type", "encode_document"]
+
+
+def aggregated_media_type(request: Request) -> str | None:
+    """The media type of the aggregated form, with its parameters as upstream writes them; None for the classic form."""
+    header = request.header(b"accept")
+    return _aggregated(header) if "APIGroupDiscoveryList" in header else None
+
+
+@lru_cache(maxsize=128)
+def _aggregated(header: str) -> str | None:
+    for clause in parse_accept(header):
+        media_type = f"{clause.type}/{clause.subtype}"
+        given = dict(clause.parameters)
+        if media_type in ENCODED and all(given.get(key) == value for key, value in AGGREGATED):
+            return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    return None
+
+
+def document_media_type(request: Request) -> str:
+    """Raises StatusError 406 where no plain form is accepted."""
+    return negotiate(request, _OFFER).media_type
+
+
+def encode_document(document: Object, media_type: str) -> bytes:
+    if media_type.startswith(YAML):
+        from tetrapod.machinery.serializer import yaml
+
+        return yaml.encode(document)
+    return orjson.dumps(document) + b"\n"

@@ -1,0 +1,53 @@
+"""What one server's own resource declarations say of themselves: the `DiscoverySource` of core, auth or an external server."""
+
+from __future__ import annotations
+
+from tetrapod.generic.discovery import documents
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.gvk import GroupVersion, Object
+
+
+class DefinitionSource:
+    """Groups in the order in which they were installed, versions in their declared order of preference."""
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._versions: dict[str, list[str]] = {}
+        self._definitions: dict[GroupVersion, list[ResourceDefinition]] = {}
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def install(self, definition: ResourceDefinition) -> None:
+        versions = self._versions.setdefault(definition.group, [])
+        for version in definition.versions:
+            if version not in versions:
+                versions.append(version)
+            self._definitions.setdefault(GroupVersion(definition.group, version), []).append(definition)
+        self._generation += 1
+
+    def definitions(self, group: str, version: str) -> list[ResourceDefinition]:
+        return self._definitions.get(GroupVersion(group, version), [])
+
+    def group_versions(self) -> list[GroupVersion]:
+        return [GroupVersion(group, version) for group, versions in self._versions.items() for version in versions]
+
+    def core_versions(self) -> list[str]:
+        return list(self._versions.get("", []))
+
+    def groups(self) -> list[Object]:
+        return [documents.api_group(group, versions, typed=False) for group, versions in self._versions.items() if group]
+
+    def resources(self, group: str, version: str) -> Object | None:
+        found = self.definitions(group, version)
+        return documents.api_resource_list(GroupVersion(group, version), found) if found else None
+
+    def aggregated(self, core: bool) -> list[Object]:
+        return [
+            documents.aggregated_group(
+                group, [documents.aggregated_version(group, v, self.definitions(group, v)) for v in versions]
+            )
+            for group, versions in self._versions.items()
+            if (group == "") == core
+        ]

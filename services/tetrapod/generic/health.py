@@ -1,0 +1,114 @@
+"""`/healthz`, `/livez`, `/readyz`: each check by name, `?verbose`, `?exclude=`, and a path for each check.
+
+Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go: the order of the checks, the texts and the headers are its.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import parse_qs
+
+from tetrapod.generic.lifecycle import Check, Lifecycle
+from tetrapod.generic.request import HeaderList, Request, Response
+
+log = logging.getLogger(__name__)
+
+_TEXT: Final[HeaderList] = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+_PLAIN: Final[HeaderList] = [(b"content-type", b"text/plain; charset=utf-8")]
+
+
+class Health:
+    """The three endpoints over one `Lifecycle`."""
+
+    def __init__(self, lifecycle: Lifecycle) -> None:
+        self._lifecycle = lifecycle
+
+    def checks(self, endpoint: str) -> dict[str, Check]:
+        """Checks in upstream's order: the built-in ones, those of the service, post-start hooks, shutdown (readyz)."""
+        lifecycle = self._lifecycle
+        checks: dict[str, Check] = {"ping": _ok, "log": _ok}
+        checks.update({name: check for name, check in lifecycle.checks.items()})
+        if endpoint == "readyz":
+            checks.update(lifecycle.ready_checks)
+        checks.update({f"poststarthook/{name}": self._hook_check(name) for name in lifecycle.hooks})
+        if endpoint == "readyz":
+            checks["shutdown"] = self._shutdown_check
+        return checks
+
+    def _hook_check(self, name: str) -> Check:
+        async def check() -> None:
+            if name not in self._lifecycle.hooks_done:
+                raise RuntimeError("not finished")
+
+        return check
+
+    async def _shutdown_check(self) -> None:
+        if self._lifecycle.shutting_down.is_set():
+            raise RuntimeError("process is shutting down")
+
+    def paths(self) -> list[str]:
+        return [p for e in ("healthz", "livez", "readyz") for p in (f"/{e}", *(f"/{e}/{name}" for name in self.checks(e)))]
+
+    async def handle(self, request: Request) -> Response | None:
+        """The answer, or None where the path is no check."""
+        endpoint, _, name = request.path.lstrip("/").partition("/")
+        checks = self.checks(endpoint)
+        if not name:
+            return None if request.path.endswith("/") else await _all(endpoint, checks, request)
+        if name not in checks:
+            return None
+        return await _one(checks[name])
+
+
+async def _ok() -> None:
+    return None
+
+
+async def _one(check: Check) -> Response:
+    failure = await _run(check)
+    if failure is None:
+        return Response(200, list(_PLAIN), b"ok")
+    return Response(500, list(_TEXT), f"internal server error: {failure}\n".encode())
+
+
+async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Response:
+    query = parse_qs(request.query_string, keep_blank_values=True)
+    excluded = set(query.get("exclude", []))
+    lines: list[str] = []
+    failed: list[str] = []
+    wanted = [name for name in checks if name not in excluded]
+    outcome = dict(zip(wanted, await asyncio.gather(*(_run(checks[name]) for name in wanted)), strict=True))
+    for name in checks:
+        if name in excluded:
+            lines.append(f"[+]{name} excluded: ok")
+        elif outcome[name] is None:
+            lines.append(f"[+]{name} ok")
+        else:
+            lines.append(f"[-]{name} failed: reason withheld")
+            failed.append(f"{name}: {outcome[name]}")
+    unknown = sorted(excluded - checks.keys())
+    warning = f"warn: some health checks cannot be excluded: no matches for {_quoted(unknown)}\n" if unknown else ""
+    text = "\n".join(lines) + "\n"
+    if failed:
+        log.info("%s check failed: %s", endpoint, "; ".join(failed))
+        return Response(500, list(_TEXT), f"{text}{warning}{endpoint} check failed\n".encode())
+    if "verbose" not in query:
+        return Response(200, list(_TEXT), b"ok")
+    return Response(200, list(_TEXT), f"{text}{warning}{endpoint} check passed\n".encode())
+
+
+async def _run(check: Callable[[], Awaitable[None]]) -> str | None:
+    try:
+        await asyncio.wait_for(check(), 10)
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _quoted(names: list[str]) -> str:
+    from tetrapod.machinery.field import go_quote
+
+    return ", ".join(go_quote(name) for name in names)

@@ -1,0 +1,97 @@
+"""`builtin`: a `ResourceDefinition` of a built-in resource from discovery's facts and what is special about it.
+
+Names, scope, verbs, short names, categories, kinds of subresources and hashes are facts (machinery/types); a declaration
+beside the kind adds its strategy, its columns and what answers its subresources. A subresource that the facts have and the
+declaration lacks is an error, so discovery never promises what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource, TableConvertor
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery import types
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.types.resources import ResourceFacts, resource_facts
+
+_facts = cache(resource_facts)
+
+
+def forget_facts() -> None:
+    """Drop what was read for declarations, once all are made."""
+    _facts.cache_clear()
+
+
+def builtin(
+    group: str,
+    resource: str,
+    strategy: Strategy,
+    *,
+    versions: Sequence[str] = ("v1",),
+    storage_version: str = "",
+    storage_prefix: str = "",
+    table: TableConvertor | None = None,
+    subresources: Mapping[str, Strategy | Rest] | None = None,
+    rest: Rest | None = None,
+    convert: Callable[[Object, str], Object] | None = None,
+    deprecated: Mapping[str, str] | None = None,
+    storage_group: str | None = None,
+) -> ResourceDefinition:
+    """Declare a built-in resource; `storage_prefix` defaults to its plural name, as upstream's."""
+    facts = _find(group, versions[0], resource)
+    strategy.namespaced = facts.namespaced
+    given = dict(subresources or {})
+    declared = [
+        Subresource(
+            name=sub.name,
+            verbs=sub.verbs,
+            kind=sub.kind if sub.kind != facts.kind else None,
+            strategy=handler if isinstance(handler, Strategy) else None,
+            rest=handler if isinstance(handler, Rest) else None,
+        )
+        for sub in facts.subresources
+        for handler in (given.pop(sub.name),)
+    ]
+    if given:
+        raise LookupError(f"{group}/{resource} has no subresources {sorted(given)}")
+    return ResourceDefinition(
+        group=group,
+        resource=resource,
+        kind=facts.kind.kind,
+        singular=facts.singular,
+        namespaced=facts.namespaced,
+        versions=versions,
+        storage_version=storage_version or versions[0],
+        storage_prefix=storage_prefix or resource,
+        verbs=facts.verbs,
+        schema=_schema_of(group, facts.kind.kind),
+        strategy=strategy,
+        list_kind=f"{facts.kind.kind}List",
+        short_names=facts.short_names,
+        categories=facts.categories,
+        subresources=declared,
+        table=table,
+        rest=rest,
+        convert=convert,
+        storage_version_hash=facts.storage_version_hash,
+        deprecated=deprecated or {},
+        storage_group=storage_group,
+    )
+
+
+def _find(group: str, version: str, resource: str) -> ResourceFacts:
+    for facts in _facts(group, version):
+        if facts.name == resource:
+            return facts
+    raise LookupError(f"no facts of {group}/{version} {resource}")
+
+
+def _schema_of(group: str, kind: str) -> Callable[[str], SchemaNode]:
+    def schema(version: str) -> SchemaNode:
+        return types.schema_for(GroupVersionKind(group, version, kind))
+
+    return schema
