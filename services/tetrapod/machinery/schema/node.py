@@ -11,6 +11,14 @@ from typing import Any, Final
 
 NO_DEFAULT: Final = object()
 
+PRESENCE: Final = {
+    "": "omitempty: vanishes when it is empty or zero",
+    "*": "a pointer: written when it was given, zero or not",
+    "=": "a value: always written, even when it is zero",
+    "0": "a struct with omitzero: vanishes when nothing is set in it",
+    "n": "a list, map or pointer without omitempty: null when it is empty",
+}
+
 
 class SchemaNode:
     """Attributes are upstream's OpenAPI keywords; None or an empty value means not given.
@@ -21,6 +29,7 @@ class SchemaNode:
 
     __slots__ = (
         "additional_properties",  # SchemaNode | None
+        "compiled",  # what the walkers of this package compiled of the node, by their names; nobody else's business
         "default",  # the value, or NO_DEFAULT
         "definition",  # "io.k8s.api.core.v1.PodSpec", or ""
         "embedded_resource",
@@ -34,6 +43,7 @@ class SchemaNode:
         "nullable",
         "patch_merge_key",  # of a list property: "name"
         "patch_strategy",  # frozenset of "merge", "replace", "retainKeys"
+        "presence",  # of a field of a built-in type, how Go writes it; see PRESENCE
         "preserve_unknown",  # x-kubernetes-preserve-unknown-fields
         "properties",  # dict[str, SchemaNode]
         "required",  # tuple[str, ...]
@@ -42,6 +52,7 @@ class SchemaNode:
     )
 
     additional_properties: SchemaNode | None
+    compiled: dict[str, Any]
     default: Any
     definition: str
     embedded_resource: bool
@@ -55,6 +66,7 @@ class SchemaNode:
     nullable: bool
     patch_merge_key: str
     patch_strategy: frozenset[str]
+    presence: str
     preserve_unknown: bool
     properties: dict[str, SchemaNode]
     required: tuple[str, ...]
@@ -64,6 +76,7 @@ class SchemaNode:
     def __init__(self, type: str = "") -> None:
         self.type = type
         self.additional_properties = None
+        self.compiled = {}
         self.default = NO_DEFAULT
         self.definition = ""
         self.embedded_resource = False
@@ -77,6 +90,7 @@ class SchemaNode:
         self.nullable = False
         self.patch_merge_key = ""
         self.patch_strategy = frozenset()
+        self.presence = ""
         self.preserve_unknown = False
         self.properties = {}
         self.required = ()

@@ -1,0 +1,176 @@
+"""`load` and `schema_for`: the schema of a built-in type as a `SchemaNode`, built when it is first looked at.
+
+The facts of a Go package are one file of lines; a line is parsed when its definition is needed. A reference to another
+definition is a node that fills itself in at the first look, so that using one kind builds only what its objects touch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from tetrapod.machinery.gvk import GroupVersionKind
+from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+
+_ATTRIBUTES = tuple(name for name in SchemaNode.__slots__ if name not in ("compiled", "definition"))
+_APIMACHINERY = "io.k8s.apimachinery.pkg."
+QUANTITY = _APIMACHINERY + "api.resource.Quantity"
+INT_OR_STRING = _APIMACHINERY + "util.intstr.IntOrString"
+RAW_EXTENSION = _APIMACHINERY + "runtime.RawExtension"
+FIELDS_V1 = _APIMACHINERY + "apis.meta.v1.FieldsV1"
+TIME = _APIMACHINERY + "apis.meta.v1.Time"
+MICRO_TIME = _APIMACHINERY + "apis.meta.v1.MicroTime"
+APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_ANYTHING = frozenset({RAW_EXTENSION, FIELDS_V1, *(APIEXTENSIONS + "JSON" + s for s in ("", "SchemaPropsOrArray", "SchemaPropsOrBool"))})
+_ANYTHING |= {APIEXTENSIONS + "JSONSchemaPropsOrStringArray"}
+
+
+@cache
+def load(definition: str) -> SchemaNode:
+    """The node of a definition ("io.k8s.api.core.v1.PodSpec").
+
+    Raises:
+        KeyError: no such definition.
+    """
+    schema = raw(definition)
+    node = _from_schema(schema)
+    node.definition = definition
+    if definition == QUANTITY:
+        node.type, node.format = "string", "quantity"
+    elif definition == INT_OR_STRING:
+        node.int_or_string = True
+    elif definition in _ANYTHING:
+        node.preserve_unknown = True
+    return node
+
+
+@cache
+def schema_for(gvk: GroupVersionKind) -> SchemaNode:
+    """The node of a built-in kind.
+
+    Raises:
+        KeyError: no such kind.
+    """
+    return load(definition_of(gvk))
+
+
+def definition_of(gvk: GroupVersionKind) -> str:
+    kinds = _kinds()
+    of_version = kinds.get(gvk.api_version)
+    if of_version is None:
+        raise KeyError(gvk)
+    return of_version.get(gvk.kind) or kinds["*"][gvk.kind]
+
+
+def kinds_of(api_version: str) -> dict[str, str]:
+    """Kind → definition of a built-in group-version, without those that every group-version has; empty if it is unknown."""
+    return _kinds().get(api_version, {})
+
+
+def raw(definition: str) -> dict[str, Any]:
+    """A fresh copy of the facts: OpenAPI keywords, but `$ref` is a definition's name and `p` a field's presence."""
+    package, _, name = definition.rpartition(".")
+    schema: dict[str, Any] = orjson.loads(_package(package)[name])
+    return schema
+
+
+def names() -> list[str]:
+    """All definitions."""
+    packages = (file.name.removesuffix(".types") for file in _data().iterdir() if file.name.endswith(".types"))
+    return sorted(f"{package}.{name}" for package in packages for name in _package(package))
+
+
+def _data() -> Any:
+    return files(__package__).joinpath("data")
+
+
+@cache
+def _kinds() -> dict[str, dict[str, str]]:
+    kinds: dict[str, dict[str, str]] = orjson.loads(_data().joinpath("kinds.json").read_bytes())
+    return kinds
+
+
+@cache
+def _package(package: str) -> dict[str, bytes]:
+    file = _data().joinpath(f"{package}.types")
+    if not file.is_file():
+        raise KeyError(package)
+    lines = (line.partition(b" ") for line in file.read_bytes().splitlines())
+    return {name.decode(): schema for name, _, schema in lines}
+
+
+class _Reference(SchemaNode):
+    """A field whose type is another definition: that node's attributes under this field's own, filled in at the first look."""
+
+    __slots__ = ("_own",)
+    _own: dict[str, Any]
+
+    def __init__(self, definition: str, own: dict[str, Any]) -> None:
+        self.definition = definition
+        self.compiled = {}
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _ATTRIBUTES:
+            raise AttributeError(name)
+        target = load(self.definition)
+        for attribute in _ATTRIBUTES:
+            setattr(self, attribute, getattr(target, attribute))
+        _put_keywords(self, self._own)
+        return getattr(self, name)
+
+
+_leaves: dict[str, SchemaNode] = {}
+
+
+def _node(schema: dict[str, Any]) -> SchemaNode:
+    """The node of a schema inside a definition; equal leaves are one node."""
+    reference = schema.pop("$ref", None)
+    if reference is not None:
+        if not schema:
+            return _lazy(reference)
+        return _Reference(reference, schema)
+    if "items" in schema or "additionalProperties" in schema or "properties" in schema:
+        return _from_schema(schema)
+    key = repr(schema)
+    if key not in _leaves:
+        _leaves[key] = _from_schema(schema)
+    return _leaves[key]
+
+
+@cache
+def _lazy(definition: str) -> SchemaNode:
+    return _Reference(definition, {})
+
+
+def _from_schema(schema: dict[str, Any]) -> SchemaNode:
+    node = SchemaNode(schema.get("type", ""))
+    _put_keywords(node, schema)
+    return node
+
+
+def _put_keywords(node: SchemaNode, schema: dict[str, Any]) -> None:
+    if "properties" in schema:
+        node.properties = {name: _node(child) for name, child in schema["properties"].items()}
+    if "items" in schema:
+        node.items = _node(schema["items"])
+    if "additionalProperties" in schema:
+        node.additional_properties = _node(schema["additionalProperties"])
+    if "format" in schema:
+        node.format = schema["format"]
+    node.presence = schema.get("p", "")
+    node.default = schema.get("default", NO_DEFAULT)
+    if "required" in schema:
+        node.required = tuple(schema["required"])
+    if "enum" in schema:
+        node.enum = tuple(schema["enum"])
+    node.list_type = schema.get("x-kubernetes-list-type", node.list_type)
+    node.map_type = schema.get("x-kubernetes-map-type", node.map_type)
+    if "x-kubernetes-list-map-keys" in schema:
+        node.list_map_keys = tuple(schema["x-kubernetes-list-map-keys"])
+    node.patch_merge_key = schema.get("x-kubernetes-patch-merge-key", "")
+    if "x-kubernetes-patch-strategy" in schema:
+        node.patch_strategy = frozenset(schema["x-kubernetes-patch-strategy"].split(","))

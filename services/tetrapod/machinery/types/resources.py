@@ -1,0 +1,84 @@
+"""What discovery of the real server says of each built-in resource: names, scope, verbs, subresources, in discovery's order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from tetrapod.machinery.gvk import GroupVersionKind
+
+
+@dataclass(frozen=True, slots=True)
+class SubresourceFacts:
+    """`kind` is given in full where discovery does so (it differs from the parent's version), else None."""
+
+    name: str
+    kind: GroupVersionKind
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFacts:
+    name: str
+    kind: GroupVersionKind
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    storage_version_hash: str
+    subresources: tuple[SubresourceFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """`versions` in order of preference."""
+
+    name: str
+    versions: tuple[str, ...]
+
+
+@cache
+def groups() -> tuple[GroupFacts, ...]:
+    """The groups in discovery's order, the legacy one first."""
+    return tuple(GroupFacts(entry["group"], tuple(entry["versions"])) for entry in _read())
+
+
+def resource_facts(group: str, version: str) -> tuple[ResourceFacts, ...]:
+    """The resources of a group-version in discovery's order; empty if it is not built in."""
+    for entry in _read():
+        if entry["group"] == group and version in entry["versions"]:
+            return tuple(_resource(group, version, item) for item in entry["versions"][version])
+    return ()
+
+
+def _read() -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = orjson.loads(files(__package__).joinpath("data/resources.json").read_bytes())
+    return entries
+
+
+def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceFacts:
+    return ResourceFacts(
+        name=item["name"],
+        kind=_kind(group, version, item),
+        singular=item.get("singularName", ""),
+        namespaced=item.get("namespaced", False),
+        verbs=tuple(item.get("verbs", ())),
+        short_names=tuple(item.get("shortNames", ())),
+        categories=tuple(item.get("categories", ())),
+        storage_version_hash=item.get("storageVersionHash", ""),
+        subresources=tuple(
+            SubresourceFacts(sub["name"], _kind(group, version, sub), tuple(sub["verbs"])) for sub in item["subresources"]
+        ),
+    )
+
+
+def _kind(group: str, version: str, item: dict[str, Any]) -> GroupVersionKind:
+    """A kind of another group-version (`autoscaling/v1 Scale`) says so; the others are of the resource's own."""
+    if "version" in item:
+        return GroupVersionKind(item.get("group", ""), item["version"], item["kind"])
+    return GroupVersionKind(group, version, item.get("kind", ""))

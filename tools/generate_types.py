@@ -1,0 +1,166 @@
+"""Write the committed facts of the built-in types (`services/tetrapod/machinery/types/data/`) from what a server was asked.
+
+    python tools/generate_types.py FACTS
+
+FACTS is a folder as `facts/README.md` of the project's shared material describes it: OpenAPI v3 documents and discovery.
+Two kinds of file come out. `PACKAGE.types`, one for each Go package, has a line for each definition: its name, a space, its
+schema as JSON. `resources.json` has what discovery says of each resource. `go_types.py` adds what OpenAPI leaves out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from go_types import NOT_NULLS, NULLS, OMIT_ZERO, POINTERS, VALUES, table
+
+OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data"
+REF = "#/components/schemas/"
+SPECIAL = ("Time", "MicroTime", "Quantity", "IntOrString", "RawExtension", "FieldsV1", "JSON")
+ZEROS = ("", 0, False)
+EVERYWHERE = ("DeleteOptions", "WatchEvent")
+
+pointers, values, nulls, not_nulls, omit_zero = (table(t) for t in (POINTERS, VALUES, NULLS, NOT_NULLS, OMIT_ZERO))
+
+
+def compact(schema: dict[str, Any]) -> dict[str, Any]:
+    """A reference becomes `$ref: name` beside what stood around it; nothing else changes."""
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "$ref":
+            found["$ref"] = value.removeprefix(REF)
+        elif key == "allOf":
+            assert len(value) == 1, value
+            found["$ref"] = value[0]["$ref"].removeprefix(REF)
+        elif key in ("items", "additionalProperties"):
+            found[key] = compact(value)
+        elif key == "properties":
+            found[key] = {name: compact(child) for name, child in value.items()}
+        else:
+            found[key] = value
+    return found
+
+
+def presence(definition: str, name: str, schema: dict[str, Any], required: bool) -> str:
+    """How Go writes the field: "" (omitempty), "*" (when given), "=" (always), "0" (struct unless zero), "n" (null when empty)."""
+    short = ".".join(definition.split(".")[-3:])
+    if name in nulls.get(short, ()):
+        return "n"
+    ref = schema.get("$ref", "").rpartition(".")[2]
+    if ref in SPECIAL:
+        return "=" if name in values.get(short, ()) else "*"
+    if ref:
+        if name in omit_zero.get(short, ()):
+            return "0"
+        return "=" if schema.get("default") == {} else "*"
+    if schema.get("type") in ("array", "object"):
+        return "n" if required and name not in not_nulls.get(short, ()) else ""
+    if name in pointers.get(short, ()):
+        return "*"
+    return "=" if any(schema.get("default") is zero or schema.get("default") == zero for zero in ZEROS) else ""
+
+
+def definitions(facts: Path) -> dict[str, dict[str, Any]]:
+    """Every definition. The kinds that every group-version has (DeleteOptions, WatchEvent) name another one in each document."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((facts / "openapi-v3").glob("*.json")):
+        for name, schema in json.loads(path.read_text()).get("components", {}).get("schemas", {}).items():
+            if name.rpartition(".")[2] in EVERYWHERE:
+                schema["x-kubernetes-group-version-kind"] = schema["x-kubernetes-group-version-kind"][:1]
+            assert found.setdefault(name, schema) == schema, name
+    return found
+
+
+def write_definitions(facts: Path) -> None:
+    found = definitions(facts)
+    packages: dict[str, list[str]] = defaultdict(list)
+    for name, schema in sorted(found.items()):
+        small = compact(schema)
+        required = small.get("required", [])
+        for field, child in small.get("properties", {}).items():
+            if code := presence(name, field, child, field in required):
+                child["p"] = code
+        package, _, short = name.rpartition(".")
+        packages[package].append(f"{short} {json.dumps(small, separators=(',', ':'), sort_keys=True)}\n")
+    for package, lines in packages.items():
+        (OUTPUT / f"{package}.types").write_text("".join(lines))
+
+
+def write_kinds(facts: Path) -> None:
+    """Which definition each kind has; those that every group-version has stand under "*"."""
+    kinds: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, schema in sorted(definitions(facts).items()):
+        for gvk in schema.get("x-kubernetes-group-version-kind", []):
+            api_version = "/".join(filter(None, (gvk["group"], gvk["version"])))
+            kinds["*" if gvk["kind"] in EVERYWHERE else api_version][gvk["kind"]] = name
+    text = json.dumps(kinds, separators=(",", ":"), sort_keys=True).replace("},", "},\n")
+    (OUTPUT / "kinds.json").write_text(text + "\n")
+
+
+def write_resources(facts: Path) -> None:
+    """Groups in discovery's order, with their versions; of each resource what both forms of discovery say."""
+    folder = facts / "discovery"
+    groups = [{"metadata": {"name": ""}, "versions": [{"version": "v1"}]}]
+    aggregated = {}
+    for name in ("aggregated-api", "aggregated-apis"):
+        items = json.loads((folder / f"{name}.json").read_text())["items"]
+        groups += items if name.endswith("s") else []
+        for item in items:
+            for version in item["versions"]:
+                for resource in version["resources"]:
+                    aggregated[item["metadata"].get("name", ""), version["version"], resource["resource"]] = resource
+    out = []
+    for group in groups:
+        name = group["metadata"].get("name", "")
+        versions = {}
+        for version in (v["version"] for v in group["versions"]):
+            file = f"apis.{name}.{version}.json" if name else f"api.{version}.json"
+            versions[version] = resources(json.loads((folder / file).read_text())["resources"])
+            check(versions[version], {k[2]: r for k, r in aggregated.items() if k[:2] == (name, version)})
+        out.append({"group": name, "versions": versions})
+    text = json.dumps(out, separators=(",", ":")).replace('{"group"', '\n{"group"').replace('{"name"', '\n{"name"')
+    (OUTPUT / "resources.json").write_text(text + "\n")
+
+
+def resources(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for item in listed:
+        name, _, subresource = item["name"].partition("/")
+        if subresource:
+            keep = ("kind", "group", "version", "verbs", "namespaced")
+            entry = {"name": subresource, **{k: item[k] for k in keep if k in item}}
+            if name in found:
+                found[name]["subresources"].append(entry)
+            else:
+                found[name] = {"name": name, "subresources": [entry], "virtual": True}
+            continue
+        keep = ("singularName", "namespaced", "kind", "group", "version", "verbs", "shortNames", "categories", "storageVersionHash")
+        found[name] = {"name": name, **{k: item[k] for k in keep if k in item}, "subresources": []}
+    return list(found.values())
+
+
+def check(listed: list[dict[str, Any]], aggregated: dict[str, dict[str, Any]]) -> None:
+    """The two forms of discovery must tell the same."""
+    assert [r["name"] for r in listed] == list(aggregated), (listed, list(aggregated))
+    for resource in listed:
+        other = aggregated[resource["name"]]
+        assert resource.get("verbs", []) == other.get("verbs", []), other
+        names = [s["name"] for s in resource["subresources"]]
+        assert names == [s["subresource"] for s in other.get("subresources", [])], other
+
+
+def main() -> None:
+    facts = Path(sys.argv[1])
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    for old in OUTPUT.glob("*.types"):
+        old.unlink()
+    write_definitions(facts)
+    write_kinds(facts)
+    write_resources(facts)
+
+
+if __name__ == "__main__":
+    main()
