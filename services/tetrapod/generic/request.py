@@ -7,6 +7,7 @@ Refusals are raised as `StatusError` and written by whoever stands outermost.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
@@ -39,6 +40,7 @@ class Request:
         "annotations",
         "audit_id",
         "body",
+        "cancel_when_gone",
         "deadline",
         "disconnected",
         "headers",
@@ -78,12 +80,13 @@ class Request:
         self.user = user
         self.info: RequestInfo | None = None
         self.audit_id = ""
-        self.remote = ""
+        self.remote = ""  # the client's address, without its port
         self.scheme = "https"
         self.http_version = "1.1"
         self.peer_certificate: bytes | None = None  # DER of the leaf, verified by TLS against the client CAs
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
+        self.cancel_when_gone = False  # cancel the handler when the client goes: set for reads, and by who proxies
         self.disconnected: Callable[[], Awaitable[None]] = _never  # returns once the client has gone
         self.upgrade: Callable[[], Hijacked] | None = None  # takes the raw connection over; None where it cannot be
         self.warnings: list[str] = []  # texts of Warning headers, in order; see filters/warnings.py
@@ -102,10 +105,14 @@ class Request:
 
 
 class Hijacked(Protocol):
-    """A raw connection after an upgrade: bytes that came early, the transport, and a way to take its protocol's place."""
+    """A raw connection after an upgrade. Nothing is read from it until somebody takes it over."""
 
     early: bytes
-    transport: Any  # asyncio.Transport; set_protocol() to take over
+    transport: Any  # asyncio.Transport
+
+    def take_over(self, protocol: asyncio.Protocol) -> None:
+        """Give the connection to `protocol`: connection_made, the early bytes, then whatever arrives."""
+        ...
 
 
 class Response:
@@ -187,6 +194,4 @@ EMPTY_BODY = _EmptyBody()
 
 
 async def _never() -> None:
-    import asyncio
-
     await asyncio.Event().wait()

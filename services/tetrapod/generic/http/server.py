@@ -1,0 +1,170 @@
+"""`HttpServer`: a listener that serves a `Handler`. Several may run in one event loop; signals are the caller's business.
+
+uvicorn makes the listeners and connections (protocol.py); its main loop, signal handlers and shutdown are replaced, since those poll,
+take the process's signals, and hold the exit for open watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from typing import Any, Final
+
+import uvicorn
+
+from tetrapod.generic.http.protocol import FrontState, HttpProtocol
+from tetrapod.generic.http.tls import ServingContext, ServingTLS
+from tetrapod.generic.request import Handler
+
+log = logging.getLogger(__name__)
+
+IDLE_CHECK: Final = 5
+CERTIFICATE_CHECK: Final = 60
+
+
+class HttpServer:
+    """`await start()`, `port`, `await stop()`.
+
+    `end_streams` are called first when the server stops, to end watches properly; new ones may be added while it runs.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ServingTLS | None = None,
+        sock: socket.socket | None = None,
+    ) -> None:
+        self.state = FrontState(handler)
+        self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
+        self._tls = ServingContext(tls) if tls is not None else None
+        self._sock = sock
+        self._ticker: asyncio.Task[None] | None = None
+        config = uvicorn.Config(
+            _unused,
+            host=host,
+            port=port,
+            http=HttpProtocol,
+            ws="none",
+            loop="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            ssl_context_factory=self._context if self._tls is not None else None,
+        )
+        config.load()
+        self._server = uvicorn.Server(config)
+        self._server.server_state = self.state
+        self._server.lifespan = config.lifespan_class(config)
+
+    def _context(self, *_: Any) -> Any:
+        assert self._tls is not None
+        return self._tls.context
+
+    @property
+    def host(self) -> str:
+        return str(self._address()[0])
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on, also where 0 was asked for."""
+        return int(self._address()[1])
+
+    def _address(self) -> tuple[Any, ...]:
+        address: tuple[Any, ...] = self._server.servers[0].sockets[0].getsockname()
+        return address
+
+    async def start(self) -> None:
+        """Listen. Raises OSError where the address cannot be had."""
+        self._tick(0)
+        config = self._server.config
+        sockets = [self._sock] if self._sock is not None else _bind(config.host, config.port)
+        await self._server.startup(sockets)
+        self._ticker = asyncio.create_task(self._tick_forever(), name="http-server-ticks")
+
+    async def _tick_forever(self) -> None:
+        count = 0
+        while True:
+            await asyncio.sleep(1 - time.time() % 1)
+            count += 1
+            self._tick(count)
+
+    def _tick(self, count: int) -> None:
+        self.state.date = f"Date: {formatdate(usegmt=True)}\r\n".encode()
+        if count % IDLE_CHECK == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.state.connections):
+                if isinstance(connection, HttpProtocol):
+                    connection.check_idle(now)
+        if self._tls is not None and count % CERTIFICATE_CHECK == 0 and count:
+            try:
+                if self._tls.reload_if_changed():
+                    log.info("serving certificate reloaded")
+            except (OSError, ValueError) as error:
+                log.error("serving certificate not reloaded: %s", error)
+
+    def lame_duck(self) -> None:
+        """Still accept, but ask every client by `Connection: close` to go elsewhere."""
+        self.state.closing = True
+
+    async def stop(self, timeout: float = 10.0) -> None:
+        """Stop accepting, end streams, let requests finish; whatever runs after `timeout` seconds is cut."""
+        self.lame_duck()
+        for listener in self._server.servers:
+            listener.close()
+        for end in list(self.end_streams):
+            ending = end()
+            if ending is not None:
+                await ending
+        for connection in list(self.state.connections):
+            connection.shutdown()
+        if self.state.tasks:
+            await asyncio.wait(list(self.state.tasks), timeout=timeout)
+        tasks = list(self.state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._close_connections()
+        if self._ticker is not None:
+            self._ticker.cancel()
+
+    async def _close_connections(self) -> None:
+        """Give what is written a moment to reach the clients."""
+        deadline = time.monotonic() + 1.0
+        for transport in self.state.upgraded:
+            transport.close()
+        while self.state.connections and time.monotonic() < deadline:
+            for connection in list(self.state.connections):
+                connection.shutdown()
+            await asyncio.sleep(0.01)
+        for connection in list(self.state.connections):
+            connection.transport.abort()
+        self.state.connections.clear()
+
+
+def _bind(host: str, port: int) -> list[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family is socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return [listener]
+
+
+async def _unused(scope: Any, receive: Any, send: Any) -> None:
+    """uvicorn wants an application; our protocol never calls it."""

@@ -1,0 +1,92 @@
+"""TLS of the serving side: certificate by server name, optional client certificates, and renewal without a restart.
+
+A departure from upstream: Go asks for a client certificate without looking at it and lets authentication answer 401 for one of an
+unknown CA. OpenSSL as Python offers it can only verify in the handshake, so here such a client fails the handshake with an alert
+(`unknown ca`). A client without a certificate is let in, as upstream.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatePair:
+    """PEM files of a certificate (with its chain) and its key; `names` restricts it to these server names (`*.example.com`)."""
+
+    certificate: str
+    key: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServingTLS:
+    """`client_cas` are PEM bundles: the client CA and the front-proxy CA. Which of them signed is for authentication to tell."""
+
+    certificates: Sequence[CertificatePair]
+    client_cas: Sequence[str] = ()
+    minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    ciphers: str = ""
+    require_client_certificate: bool = False
+
+
+class ServingContext:
+    """The SSL context of a listener. `reload_if_changed` takes up renewed files for the handshakes that follow."""
+
+    def __init__(self, config: ServingTLS) -> None:
+        self._config = config
+        self._stamps = self._read_stamps()
+        self._by_name: dict[str, ssl.SSLContext] = {}
+        self.context = self._build(config.certificates[0])
+        self.context.sni_callback = self._choose
+        for pair in config.certificates[1:]:
+            context = self._build(pair)
+            for name in pair.names:
+                self._by_name.setdefault(name.lower(), context)
+
+    def _build(self, pair: CertificatePair) -> ssl.SSLContext:
+        config = self._config
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = config.minimum_version
+        context.set_alpn_protocols(["http/1.1"])
+        if config.ciphers:
+            context.set_ciphers(config.ciphers)
+        context.load_cert_chain(pair.certificate, pair.key)
+        if config.client_cas:
+            for bundle in config.client_cas:
+                context.load_verify_locations(cafile=bundle)
+            context.verify_mode = ssl.CERT_REQUIRED if config.require_client_certificate else ssl.CERT_OPTIONAL
+        return context
+
+    def _choose(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
+        if not server_name or not self._by_name:
+            return
+        name = server_name.lower()
+        wildcard = "*." + name.partition(".")[2]
+        chosen = self._by_name.get(name) or self._by_name.get(wildcard)
+        if chosen is not None:
+            connection.context = chosen
+
+    def _files(self) -> list[str]:
+        pairs = [file for pair in self._config.certificates for file in (pair.certificate, pair.key)]
+        return [*pairs, *self._config.client_cas]
+
+    def _read_stamps(self) -> list[int]:
+        return [Path(file).stat().st_mtime_ns for file in self._files()]
+
+    def reload_if_changed(self) -> bool:
+        """Whether files have changed and were taken up. Raises OSError or ssl.SSLError, keeping what is served, for broken ones."""
+        stamps = self._read_stamps()
+        if stamps == self._stamps:
+            return False
+        fresh = ServingContext(self._config)
+        for pair in self._config.certificates[:1]:
+            self.context.load_cert_chain(pair.certificate, pair.key)
+        for bundle in self._config.client_cas:
+            self.context.load_verify_locations(cafile=bundle)
+        self._by_name = fresh._by_name
+        self._stamps = stamps
+        return True
