@@ -1,0 +1,171 @@
+"""Media types: what an Accept header wants of what an endpoint offers, and what a Content-Type header says.
+
+Pure functions of header texts, remembered, since the same few headers come again and again. Follows
+k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, munnerlyn/goautoneg, and Go's mime.ParseMediaType.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+
+MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+"""What upstream names in its texts. Protobuf is encoded only where a codec is there; without one the next clause of Accept counts."""
+ENCODED: Final = (JSON, YAML)
+STREAM_TYPES: Final = (*MEDIA_TYPES, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+
+META_GROUP: Final = "meta.k8s.io"
+TABLE: Final = "Table"
+PARTIAL: Final = "PartialObjectMetadata"
+PARTIAL_LIST: Final = "PartialObjectMetadataList"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The outcome: a media type, and what the object is turned into (`form` "" is the object itself)."""
+
+    media_type: str = JSON
+    form: str = ""
+    form_version: str = "v1"
+    pretty: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """The stored bytes will do as they are."""
+        return not self.form and not self.pretty and self.media_type == JSON
+
+
+PLAIN: Final = Accepted()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What an endpoint can give: the media types that it encodes, those that its texts name, and whether as a Table."""
+
+    encoded: tuple[str, ...] = ENCODED
+    named: tuple[str, ...] = MEDIA_TYPES
+    table: bool = True
+    partial: bool = True
+
+
+DEFAULT_OFFER: Final = Offer()
+
+
+class Clause(NamedTuple):
+    type: str
+    subtype: str
+    quality: float
+    parameters: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=512)
+def choose(header: str, offer: Offer) -> Accepted | None:
+    """The first clause, in order of preference, that one of the encoded types satisfies."""
+    if not header:
+        return PLAIN
+    for clause in parse_accept(header):
+        for media_type in offer.encoded:
+            type_, subtype = media_type.split("/")
+            wanted = (clause.type, clause.subtype)
+            if wanted in ((type_, subtype), (type_, "*"), ("*", "*")) and (found := _satisfy(clause, media_type, offer)):
+                return found
+    return None
+
+
+def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
+    kind = group = version = None
+    pretty = False
+    for key, value in clause.parameters:
+        if key == "as":
+            kind = value
+        elif key == "g":
+            group = value
+        elif key == "v":
+            version = value
+        elif key == "stream":
+            if value and (value != "watch" or media_type == YAML):
+                return None
+        elif key == "pretty":
+            pretty = value == "1"
+    if kind is None and group is None and version is None:
+        return Accepted(media_type, pretty=pretty)
+    if group != META_GROUP or version not in ("v1", "v1beta1"):
+        return None
+    allowed = (kind == TABLE and offer.table and media_type != PROTOBUF) or (kind in (PARTIAL, PARTIAL_LIST) and offer.partial)
+    return Accepted(media_type, kind or "", version, pretty) if allowed else None
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The clauses of an Accept header, most wanted first; what does not parse is left out."""
+    clauses = []
+    for part in header.split(","):
+        media, *parameters = part.strip().split(";")
+        type_, slash, subtype = media.strip().partition("/")
+        type_, subtype = type_.strip(), subtype.strip()
+        if not slash or not subtype:
+            if type_ != "*":
+                continue
+            subtype = "*"
+        if "/" in subtype:
+            continue
+        quality, kept = 1.0, []
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if not value or "=" in value:
+                continue
+            if key.strip() == "q":
+                quality = _float(value)
+            else:
+                kept.append((key.strip(), value.strip()))
+        clauses.append(Clause(type_, subtype, quality, tuple(kept)))
+    clauses.sort(key=lambda c: (-c.quality, c.type == "*", c.subtype == "*"))
+    return clauses
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+@lru_cache(maxsize=256)
+def parse_media_type(header: str) -> str:
+    """The media type in lower case, "" where the header is malformed (Go's mime.ParseMediaType)."""
+    media_type, _, rest = header.partition(";")
+    media_type = media_type.strip().lower()
+    type_, slash, subtype = media_type.partition("/")
+    if not _is_token(type_) or (slash and not _is_token(subtype)):
+        return ""
+    seen = set()
+    while rest := rest.strip():
+        key, equals, rest = rest.partition("=")
+        key = key.strip().lower()
+        if not equals or not _is_token(key) or key in seen:
+            return ""
+        seen.add(key)
+        if rest.startswith('"'):
+            end = rest.find('"', 1)
+            if end < 0:
+                return ""
+            rest = rest[end + 1 :].lstrip()
+            if rest and not rest.startswith(";"):
+                return ""
+            rest = rest[1:]
+        else:
+            value, _, rest = rest.partition(";")
+            if not _is_token(value.strip()):
+                return ""
+    return media_type
+
+
+_SEPARATORS: Final = frozenset('()<>@,;:\\"/[]?= \t')
+
+
+def _is_token(text: str) -> bool:
+    return bool(text) and all(" " < c < "\x7f" and c not in _SEPARATORS for c in text)

@@ -1,0 +1,166 @@
+"""Which media type, and which form of the object, a request wants back; in which one it sends its body; how refusals are written.
+
+Follows k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go), responsewriters (ErrorNegotiated), and go-restful's
+route matching, whose 406 and 415 come first for built-in resources and have texts of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.endpoints.accept import (
+    DEFAULT_OFFER,
+    ENCODED,
+    JSON,
+    MEDIA_TYPES,
+    PLAIN,
+    YAML,
+    Accepted,
+    Offer,
+    choose,
+    parse_accept,
+    parse_media_type,
+)
+from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError, not_acceptable
+
+__all__ = [
+    "ENCODED",
+    "JSON",
+    "MEDIA_TYPES",
+    "YAML",
+    "Accepted",
+    "Offer",
+    "body_media_type",
+    "check_route_accept",
+    "check_route_content_type",
+    "encode_document",
+    "negotiate",
+    "parse_accept",
+    "unsupported_media_type",
+    "write_status",
+]
+
+
+def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
+    """Choose the answer's form, honouring `?pretty` and the User-Agents that get indented JSON.
+
+    Raises:
+        StatusError: 406, nothing of what is accepted can be given.
+    """
+    header = request.header(b"accept")
+    accepted = PLAIN if header in _PLAIN_HEADERS else choose(header, offer)
+    if accepted is None:
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(offer.named)}")
+    if not accepted.pretty and wants_pretty(request):
+        return Accepted(accepted.media_type, accepted.form, accepted.form_version, True)
+    return accepted
+
+
+_PLAIN_HEADERS: Final = frozenset({"", "*/*", JSON, "application/json, */*"})
+
+
+def wants_pretty(request: Request) -> bool:
+    """`?pretty=true`; without it, browsers, curl and Wget get indented JSON."""
+    if "pretty" in request.query_string:
+        from urllib.parse import parse_qs
+
+        if value := parse_qs(request.query_string).get("pretty"):
+            return value[0] in ("1", "t", "T", "true", "TRUE", "True")
+    return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
+
+
+# --- the router's own checks, before any handler -----------------------------------------------------------------------
+
+
+def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) -> None:
+    """go-restful's look at Accept: parameters and quality do not count, `*/*` matches, `application/*` does not.
+
+    Raises:
+        StatusError: 406, with the text that lists what the route produces.
+    """
+    header = request.header(b"accept")
+    if header in _PLAIN_HEADERS or _route_matches(header, tuple(produced)):
+        return
+    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+    raise StatusError(406, "NotAcceptable", text, {})
+
+
+@lru_cache(maxsize=512)
+def _route_matches(header: str, produced: tuple[str, ...]) -> bool:
+    media_types = (part.split(";", 1)[0].strip() for part in header.removesuffix(",").split(","))
+    return any(m == "*/*" or m in produced for m in media_types)
+
+
+def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
+    """go-restful's look at Content-Type, which PATCH routes restrict.
+
+    Raises:
+        StatusError: 415.
+    """
+    header = request.header(b"content-type")
+    for part in header.split(","):
+        if part.split(";", 1)[0].strip() in consumed:
+            return
+    raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+# --- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return StatusError(415, "UnsupportedMediaType", text)
+
+
+def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
+    """The media type of the body; none given is JSON.
+
+    Raises:
+        StatusError: 415, for one that no decoder is there for.
+    """
+    header = request.header(b"content-type")
+    if header in ("", JSON):
+        return JSON
+    media_type = parse_media_type(header)
+    if media_type in offer.encoded:
+        return media_type
+    raise unsupported_media_type(offer.named)
+
+
+# --- refusals ----------------------------------------------------------------------------------------------------------
+
+_DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
+
+
+def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
+    """Any JSON value in the media type (its parameters do not count)."""
+    if media_type == YAML:
+        from tetrapod.machinery.serializer import yaml
+
+        return yaml.encode(document)
+    return encode_json(document, pretty)
+
+
+def encode_json(document: Any, pretty: bool = False) -> bytes:
+    """As upstream's JSON serializer: a newline at the end, indented if `pretty`."""
+    return orjson.dumps(document, option=_PRETTY if pretty else orjson.OPT_APPEND_NEWLINE)
+
+
+_PRETTY: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
+
+
+def write_status(request: Request, error: StatusError) -> Response:
+    """A refusal as its answer, in the media type that the client takes; JSON where it takes none of ours."""
+    accepted = choose(request.header(b"accept"), _DOCUMENT_OFFER) or PLAIN
+    pretty = accepted.pretty or wants_pretty(request)
+    headers: HeaderList = [(b"content-type", accepted.media_type.encode())]
+    if error.retry_after > 0:
+        headers.append((b"retry-after", str(error.retry_after).encode()))
+    headers.extend(error.headers)
+    return Response(error.code, headers, encode_document(error.to_status(), accepted.media_type, pretty=pretty))

@@ -1,0 +1,331 @@
+"""GetOptions, ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions: decoding and validation.
+
+A wrong number is a 400 with the conversion's text, a wrong choice a 422 that names the options' kind. The first value of a
+repeated parameter counts; parameters that nobody knows are ignored. Follows k8s.io/apimachinery/pkg/apis/meta/v1
+(conversion.go, validation/validation.go) and pkg/apis/meta/internalversion/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
+from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.status import invalid as invalid_object
+
+Query = Mapping[str, str]
+"""The first value of each parameter."""
+
+APPLY: Final = "application/apply-patch+yaml"
+FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+_MAX_FIELD_MANAGER: Final = 128
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INT64: Final = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    label_selector: str = ""
+    field_selector: str = ""
+    watch: bool = False
+    allow_watch_bookmarks: bool = False
+    resource_version: str = ""
+    resource_version_match: str = ""
+    timeout_seconds: int | None = None
+    limit: int = 0
+    continue_token: str = ""
+    send_initial_events: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Of create, update and patch alike; `force` concerns apply only."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    force: bool = False
+
+    def to_object(self, kind: str) -> Object:
+        """As admission sees them."""
+        obj: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            obj["dryRun"] = ["All"]
+        if kind == "PatchOptions" and self.force:
+            obj["force"] = True
+        if self.field_manager:
+            obj["fieldManager"] = self.field_manager
+        if self.field_validation != "Warn":
+            obj["fieldValidation"] = self.field_validation
+        return obj
+
+
+DEFAULT_WRITE_OPTIONS: Final = WriteOptions()
+
+
+def parse_query(query_string: str) -> dict[str, str]:
+    if not query_string:
+        return {}
+    query: dict[str, str] = {}
+    for key, value in parse_qsl(query_string, keep_blank_values=True):
+        query.setdefault(key, value)
+    return query
+
+
+def parse_int(text: str) -> int:
+    """A 64-bit integer as Go's strconv.ParseInt reads one.
+
+    Raises:
+        StatusError: 400 with its text.
+    """
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
+    number = int(text)
+    if not -_INT64 <= number < _INT64:
+        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
+    return number
+
+
+def parse_bool(text: str) -> bool:
+    """Everything is true but `false` (in any case) and `0`."""
+    return text != "0" and text.lower() != "false"
+
+
+def _invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
+    return invalid_object(GroupKind("meta.k8s.io", kind), "", errors)
+
+
+def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
+    """An enum violation with the choices in upstream's order, which is not sorted here."""
+    return FieldError("FieldValueNotSupported", path, f"supported values: {', '.join(map(go_quote, supported))}", value)
+
+
+# --- lists and watches -------------------------------------------------------------------------------------------------
+
+
+def decode_list_options(query: Query, *, force_watch: bool = False) -> ListOptions:
+    """
+    Raises:
+        StatusError: 400 for a value that is none of its type, 422 for values that do not go together.
+    """
+    if not query and not force_watch:
+        return _NO_LIST_OPTIONS
+    timeout = parse_int(query["timeoutSeconds"]) if "timeoutSeconds" in query else None
+    options = ListOptions(
+        label_selector=query.get("labelSelector", ""),
+        field_selector=query.get("fieldSelector", ""),
+        watch=force_watch or ("watch" in query and parse_bool(query["watch"])),
+        allow_watch_bookmarks="allowWatchBookmarks" in query and parse_bool(query["allowWatchBookmarks"]),
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
+        timeout_seconds=timeout,
+        limit=parse_int(query["limit"]) if "limit" in query else 0,
+        continue_token=query.get("continue", ""),
+        send_initial_events=parse_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
+    )
+    return options
+
+
+_NO_LIST_OPTIONS: Final = ListOptions()
+
+
+def validate_list_options(options: ListOptions) -> None:
+    """
+    Raises:
+        StatusError: 422.
+    """
+    if options is _NO_LIST_OPTIONS:
+        return
+    errors = _watch_errors(options) if options.watch else _list_errors(options)
+    if errors:
+        raise _invalid_options("ListOptions", errors)
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    errors = []
+    path, match = "resourceVersionMatch", options.resource_version_match
+    if match:
+        if not options.resource_version:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            errors.append(_unsupported(path, match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and options.resource_version == "0":
+            errors.append(forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial_events is not None:
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    errors = []
+    path, match = "resourceVersionMatch", options.resource_version_match
+    if options.send_initial_events is not None and match != "NotOlderThan":
+        errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match:
+        if options.send_initial_events is None:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+        if match != "NotOlderThan":
+            errors.append(_unsupported(path, match, ("NotOlderThan",)))
+        if options.continue_token:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return errors
+
+
+# --- writes ------------------------------------------------------------------------------------------------------------
+
+
+def decode_write_options(query_string: str, kind: str, *, apply: bool | None = None) -> WriteOptions:
+    """Options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions"). `apply` says which patches they belong to.
+
+    Raises:
+        StatusError: 422.
+    """
+    if not query_string and not apply:
+        return DEFAULT_WRITE_OPTIONS
+    values = parse_qsl(query_string, keep_blank_values=True)
+    query: dict[str, str] = {}
+    for key, value in values:
+        query.setdefault(key, value)
+    dry_run = [value for key, value in values if key == "dryRun"]
+    manager = query.get("fieldManager", "")
+    validation = query.get("fieldValidation", "")
+    errors: list[FieldError] = []
+    if apply:
+        if not manager:
+            errors.append(required("fieldManager", "is required for apply patch"))
+    elif apply is not None and "force" in query:
+        errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    errors += field_manager_errors(manager)
+    errors += _dry_run_errors(dry_run)
+    if validation not in FIELD_VALIDATION:
+        errors.append(_unsupported("fieldValidation", validation, FIELD_VALIDATION))
+    if errors:
+        raise _invalid_options(kind, errors)
+    force = bool(apply) and "force" in query and parse_bool(query["force"])
+    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+
+
+def field_manager_errors(manager: str) -> list[FieldError]:
+    errors = []
+    if len(manager.encode()) > _MAX_FIELD_MANAGER:
+        errors.append(too_long("fieldManager", _MAX_FIELD_MANAGER))
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            text = f"invalid character U+{ord(char):04X} (at position {position})"
+            errors.append(invalid("fieldManager", manager, text))
+        position += len(char.encode("utf-8", "surrogatepass"))
+    return errors
+
+
+def _dry_run_errors(dry_run: Sequence[Any]) -> list[FieldError]:
+    if all(value == "All" for value in dry_run):
+        return []
+    return [_unsupported("dryRun", list(dry_run), ("All",))]
+
+
+# --- deletion ----------------------------------------------------------------------------------------------------------
+
+
+def delete_options_from_query(query_string: str) -> Object:
+    """
+    Raises:
+        StatusError: 400.
+    """
+    options: Object = {}
+    if not query_string:
+        return options
+    values = parse_qsl(query_string, keep_blank_values=True)
+    query: dict[str, str] = {}
+    for key, value in values:
+        query.setdefault(key, value)
+    if "gracePeriodSeconds" in query:
+        options["gracePeriodSeconds"] = parse_int(query["gracePeriodSeconds"])
+    preconditions = {key: query[key] for key in ("uid", "resourceVersion") if key in query}
+    if preconditions:
+        options["preconditions"] = preconditions
+    for key in ("orphanDependents", "ignoreStoreReadErrorWithClusterBreakingPotential"):
+        if key in query:
+            options[key] = parse_bool(query[key])
+    if "propagationPolicy" in query:
+        options["propagationPolicy"] = query["propagationPolicy"]
+    if dry_run := [value for key, value in values if key == "dryRun"]:
+        options["dryRun"] = dry_run
+    return options
+
+
+_DELETE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "orphanDependents": (bool, "bool"),
+    "ignoreStoreReadErrorWithClusterBreakingPotential": (bool, "bool"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "preconditions": (dict, "v1.Preconditions"),
+    "dryRun": (list, "[]string"),
+}
+
+
+def delete_options_from_body(body: Any) -> Object:
+    """DeleteOptions as decoded from a body, of any group and version; unknown fields are dropped.
+
+    Raises:
+        StatusError: 400 for another kind, or a field of a wrong type.
+    """
+    kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion", "")
+    if kind != "DeleteOptions":
+        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"')
+    options: Object = {}
+    for name, (type_, go_type) in _DELETE_FIELDS.items():
+        if (value := body.get(name)) is None:
+            continue
+        if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
+            raise bad_request(f"json: cannot unmarshal {json_type(value)} into Go struct field DeleteOptions.{name} of type {go_type}")
+        options[name] = value
+    for name, value in options.get("preconditions", {}).items():
+        if name in ("uid", "resourceVersion") and not isinstance(value, str | None):
+            where = f"DeleteOptions.preconditions.{name}"
+            raise bad_request(f"json: cannot unmarshal {json_type(value)} into Go struct field {where} of type string")
+    if not options.get("dryRun", True):
+        del options["dryRun"]
+    return options
+
+
+def json_type(value: Any) -> str:
+    """What Go's decoder calls a JSON value."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return {str: "string", list: "array", dict: "object"}.get(type(value), "null")
+
+
+def validate_delete_options(options: Object, *, collection: bool = False) -> None:
+    """
+    Raises:
+        StatusError: 422.
+    """
+    if not options:
+        return
+    errors: list[FieldError] = []
+    policy = options.get("propagationPolicy")
+    if policy is not None:
+        if "orphanDependents" in options:
+            errors.append(invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"))
+        if policy not in ("Foreground", "Background", "Orphan"):
+            errors.append(_unsupported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
+    errors += _dry_run_errors(options.get("dryRun", ()))
+    unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
+    if options.get(unsafe):
+        if collection:
+            errors.append(invalid(unsafe, True, "is not allowed with DELETECOLLECTION, try again after removing the option"))
+        else:
+            excluded = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
+            errors += [invalid(unsafe, True, f"cannot be set together with .{name}") for name in excluded if name in options]
+    if errors:
+        raise _invalid_options("DeleteOptions", errors)
