@@ -1,0 +1,53 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+DATA ?= data
+ARGS ?=
+
+.PHONY: run install dev lint test contract bench e2e e2e-kubectl e2e-compose images clean generate
+
+## run: install into .venv and start everything in one process (data in ./data)
+run: install
+	$(BIN)/tetrapod up --data-dir $(DATA) $(ARGS)
+
+install: $(VENV)/.installed
+$(VENV)/.installed: pyproject.toml hatch_build.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+dev: $(VENV)/.dev
+$(VENV)/.dev: $(VENV)/.installed requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+## lint: ruff, mypy strict, import directions
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+## test: everything but images, compose and chart; installs what it needs
+test: dev
+	./tools/prepare.sh
+	$(BIN)/python -m pytest tests/unit tests/integration
+	$(BIN)/python -m pytest tests/contract
+	$(BIN)/python -m pytest tests/e2e -m "not containers"
+
+## contract: replay every recorded exchange and print the share per area
+contract: dev
+	$(BIN)/python tests/contract/share.py $(ARGS)
+
+## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER and ETCD: compare with the real one)
+bench: dev
+	./tools/prepare.sh
+	$(BIN)/python -m bench $(ARGS)
+
+## e2e: images, compose and the chart
+e2e: dev
+	./tools/prepare.sh containers
+	$(BIN)/python -m pytest tests/e2e -m containers
+
+clean:
+	rm -rf $(VENV) dist build

@@ -1,0 +1,173 @@
+"""The flags, in upstream's groups, and how their values become `Options` (upstream: cmd/kube-apiserver/app/options)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+
+from tetrapod.cli.options import Options
+from tetrapod.cli.upstream_flags import ACCEPTED
+from tetrapod.machinery.duration import parse_duration
+
+
+class Duration(click.ParamType):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Flag(NamedTuple):
+    group: str
+    name: str
+    help: str
+    type: Any = str  # str, int, bool, Path, Duration(), or "list": comma-separated, may be repeated
+    services: str = "acexu"  # which may take it: aggregator, core, extensions, auth (x), up
+
+
+_SERVING, _ETCD, _AUTHN, _AUTHZ = "Secure serving flags", "Etcd flags", "Authentication flags", "Authorization flags"
+_ADMISSION, _GENERIC, _MISC, _OURS = "Admission flags", "Generic flags", "Misc flags", "Tetrapod flags"
+
+FLAGS: Final[Sequence[Flag]] = (
+    Flag(_GENERIC, "request-timeout", "How long a request may take that is not long-running.", Duration()),
+    Flag(_GENERIC, "max-requests-inflight", "Reading requests in work at once; 0 is no limit.", int),
+    Flag(_GENERIC, "max-mutating-requests-inflight", "Mutating requests in work at once; 0 is no limit.", int),
+    Flag(_GENERIC, "cors-allowed-origins", "Origins allowed for CORS, as regular expressions.", "list"),
+    Flag(_GENERIC, "strict-transport-security-directives", "Directives of the HSTS header; empty leaves it out.", "list"),
+    Flag(_GENERIC, "shutdown-delay-duration", "Time between not ready and refusing connections, at the end.", Duration()),
+    Flag(_ETCD, "etcd-servers", "etcd's URLs; without any, `up` keeps everything in SQLite under the data directory.", "list"),
+    Flag(_ETCD, "etcd-cafile", "The CA that signed etcd's certificate."),
+    Flag(_ETCD, "etcd-certfile", "The client certificate for etcd."),
+    Flag(_ETCD, "etcd-keyfile", "The key of the client certificate for etcd."),
+    Flag(_ETCD, "etcd-prefix", "What every key in etcd begins with."),
+    Flag(_SERVING, "bind-address", "The address to listen on."),
+    Flag(_SERVING, "secure-port", "The port to serve HTTPS on.", int),
+    Flag(_SERVING, "tls-cert-file", "The serving certificate; without one, one is made."),
+    Flag(_SERVING, "tls-private-key-file", "The key of the serving certificate."),
+    Flag(_AUTHN, "anonymous-auth", "Whether requests without credentials are let in as system:anonymous.", bool),
+    Flag(_AUTHN, "client-ca-file", "CAs of client certificates."),
+    Flag(_AUTHN, "token-auth-file", "A file of static tokens: token,user,uid,\"group1,group2\".", services="xu"),
+    Flag(_AUTHN, "enable-bootstrap-token-auth", "Accept bootstrap tokens (secrets of kube-system).", bool, services="xu"),
+    Flag(_AUTHN, "api-audiences", "Audiences of service account tokens; the issuer by default.", "list"),
+    Flag(_AUTHN, "service-account-issuer", "The issuer of service account tokens; further ones are accepted.", "list", services="xcu"),
+    Flag(_AUTHN, "service-account-jwks-uri", "The JWKS address in the OIDC discovery document.", services="xu"),
+    Flag(_AUTHN, "service-account-key-file", "Keys to verify service account tokens with; may be repeated.", "list", services="xu"),
+    Flag(_AUTHN, "service-account-signing-key-file", "The key that signs service account tokens.", services="xu"),
+    Flag(_AUTHN, "requestheader-client-ca-file", "The CA of front proxies whose X-Remote-* headers are believed."),
+    Flag(_AUTHN, "requestheader-allowed-names", "Common names of front proxies; empty allows all of that CA.", "list"),
+    Flag(_AUTHN, "requestheader-username-headers", "Headers that carry the user's name.", "list"),
+    Flag(_AUTHN, "requestheader-group-headers", "Headers that carry the user's groups.", "list"),
+    Flag(_AUTHN, "requestheader-uid-headers", "Headers that carry the user's uid.", "list"),
+    Flag(_AUTHN, "requestheader-extra-headers-prefix", "Prefixes of headers that carry more about the user.", "list"),
+    Flag(_AUTHZ, "authorization-mode", "Authorizers in order: Node, RBAC, AlwaysAllow, AlwaysDeny.", "list", services="xu"),
+    Flag(_ADMISSION, "enable-admission-plugins", "Admission plugins to turn on beside the default ones.", "list", services="ceu"),
+    Flag(_ADMISSION, "disable-admission-plugins", "Admission plugins to turn off.", "list", services="ceu"),
+    Flag(_MISC, "service-cluster-ip-range", "The network of cluster IPs.", services="cu"),
+    Flag(_MISC, "service-node-port-range", "The ports of NodePort services.", services="cu"),
+    Flag(_MISC, "enable-aggregator-routing", "Send requests to endpoints' addresses rather than the cluster IP.", bool, services="au"),
+    Flag(_MISC, "proxy-client-cert-file", "The client certificate of the aggregator towards other API servers."),
+    Flag(_MISC, "proxy-client-key-file", "The key of that certificate."),
+    Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),
+    Flag(_OURS, "controllers", "Node-less controllers: '*' all, 'foo' this one, '-foo' not this one.", "list", services="cu"),
+    Flag(_OURS, "redis-url", "A redis to share token and authorization caches among replicas (optional).", services="acex"),
+    Flag(_OURS, "aggregator-url", "Where the aggregator is (for controllers of a service on its own).", services="cex"),
+    Flag(_OURS, "core-url", "Where core is.", services="a"),
+    Flag(_OURS, "extensions-url", "Where extensions is.", services="a"),
+    Flag(_OURS, "auth-url", "Where auth is.", services="ace"),
+    Flag("Logs flags", "logging-format", "text or json.", click.Choice(["text", "json"])),
+)
+
+_DEFAULTS: Final = {f.name: getattr(Options(), f.name) for f in fields(Options)}
+
+
+def _key(flag: str) -> str:
+    return flag.replace("-", "_")
+
+
+class FlagCommand(click.Command):
+    """Prints its options in upstream's groups, and accepts upstream's other flags."""
+
+    def __init__(self, *args: Any, service: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.flags = [flag for flag in FLAGS if service in flag.services]
+        self.params.extend(_option(flag) for flag in self.flags)
+        self.params.append(click.Option(["-v", "--v", "verbosity"], type=int, default=1, help="Log verbosity, as klog's."))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known, ignored = split_ignored(args)
+        ctx.meta["tetrapod.ignored"] = ignored
+        return super().parse_args(ctx, known)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        by_name = {flag.name: flag.group for flag in self.flags}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(by_name.get((param.name or "").replace("_", "-"), "Global flags"), []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _option(flag: Flag) -> click.Option:
+    default = _DEFAULTS[_key(flag.name)]
+    if flag.type == "list":
+        shown = ",".join(default)
+        return click.Option([f"--{flag.name}"], multiple=True, help=flag.help, show_default=shown or False)
+    if flag.type is bool:
+        return click.Option(
+            [f"--{flag.name}"], type=bool, is_flag=False, flag_value="true", default=default, help=flag.help, show_default=True
+        )
+    kind = click.Path(path_type=Path) if flag.type is Path else flag.type
+    return click.Option([f"--{flag.name}"], type=kind, default=default, help=flag.help, show_default=default not in ("", 0))
+
+
+def split_ignored(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take upstream's flags that mean nothing here out of a command line; returns the rest and their names."""
+    known: list[str] = []
+    ignored: list[str] = []
+    rest = iter(args)
+    for arg in rest:
+        name, equals, _ = arg.removeprefix("--").partition("=")
+        if not arg.startswith("--") or name not in ACCEPTED:
+            known.append(arg)
+            continue
+        ignored.append(name)
+        if ACCEPTED[name] and not equals:
+            next(rest, None)
+    return known, ignored
+
+
+def to_options(ctx: click.Context, values: dict[str, Any]) -> Options:
+    """Options from parsed flags; lists are joined over repetitions and commas."""
+    kinds = {_key(flag.name): flag.type for flag in FLAGS}
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        if kinds.get(key) == "list":
+            if value:
+                given[key] = tuple(part for item in value for part in item.split(",") if part)
+        else:
+            given[key] = value
+    return Options(**given, ignored=tuple(dict.fromkeys(ctx.meta.get("tetrapod.ignored", ()))))
+
+
+def with_flags(service: str, **attrs: Any) -> Callable[[Callable[..., None]], FlagCommand]:
+    """A command that takes the flags of a service and is called with `Options`."""
+
+    def decorate(run: Callable[[Options], None]) -> FlagCommand:
+        def callback(**values: Any) -> None:
+            run(to_options(click.get_current_context(), values))
+
+        return FlagCommand(callback=callback, service=service, help=run.__doc__, **attrs)
+
+    return decorate

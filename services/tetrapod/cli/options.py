@@ -1,0 +1,66 @@
+"""What the command line says, as one frozen record: the only thing that the assembly of a server looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Names are the flags', with underscores. Paths that are not given lie under `data_dir`."""
+
+    data_dir: Path = Path("data")
+    bind_address: str = "0.0.0.0"  # noqa: S104 - upstream's default
+    secure_port: int = 6443
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    client_ca_file: str = ""
+    etcd_servers: tuple[str, ...] = ()
+    etcd_cafile: str = ""
+    etcd_certfile: str = ""
+    etcd_keyfile: str = ""
+    etcd_prefix: str = "/registry"
+    anonymous_auth: bool = True
+    token_auth_file: str = ""
+    enable_bootstrap_token_auth: bool = False
+    authorization_mode: tuple[str, ...] = ("Node", "RBAC")
+    api_audiences: tuple[str, ...] = ()
+    service_account_issuer: tuple[str, ...] = ("https://kubernetes.default.svc",)
+    service_account_jwks_uri: str = ""
+    service_account_key_file: tuple[str, ...] = ()
+    service_account_signing_key_file: str = ""
+    requestheader_client_ca_file: str = ""
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ("X-Remote-User",)
+    requestheader_group_headers: tuple[str, ...] = ("X-Remote-Group",)
+    requestheader_uid_headers: tuple[str, ...] = ("X-Remote-Uid",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("X-Remote-Extra-",)
+    proxy_client_cert_file: str = ""
+    proxy_client_key_file: str = ""
+    enable_aggregator_routing: bool = False
+    enable_admission_plugins: tuple[str, ...] = ()
+    disable_admission_plugins: tuple[str, ...] = ()
+    service_cluster_ip_range: str = "10.0.0.0/24"
+    service_node_port_range: str = "30000-32767"
+    controllers: tuple[str, ...] = ("*",)
+    request_timeout: float = 60.0
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    cors_allowed_origins: tuple[str, ...] = ()
+    strict_transport_security_directives: tuple[str, ...] = ()
+    shutdown_delay_duration: float = 0.0
+    shutdown_grace: float = 10.0
+    logging_format: str = "text"
+    verbosity: int = 1
+    redis_url: str = ""
+    # of one service on its own
+    aggregator_url: str = ""
+    core_url: str = ""
+    extensions_url: str = ""
+    auth_url: str = ""
+    ignored: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def pki(self) -> Path:
+        return self.data_dir / "pki"

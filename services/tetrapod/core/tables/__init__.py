@@ -1,0 +1,1 @@
+"""Table columns and rows of the built-in kinds (upstream: pkg/printers/internalversion/printers.go)."""

@@ -1,0 +1,296 @@
+"""The rest of core/v1 and events: namespaces, nodes, config, events (upstream: printNamespace, printNode, printEvent …)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.tables.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+
+NAMESPACES: Final = TableConvertor(
+    (NAME, Column("Status", description="The phase of the namespace."), AGE),
+    lambda obj: [name_of(obj), status_of(obj).get("phase", ""), age(obj)],
+)
+CONFIG_MAPS: Final = TableConvertor(
+    (NAME, Column("Data", description="How many keys there are."), AGE),
+    lambda obj: [name_of(obj), len(obj.get("data") or {}) + len(obj.get("binaryData") or {}), age(obj)],
+)
+SECRETS: Final = TableConvertor(
+    (NAME, Column("Type", description="What the secret is for."), Column("Data", description="How many keys there are."), AGE),
+    lambda obj: [name_of(obj), obj.get("type", ""), len(obj.get("data") or {}), age(obj)],
+)
+SERVICE_ACCOUNTS: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
+
+
+def _node_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    info = status.get("nodeInfo") or {}
+    addresses = {a.get("type"): a.get("address") for a in reversed(status.get("addresses") or [])}
+    states = ["Ready" if c.get("status") == "True" else "NotReady" for c in status.get("conditions") or [] if c.get("type") == "Ready"]
+    states = states or ["Unknown"]
+    if spec.get("unschedulable"):
+        states.append("SchedulingDisabled")
+    return [
+        name_of(obj),
+        ",".join(states),
+        ",".join(_roles(obj)) or NONE,
+        age(obj),
+        info.get("kubeletVersion", ""),
+        addresses.get("InternalIP") or NONE,
+        addresses.get("ExternalIP") or NONE,
+        info.get("osImage") or "<unknown>",
+        info.get("kernelVersion") or "<unknown>",
+        info.get("containerRuntimeVersion") or "<unknown>",
+    ]
+
+
+def _roles(node: Object) -> list[str]:
+    labels = node["metadata"].get("labels") or {}
+    roles = set()
+    for label, value in labels.items():
+        if label.startswith("node-role.kubernetes.io/"):
+            roles.add(label.removeprefix("node-role.kubernetes.io/"))
+        elif label == "kubernetes.io/role" and value:
+            roles.add(value)
+    return sorted(roles - {""})
+
+
+NODES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Status", description="Whether the node is ready, and schedulable."),
+        Column("Roles", description="The roles of the node."),
+        AGE,
+        Column("Version", description="The kubelet's version."),
+        Column("Internal-IP", priority=1, description="An address within the cluster."),
+        Column("External-IP", priority=1, description="An address outside of it."),
+        Column("OS-Image", priority=1, description="The operating system."),
+        Column("Kernel-Version", priority=1, description="The kernel."),
+        Column("Container-Runtime", priority=1, description="The container runtime."),
+    ),
+    _node_row,
+)
+
+
+def _event_row(obj: Object) -> list[Any]:
+    involved = obj.get("involvedObject") or obj.get("regarding") or {}
+    source = obj.get("source") or obj.get("deprecatedSource") or {}
+    first = obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime")
+    last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp")
+    series = obj.get("series") or {}
+    count = obj.get("count") or obj.get("deprecatedCount") or 0
+    last_seen = since(last) if last else since(first)
+    if series:
+        count = series.get("count", 0)
+        last_seen = since(series.get("lastObservedTime"))
+    elif count == 0:
+        count = 1
+    if source.get("component"):
+        where = source["component"] + (f", {source['host']}" if source.get("host") else "")
+    else:
+        component, instance = obj.get("reportingComponent") or obj.get("reportingController") or "", obj.get("reportingInstance") or ""
+        where = f"{component}, {instance}" if instance else component
+    kind = involved.get("kind", "").lower()
+    return [
+        last_seen,
+        obj.get("type", ""),
+        obj.get("reason", ""),
+        f"{kind}/{involved['name']}" if involved.get("name") else kind,
+        involved.get("fieldPath", ""),
+        where,
+        (obj.get("message") or obj.get("note") or "").strip(),
+        since(first),
+        count,
+        name_of(obj),
+    ]
+
+
+EVENTS: Final = TableConvertor(
+    (
+        Column("Last Seen", description="When it was last observed."),
+        Column("Type", description="Normal or Warning."),
+        Column("Reason", description="Why it was written."),
+        Column("Object", description="What it is about."),
+        Column("Subobject", priority=1, description="The part of the object that it is about."),
+        Column("Source", priority=1, description="Who wrote it."),
+        Column("Message", description="What happened."),
+        Column("First Seen", priority=1, description="When it was first observed."),
+        Column("Count", priority=1, description="How often it was observed."),
+        Column("Name", format="name", priority=1, description=NAME.description),
+    ),
+    _event_row,
+)
+
+
+def _quota_row(obj: Object) -> list[Any]:
+    status = status_of(obj)
+    hard, used = status.get("hard") or {}, status.get("used") or {}
+    requests, limits = [], []
+    for name in sorted(hard):
+        text = f"{name}: {used.get(name, '0')}/{hard[name]}"
+        (limits if name.startswith("limits") else requests).append(text)
+    return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj)]
+
+
+RESOURCE_QUOTAS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Request", description="What is used of requests and counts, and the most allowed."),
+        Column("Limit", description="What is used of limits, and the most allowed."),
+        AGE,
+    ),
+    _quota_row,
+)
+
+
+def _component_status_row(obj: Object) -> list[Any]:
+    condition = next((c for c in obj.get("conditions") or [] if c.get("type") == "Healthy"), {})
+    state = {"True": "Healthy", "False": "Unhealthy"}.get(condition.get("status", ""), "Unknown")
+    return [name_of(obj), state, condition.get("message", ""), condition.get("error", "")]
+
+
+COMPONENT_STATUSES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Status", description="Whether the component is healthy."),
+        Column("Message", description="What it says of itself."),
+        Column("Error", description="What is wrong with it."),
+    ),
+    _component_status_row,
+)
+
+
+def _lease_row(obj: Object) -> list[Any]:
+    return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age(obj)]
+
+
+LEASES: Final = TableConvertor((NAME, Column("Holder", description="Who holds the lease."), AGE), _lease_row)
+RUNTIME_CLASSES: Final = TableConvertor(
+    (NAME, Column("Handler", description="The runtime's handler."), AGE),
+    lambda obj: [name_of(obj), obj.get("handler", ""), age(obj)],
+)
+PRIORITY_CLASSES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Value", "integer", description="The priority."),
+        Column("Global-Default", "boolean", description="Whether pods without a class get this one."),
+        AGE,
+        Column("PreemptionPolicy", description="Whether pods of this class preempt others."),
+    ),
+    lambda obj: [
+        name_of(obj),
+        obj.get("value") or 0,
+        bool(obj.get("globalDefault")),
+        age(obj),
+        obj.get("preemptionPolicy") or "PreemptLowerPriority",
+    ],
+)
+
+
+def _csr_condition(obj: Object) -> str:
+    conditions = status_of(obj).get("conditions") or []
+    types = {c.get("type") for c in conditions}
+    text = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
+    if "Failed" in types:
+        text += ",Failed"
+    return text + ",Issued" if status_of(obj).get("certificate") else text
+
+
+def _csr_row(obj: Object) -> list[Any]:
+    from tetrapod.machinery.duration import human_duration
+
+    spec = spec_of(obj)
+    seconds = spec.get("expirationSeconds")
+    return [
+        name_of(obj),
+        age(obj),
+        spec.get("signerName") or NONE,
+        spec.get("username", ""),
+        NONE if seconds is None else human_duration(seconds),
+        _csr_condition(obj),
+    ]
+
+
+CERTIFICATE_SIGNING_REQUESTS: Final = TableConvertor(
+    (
+        NAME,
+        AGE,
+        Column("SignerName", description="Who is asked to sign."),
+        Column("Requestor", description="Who asked."),
+        Column("RequestedDuration", description="For how long."),
+        Column("Condition", description="What became of it."),
+    ),
+    _csr_row,
+)
+CLUSTER_TRUST_BUNDLES: Final = TableConvertor(
+    (NAME, Column("SignerName", description="Whose anchors they are.")),
+    lambda obj: [name_of(obj), spec_of(obj).get("signerName") or ""],
+)
+
+
+def _flow_schema_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    dangling = next((c.get("status") for c in status_of(obj).get("conditions") or [] if c.get("type") == "Dangling"), "?")
+    return [
+        name_of(obj),
+        (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+        spec.get("matchingPrecedence") or 0,
+        (spec.get("distinguisherMethod") or {}).get("type") or NONE,
+        age(obj),
+        dangling,
+    ]
+
+
+FLOW_SCHEMAS: Final = TableConvertor(
+    (
+        NAME,
+        Column("PriorityLevel", description="Where its requests go."),
+        Column("MatchingPrecedence", description="The lower, the sooner it is tried."),
+        Column("DistinguisherMethod", description="How its flows are told apart."),
+        AGE,
+        Column("MissingPL", description="Whether its priority level is missing."),
+    ),
+    _flow_schema_row,
+)
+
+
+def _priority_level_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    limited = spec.get("limited") or {}
+    shares: Any = limited.get("nominalConcurrencyShares", NONE) if limited else NONE
+    queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
+    numbers = [queuing.get(k, NONE) for k in ("queues", "handSize", "queueLengthLimit")]
+    return [name_of(obj), spec.get("type", ""), shares, *numbers, age(obj)]
+
+
+PRIORITY_LEVELS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Type", description="Exempt or Limited."),
+        Column("NominalConcurrencyShares", description="Its share of the server's concurrency."),
+        Column("Queues", description="How many queues there are."),
+        Column("HandSize", description="How many of them a flow is dealt."),
+        Column("QueueLengthLimit", description="How many requests may wait in each."),
+        AGE,
+    ),
+    _priority_level_row,
+)
+
+
+def _migration_row(obj: Object) -> list[Any]:
+    resource = spec_of(obj).get("resource") or {}
+    group = f".{resource['group']}" if resource.get("group") else ""
+    states = {c.get("type"): c.get("status") for c in status_of(obj).get("conditions") or []}
+    state = next((t for t in ("Succeeded", "Failed", "Running") if states.get(t) == "True"), "Unknown")
+    return [name_of(obj), f"{resource.get('resource', '')}{group}", state]
+
+
+STORAGE_VERSION_MIGRATIONS: Final = TableConvertor(
+    (
+        Column("Name", description=NAME.description),
+        Column("Resource", description="What is migrated."),
+        Column("Status", description="How far it is."),
+    ),
+    _migration_row,
+)

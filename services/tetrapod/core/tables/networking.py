@@ -1,0 +1,181 @@
+"""Services, endpoints, ingresses and their kin (upstream: printService, printEndpoints, printIngress …)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.tables.cells import AGE, NAME, NONE, UNSET, age, labels_text, more, name_of, selector_text, spec_of, status_of
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+
+
+def _external_ips(service: Object) -> str:
+    spec = spec_of(service)
+    external = spec.get("externalIPs") or []
+    kind = spec.get("type", "")
+    if kind in ("ClusterIP", "NodePort"):
+        return ",".join(external) or NONE
+    if kind == "LoadBalancer":
+        ingress = (status_of(service).get("loadBalancer") or {}).get("ingress") or []
+        found = [i.get("ip") or i.get("hostname") for i in ingress if i.get("ip") or i.get("hostname")]
+        listed = ",".join(dict.fromkeys(found))
+        if external:
+            return ",".join(dict.fromkeys([*(listed.split(",") if listed else []), *external]))
+        return listed or "<pending>"
+    return str(spec.get("externalName", "")) if kind == "ExternalName" else "<unknown>"
+
+
+def _service_port(port: Object) -> str:
+    text = str(port.get("port"))
+    if port.get("nodePort"):
+        text += f":{port['nodePort']}"
+    return f"{text}/{port.get('protocol', '')}"
+
+
+def _service_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    ips = spec.get("clusterIPs") or []
+    return [
+        name_of(obj),
+        spec.get("type", ""),
+        (ips[0] if ips else spec.get("clusterIP")) or NONE,
+        _external_ips(obj),
+        ",".join(_service_port(p) for p in spec.get("ports") or []) or NONE,
+        age(obj),
+        labels_text(spec.get("selector")),
+    ]
+
+
+SERVICES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Type", description="How the service is exposed."),
+        Column("Cluster-IP", description="The address of the service within the cluster."),
+        Column("External-IP", description="Addresses at which the service is reached from outside."),
+        Column("Port(s)", description="The ports of the service."),
+        AGE,
+        Column("Selector", priority=1, description="Which pods the service leads to."),
+    ),
+    _service_row,
+)
+
+_MAX_ENDPOINTS: Final = 3
+
+
+def _endpoints_row(obj: Object) -> list[Any]:
+    listed: list[str] = []
+    for subset in obj.get("subsets") or []:
+        addresses = [a.get("ip", "") for a in subset.get("addresses") or []]
+        ports = subset.get("ports") or []
+        if not ports:
+            listed.extend(addresses)
+        for port in ports:
+            listed.extend(f"[{a}]:{port.get('port')}" if ":" in a else f"{a}:{port.get('port')}" for a in addresses)
+    return [name_of(obj), more(listed, _MAX_ENDPOINTS) or NONE, age(obj)]
+
+
+ENDPOINTS: Final = TableConvertor(
+    (NAME, Column("Endpoints", description="Addresses and ports that implement the service."), AGE), _endpoints_row
+)
+
+
+def _endpoint_slice_row(obj: Object) -> list[Any]:
+    ports = obj.get("ports")
+    if ports is None:
+        port_text = UNSET if not obj.get("ports") else ""
+    else:
+        port_text = more((str(p["port"]) if p.get("port") is not None else "*" for p in ports), _MAX_ENDPOINTS)
+    addresses = [a for e in obj.get("endpoints") or [] for a in e.get("addresses") or []]
+    return [
+        name_of(obj),
+        obj.get("addressType", ""),
+        port_text or UNSET,
+        more(addresses, _MAX_ENDPOINTS) or UNSET,
+        age(obj),
+    ]
+
+
+ENDPOINT_SLICES: Final = TableConvertor(
+    (
+        NAME,
+        Column("AddressType", description="The kind of addresses."),
+        Column("Ports", description="The ports of each endpoint."),
+        Column("Endpoints", description="The endpoints' addresses."),
+        AGE,
+    ),
+    _endpoint_slice_row,
+)
+
+
+def _ingress_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    hosts = [r["host"] for r in spec.get("rules") or [] if r.get("host")]
+    addresses = [
+        i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []
+    ]
+    return [
+        name_of(obj),
+        spec.get("ingressClassName") or (obj["metadata"].get("annotations") or {}).get("kubernetes.io/ingress.class") or NONE,
+        more(hosts, 3) or "*",
+        ",".join(dict.fromkeys(a for a in addresses if a)),
+        "80, 443" if spec.get("tls") else "80",
+        age(obj),
+    ]
+
+
+INGRESSES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Class", description="The class whose controller implements the ingress."),
+        Column("Hosts", description="Hosts that the rules name."),
+        Column("Address", description="Addresses of the load balancer."),
+        Column("Ports", description="Ports of TLS configurations."),
+        AGE,
+    ),
+    _ingress_row,
+)
+
+
+def _ingress_class_row(obj: Object) -> list[Any]:
+    parameters = spec_of(obj).get("parameters")
+    text = NONE
+    if parameters:
+        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
+        text = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
+    return [name_of(obj), spec_of(obj).get("controller", ""), text, age(obj)]
+
+
+INGRESS_CLASSES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Controller", description="The controller that implements ingresses of this class."),
+        Column("Parameters", description="A reference to further parameters."),
+        AGE,
+    ),
+    _ingress_class_row,
+)
+NETWORK_POLICIES: Final = TableConvertor(
+    (NAME, Column("Pod-Selector", description="Which pods the policy holds for."), AGE),
+    lambda obj: [name_of(obj), selector_text(spec_of(obj).get("podSelector")), age(obj)],
+)
+
+
+def _ip_address_row(obj: Object) -> list[Any]:
+    """Three cells under two columns, as upstream's (its age has no column)."""
+    parent = spec_of(obj).get("parentRef")
+    text = NONE
+    if parent:
+        words = [parent.get("resource", "")]
+        if parent.get("group"):
+            words[0] += "." + parent["group"]
+        words += [parent["namespace"]] if parent.get("namespace") else []
+        words.append(parent.get("name", ""))
+        text = "/".join(words)
+    return [name_of(obj), text, age(obj)]
+
+
+IP_ADDRESSES: Final = TableConvertor((NAME, Column("ParentRef", description="What holds the address.")), _ip_address_row)
+SERVICE_CIDRS: Final = TableConvertor(
+    (NAME, Column("CIDRs", description="The networks of cluster IPs."), AGE),
+    lambda obj: [name_of(obj), ",".join(spec_of(obj).get("cidrs") or []), age(obj)],
+)

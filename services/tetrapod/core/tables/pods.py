@@ -1,0 +1,199 @@
+"""Pods and their templates (upstream: printPod, printPodTemplate, printReplicationController)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.tables.cells import AGE, NAME, NONE, age, containers, labels_text, name_of, pod_template, since, spec_of, status_of
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+
+_SUCCEEDED: Final[list[Object]] = [
+    {"type": "Completed", "status": "True", "reason": "Succeeded", "message": "The pod has completed successfully."}
+]
+_FAILED: Final[list[Object]] = [{"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed to complete."}]
+
+
+def pod_row(pod: Object) -> list[Any]:
+    spec, status = spec_of(pod), status_of(pod)
+    sidecars = {c["name"] for c in spec.get("initContainers") or [] if c.get("restartPolicy") == "Always"}
+    state = _PodState(pod, sidecars)
+    gates = spec.get("readinessGates") or []
+    ips = status.get("podIPs") or []
+    return [
+        name_of(pod),
+        f"{state.ready}/{state.total}",
+        state.reason,
+        state.restarts_text,
+        age(pod),
+        (ips[0].get("ip", "") if ips else status.get("podIP", "")) or NONE,
+        spec.get("nodeName") or NONE,
+        status.get("nominatedNodeName") or NONE,
+        f"{_true_gates(gates, status)}/{len(gates)}" if gates else NONE,
+    ]
+
+
+def _true_gates(gates: list[Object], status: Object) -> int:
+    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or []}
+    return sum(conditions.get(gate.get("conditionType")) == "True" for gate in gates)
+
+
+class _PodState:
+    """READY, STATUS and RESTARTS, worked out together as upstream's printPod does."""
+
+    def __init__(self, pod: Object, sidecars: set[str]) -> None:
+        spec, status = spec_of(pod), status_of(pod)
+        self.total = len(spec.get("containers") or []) + len(sidecars)
+        self.ready = 0
+        self.restarts = 0
+        self.last_restart = ""
+        self._sidecar_restarts = 0
+        self._sidecar_last = ""
+        self.reason = status.get("reason") or status.get("phase", "")
+        for condition in status.get("conditions") or []:
+            if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+                self.reason = "SchedulingGated"
+        initializing = self._look_at_init(spec, status, sidecars)
+        if not initializing or _initialized(status):
+            self._look_at_containers(status)
+        if pod["metadata"].get("deletionTimestamp") and status.get("reason") == "NodeLost":
+            self.reason = "Unknown"
+        elif pod["metadata"].get("deletionTimestamp") and status.get("phase") not in ("Succeeded", "Failed"):
+            self.reason = "Terminating"
+
+    def _look_at_init(self, spec: Object, status: Object, sidecars: set[str]) -> bool:
+        total = len(spec.get("initContainers") or [])
+        for i, container in enumerate(status.get("initContainerStatuses") or []):
+            self.restarts += container.get("restartCount", 0)
+            last = _finished(container.get("lastState"))
+            self.last_restart = max(self.last_restart, last)
+            state = container.get("state") or {}
+            if container.get("name") in sidecars:
+                self._sidecar_restarts += container.get("restartCount", 0)
+                self._sidecar_last = max(self._sidecar_last, last)
+            terminated, waiting = state.get("terminated"), state.get("waiting")
+            if terminated is not None and terminated.get("exitCode", 0) == 0:
+                continue
+            if container.get("name") in sidecars and container.get("started"):
+                self.ready += bool(container.get("ready"))
+                continue
+            if terminated is not None:
+                self.reason = "Init:" + (terminated.get("reason") or _exit_text(terminated))
+            elif waiting is not None and waiting.get("reason") and waiting["reason"] != "PodInitializing":
+                self.reason = "Init:" + waiting["reason"]
+            else:
+                self.reason = f"Init:{i}/{total}"
+            return True
+        return False
+
+    def _look_at_containers(self, status: Object) -> None:
+        self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
+        running = False
+        first_error = ""
+        for container in reversed(status.get("containerStatuses") or []):
+            self.restarts += container.get("restartCount", 0)
+            self.last_restart = max(self.last_restart, _finished(container.get("lastState")))
+            state = container.get("state") or {}
+            waiting, terminated = state.get("waiting"), state.get("terminated")
+            if waiting is not None and waiting.get("reason"):
+                self.reason = waiting["reason"]
+            elif terminated is not None:
+                self.reason = terminated.get("reason") or _exit_text(terminated)
+            elif container.get("ready") and state.get("running") is not None:
+                running = True
+                self.ready += 1
+            if (waiting is not None and waiting.get("reason")) or (terminated is not None and terminated.get("exitCode", 0) != 0):
+                first_error = self.reason
+        if first_error:
+            self.reason = first_error
+        if self.reason == "Completed" and running:
+            self.reason = "Running" if _ready(status) else "NotReady"
+
+    @property
+    def restarts_text(self) -> str:
+        if self.restarts and self.last_restart:
+            return f"{self.restarts} ({since(self.last_restart)} ago)"
+        return str(self.restarts)
+
+
+def _exit_text(terminated: Object) -> str:
+    return f"Signal:{terminated['signal']}" if terminated.get("signal") else f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
+def _finished(state: Object | None) -> str:
+    return str(((state or {}).get("terminated") or {}).get("finishedAt") or "")
+
+
+def _initialized(status: Object) -> bool:
+    return any(c.get("type") == "Initialized" and c.get("status") == "True" for c in status.get("conditions") or [])
+
+
+def _ready(status: Object) -> bool:
+    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or [])
+
+
+def pod_conditions(pod: Object) -> list[Object]:
+    """Conditions of a row: ended pods are marked so that `kubectl get` may leave them out."""
+    return {"Succeeded": _SUCCEEDED, "Failed": _FAILED}.get(status_of(pod).get("phase", ""), [])
+
+
+PODS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Ready", description="The aggregate readiness state of this pod for accepting traffic."),
+        Column("Status", description="The aggregate status of the containers in this pod."),
+        Column("Restarts", description="The number of times the containers in this pod have been restarted and when the last one was."),
+        AGE,
+        Column("IP", priority=1, description="The address of the pod."),
+        Column("Node", priority=1, description="The node that the pod is bound to."),
+        Column("Nominated Node", priority=1, description="The node on which resources are held for the pod."),
+        Column("Readiness Gates", priority=1, description="How many of the pod's readiness gates hold."),
+    ),
+    pod_row,
+    pod_conditions,
+)
+
+
+def _pod_template_row(template: Object) -> list[Any]:
+    found = template.get("template") or {}
+    names, images = containers(found.get("spec") or {})
+    return [name_of(template), names, images, labels_text((found.get("metadata") or {}).get("labels"))]
+
+
+POD_TEMPLATES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Containers", description="Names of each container in the template."),
+        Column("Images", description="Images referenced by each container in the template."),
+        Column("Pod Labels", description="The labels for the pod template."),
+    ),
+    _pod_template_row,
+)
+
+
+def _replication_controller_row(rc: Object) -> list[Any]:
+    spec, status = spec_of(rc), status_of(rc)
+    return [
+        name_of(rc),
+        spec.get("replicas") or 0,
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        age(rc),
+        *containers(pod_template(rc)),
+        labels_text(spec.get("selector")),
+    ]
+
+
+REPLICATION_CONTROLLERS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Desired", "integer", description="The number of desired replicas."),
+        Column("Current", "integer", description="The most recently observed number of replicas."),
+        Column("Ready", "integer", description="The number of ready replicas."),
+        AGE,
+        Column("Containers", priority=1, description="Names of each container in the template."),
+        Column("Images", priority=1, description="Images referenced by each container in the template."),
+        Column("Selector", priority=1, description="Label selector for pods."),
+    ),
+    _replication_controller_row,
+)

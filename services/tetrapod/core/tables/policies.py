@@ -1,0 +1,131 @@
+"""admissionregistration and resource.k8s.io (upstream: printValidatingAdmissionPolicy, printResourceClaim …)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.tables.cells import AGE, NAME, NONE, UNSET, age, name_of, since, spec_of, status_of
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+
+
+def _webhooks_row(obj: Object) -> list[Any]:
+    return [name_of(obj), len(obj.get("webhooks") or []), age(obj)]
+
+
+WEBHOOK_CONFIGURATIONS: Final = TableConvertor(
+    (NAME, Column("Webhooks", "integer", description="How many webhooks there are."), AGE), _webhooks_row
+)
+
+
+def _param_kind(obj: Object) -> str:
+    kind = spec_of(obj).get("paramKind")
+    return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
+
+
+VALIDATING_ADMISSION_POLICIES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Validations", "integer", description="How many validations there are."),
+        Column("ParamKind", description="The kind of its parameters."),
+        AGE,
+    ),
+    lambda obj: [name_of(obj), len(spec_of(obj).get("validations") or []), _param_kind(obj), age(obj)],
+)
+MUTATING_ADMISSION_POLICIES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Mutations", "integer", description="How many mutations there are."),
+        Column("ParamKind", description="The kind of its parameters."),
+        AGE,
+    ),
+    lambda obj: [name_of(obj), len(spec_of(obj).get("mutations") or []), _param_kind(obj), age(obj)],
+)
+
+
+def _binding_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    ref = spec.get("paramRef")
+    text = UNSET
+    if ref:
+        namespace = ref.get("namespace")
+        text = f"{namespace}/{ref.get('name') or '*'}" if namespace else f"*/{ref.get('name') or '*'}"
+    return [name_of(obj), spec.get("policyName", ""), text, age(obj)]
+
+
+ADMISSION_POLICY_BINDINGS: Final = TableConvertor(
+    (
+        NAME,
+        Column("PolicyName", description="The policy that is bound."),
+        Column("ParamRef", description="Its parameters."),
+        AGE,
+    ),
+    _binding_row,
+)
+DEVICE_CLASSES: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
+
+
+def _claim_state(obj: Object) -> str:
+    states = []
+    if obj["metadata"].get("deletionTimestamp"):
+        states.append("deleted")
+    status = status_of(obj)
+    states.append("allocated" if status.get("allocation") else "pending")
+    if status.get("reservedFor"):
+        states.append("reserved")
+    return ",".join(states)
+
+
+RESOURCE_CLAIMS: Final = TableConvertor(
+    (NAME, Column("State", description="Whether it is allocated and reserved."), AGE),
+    lambda obj: [name_of(obj), _claim_state(obj), age(obj)],
+)
+RESOURCE_CLAIM_TEMPLATES: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
+
+
+def _slice_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    return [
+        name_of(obj),
+        spec.get("nodeName") or "",
+        spec.get("driver", ""),
+        (spec.get("pool") or {}).get("name", ""),
+        age(obj),
+    ]
+
+
+RESOURCE_SLICES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Node", description="The node whose devices they are."),
+        Column("Driver", description="The driver that publishes them."),
+        Column("Pool", description="The pool they belong to."),
+        AGE,
+    ),
+    _slice_row,
+)
+
+
+def _taint_rule_row(obj: Object) -> list[Any]:
+    taint = spec_of(obj).get("taint") or {}
+    return [
+        name_of(obj),
+        taint.get("key", ""),
+        taint.get("value") or NONE,
+        taint.get("effect", ""),
+        since(taint.get("timeAdded")),
+        age(obj),
+    ]
+
+
+DEVICE_TAINT_RULES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Key", description="The taint's key."),
+        Column("Value", description="The taint's value."),
+        Column("Effect", description="What it does to pods."),
+        Column("TimeAdded", description="Since when."),
+        AGE,
+    ),
+    _taint_rule_row,
+)

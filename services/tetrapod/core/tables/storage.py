@@ -1,0 +1,189 @@
+"""Volumes and what provides them (upstream: printPersistentVolume, printStorageClass, printCSIDriver …)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.tables.cells import AGE, NAME, NONE, UNSET, age, name_of, spec_of, status_of
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+
+_ACCESS_MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+def _modes(modes: list[str] | None) -> str:
+    given = set(modes or [])
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
+
+
+def _storage_class(obj: Object) -> str:
+    annotations = obj["metadata"].get("annotations") or {}
+    if _BETA_CLASS in annotations:
+        return str(annotations[_BETA_CLASS])
+    return spec_of(obj).get("storageClassName") or ""
+
+
+def _phase(obj: Object) -> str:
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    return status_of(obj).get("phase") or ""
+
+
+def _volume_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    claim = spec.get("claimRef")
+    return [
+        name_of(obj),
+        (spec.get("capacity") or {}).get("storage", "0"),
+        _modes(spec.get("accessModes")),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        _phase(obj),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        _storage_class(obj),
+        spec.get("volumeAttributesClassName") or UNSET,
+        status.get("reason") or "",
+        age(obj),
+        spec.get("volumeMode") or UNSET,
+    ]
+
+
+PERSISTENT_VOLUMES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Capacity", description="The volume's size."),
+        Column("Access Modes", description="How it may be mounted."),
+        Column("Reclaim Policy", description="What happens when it is released."),
+        Column("Status", description="The volume's phase."),
+        Column("Claim", description="The claim it is bound to."),
+        Column("StorageClass", description="The class it belongs to."),
+        Column("VolumeAttributesClass", description="The attributes class it has."),
+        Column("Reason", description="Why it is in this phase."),
+        AGE,
+        Column("VolumeMode", priority=1, description="Filesystem or Block."),
+    ),
+    _volume_row,
+)
+
+
+def _claim_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    bound = bool(spec.get("volumeName"))
+    return [
+        name_of(obj),
+        _phase(obj),
+        spec.get("volumeName") or "",
+        (status.get("capacity") or {}).get("storage", "0") if bound else "",
+        _modes(status.get("accessModes")) if bound else "",
+        _storage_class(obj),
+        spec.get("volumeAttributesClassName") or UNSET,
+        age(obj),
+        spec.get("volumeMode") or UNSET,
+    ]
+
+
+PERSISTENT_VOLUME_CLAIMS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Status", description="The claim's phase."),
+        Column("Volume", description="The volume it is bound to."),
+        Column("Capacity", description="The volume's size."),
+        Column("Access Modes", description="How it may be mounted."),
+        Column("StorageClass", description="The class that it asks for."),
+        Column("VolumeAttributesClass", description="The attributes class that it asks for."),
+        AGE,
+        Column("VolumeMode", priority=1, description="Filesystem or Block."),
+    ),
+    _claim_row,
+)
+
+
+def _storage_class_row(obj: Object) -> list[Any]:
+    annotations = obj["metadata"].get("annotations") or {}
+    default = any(
+        annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta.")
+    )
+    return [
+        name_of(obj) + (" (default)" if default else ""),
+        obj.get("provisioner", ""),
+        obj.get("reclaimPolicy") or "Delete",
+        obj.get("volumeBindingMode") or "Immediate",
+        bool(obj.get("allowVolumeExpansion")),
+        age(obj),
+    ]
+
+
+STORAGE_CLASSES: Final = TableConvertor(
+    (
+        NAME,
+        Column("Provisioner", description="What makes the volumes."),
+        Column("ReclaimPolicy", description="What happens to a volume when it is released."),
+        Column("VolumeBindingMode", description="When volumes are made and bound."),
+        Column("AllowVolumeExpansion", description="Whether volumes may grow."),
+        AGE,
+    ),
+    _storage_class_row,
+)
+
+
+def _csi_driver_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    audiences = [t.get("audience", "") for t in spec.get("tokenRequests") or []]
+    return [
+        name_of(obj),
+        spec.get("attachRequired", True),
+        spec.get("podInfoOnMount", False),
+        spec.get("storageCapacity", False),
+        ",".join(audiences) or UNSET,
+        spec.get("requiresRepublish", False),
+        ",".join(spec.get("volumeLifecycleModes") or []) or NONE,
+        age(obj),
+    ]
+
+
+CSI_DRIVERS: Final = TableConvertor(
+    (
+        NAME,
+        Column("AttachRequired", "boolean", description="Whether volumes need an attach call."),
+        Column("PodInfoOnMount", "boolean", description="Whether it is told about the pod."),
+        Column("StorageCapacity", "boolean", description="Whether the scheduler looks at capacities."),
+        Column("TokenRequests", description="Audiences of the tokens it gets."),
+        Column("RequiresRepublish", "boolean", description="Whether it is called again and again."),
+        Column("Modes", description="Kinds of volumes."),
+        AGE,
+    ),
+    _csi_driver_row,
+)
+CSI_NODES: Final = TableConvertor(
+    (NAME, Column("Drivers", "integer", description="How many drivers run on the node."), AGE),
+    lambda obj: [name_of(obj), len(spec_of(obj).get("drivers") or []), age(obj)],
+)
+
+
+def _attachment_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    return [
+        name_of(obj),
+        spec.get("attacher", ""),
+        (spec.get("source") or {}).get("persistentVolumeName") or "",
+        spec.get("nodeName", ""),
+        bool(status_of(obj).get("attached")),
+        age(obj),
+    ]
+
+
+VOLUME_ATTACHMENTS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Attacher", format="name", description="The driver that attaches."),
+        Column("PV", description="The volume."),
+        Column("Node", description="The node."),
+        Column("Attached", "boolean", description="Whether it is attached."),
+        AGE,
+    ),
+    _attachment_row,
+)
+VOLUME_ATTRIBUTES_CLASSES: Final = TableConvertor(
+    (NAME, Column("DriverName", description="The driver."), AGE),
+    lambda obj: [name_of(obj), obj.get("driverName", ""), age(obj)],
+)

@@ -1,0 +1,310 @@
+"""apps, batch, autoscaling and policy (upstream: printDeployment, printJob, printHorizontalPodAutoscaler …)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.tables.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, selector_text, since, spec_of, status_of
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.duration import human_duration
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import parse_time
+
+_CONTAINERS: Final = Column("Containers", priority=1, description="Names of each container in the template.")
+_IMAGES: Final = Column("Images", priority=1, description="Images referenced by each container in the template.")
+_SELECTOR: Final = Column("Selector", priority=1, description="Label selector for pods.")
+
+
+def _deployment_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    return [
+        name_of(obj),
+        f"{status.get('readyReplicas') or 0}/{spec.get('replicas') or 0}",
+        status.get("updatedReplicas") or 0,
+        status.get("availableReplicas") or 0,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec.get("selector")),
+    ]
+
+
+DEPLOYMENTS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Ready", description="Number of the pod with ready state"),
+        Column("Up-to-date", description="Number of pods of the current template."),
+        Column("Available", description="Number of available pods."),
+        AGE,
+        _CONTAINERS,
+        _IMAGES,
+        _SELECTOR,
+    ),
+    _deployment_row,
+)
+
+
+def _replica_set_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    return [
+        name_of(obj),
+        spec.get("replicas") or 0,
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec.get("selector")),
+    ]
+
+
+REPLICA_SETS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Desired", "integer", description="The number of desired replicas."),
+        Column("Current", "integer", description="The most recently observed number of replicas."),
+        Column("Ready", "integer", description="The number of ready replicas."),
+        AGE,
+        _CONTAINERS,
+        _IMAGES,
+        _SELECTOR,
+    ),
+    _replica_set_row,
+)
+
+
+def _stateful_set_row(obj: Object) -> list[Any]:
+    ready, desired = status_of(obj).get("readyReplicas") or 0, spec_of(obj).get("replicas") or 0
+    return [name_of(obj), f"{ready}/{desired}", age(obj), *containers(pod_template(obj))]
+
+
+STATEFUL_SETS: Final = TableConvertor(
+    (NAME, Column("Ready", description="Number of the pod with ready state"), AGE, _CONTAINERS, _IMAGES),
+    _stateful_set_row,
+)
+
+
+def _daemon_set_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    node_selector = (pod_template(obj)).get("nodeSelector") or {}
+    counts = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    return [
+        name_of(obj),
+        *(status.get(count) or 0 for count in counts),
+        ",".join(f"{k}={node_selector[k]}" for k in sorted(node_selector)) or NONE,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec.get("selector")),
+    ]
+
+
+DAEMON_SETS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Desired", "integer", description="Number of nodes that should run the daemon pod."),
+        Column("Current", "integer", description="Number of nodes that run at least one daemon pod."),
+        Column("Ready", "integer", description="Number of nodes that run a ready daemon pod."),
+        Column("Up-to-date", "integer", description="Number of nodes that run the current daemon pod."),
+        Column("Available", "integer", description="Number of nodes that run an available daemon pod."),
+        Column("Node Selector", description="Which nodes run the daemon pod."),
+        AGE,
+        _CONTAINERS,
+        _IMAGES,
+        _SELECTOR,
+    ),
+    _daemon_set_row,
+)
+
+
+def _controller_revision_row(obj: Object) -> list[Any]:
+    owner = next((o for o in obj["metadata"].get("ownerReferences") or [] if o.get("controller")), None)
+    controller = NONE
+    if owner is not None:
+        group = owner.get("apiVersion", "").rpartition("/")[0]
+        controller = f"{owner['kind'].lower()}{'.' + group if group else ''}/{owner['name']}"
+    return [name_of(obj), controller, obj.get("revision") or 0, age(obj)]
+
+
+CONTROLLER_REVISIONS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Controller", description="Controller of the object."),
+        Column("Revision", description="Revision of the state."),
+        AGE,
+    ),
+    _controller_revision_row,
+)
+
+
+def _job_status(obj: Object) -> str:
+    conditions = {c.get("type"): c.get("status") for c in status_of(obj).get("conditions") or []}
+    if conditions.get("Complete") == "True":
+        return "Complete"
+    if conditions.get("Failed") == "True":
+        return "Failed"
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    if conditions.get("Suspended") == "True":
+        return "Suspended"
+    if conditions.get("FailureTarget") == "True":
+        return "FailureTarget"
+    return "SuccessCriteriaMet" if conditions.get("SuccessCriteriaMet") == "True" else "Running"
+
+
+def _job_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    succeeded = status.get("succeeded") or 0
+    if spec.get("completions") is not None:
+        completions = f"{succeeded}/{spec['completions']}"
+    else:
+        parallelism = spec.get("parallelism") or 0
+        completions = f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+    duration = ""
+    if started := status.get("startTime"):
+        ended = status.get("completionTime")
+        duration = human_duration(parse_time(ended) - parse_time(started)) if ended else since(started)
+    return [
+        name_of(obj),
+        _job_status(obj),
+        completions,
+        duration,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec.get("selector")),
+    ]
+
+
+JOBS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Status", description="Status of the job."),
+        Column("Completions", description="How many pods have succeeded, of how many."),
+        Column("Duration", description="Time that the job took, or has run for."),
+        AGE,
+        _CONTAINERS,
+        _IMAGES,
+        _SELECTOR,
+    ),
+    _job_row,
+)
+
+
+def _cron_job_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    last = status.get("lastScheduleTime")
+    job_spec = (spec.get("jobTemplate") or {}).get("spec") or {}
+    return [
+        name_of(obj),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        "True" if spec.get("suspend") else "False",
+        len(status.get("active") or []),
+        since(last) if last else NONE,
+        age(obj),
+        *containers((job_spec.get("template") or {}).get("spec") or {}),
+        selector_text(job_spec.get("selector")),
+    ]
+
+
+CRON_JOBS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Schedule", description="The schedule in Cron format."),
+        Column("Timezone", description="The time zone of the schedule."),
+        Column("Suspend", "boolean", description="Whether further runs are held back."),
+        Column("Active", "integer", description="Running jobs."),
+        Column("Last Schedule", description="When a job was last scheduled."),
+        AGE,
+        _CONTAINERS,
+        _IMAGES,
+        _SELECTOR,
+    ),
+    _cron_job_row,
+)
+
+
+def _autoscaler_row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    target = spec.get("scaleTargetRef") or {}
+    least = spec.get("minReplicas")
+    return [
+        name_of(obj),
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        _targets(spec.get("metrics") or [], status.get("currentMetrics") or []),
+        "<unset>" if least is None else str(least),
+        spec.get("maxReplicas") or 0,
+        status.get("currentReplicas") or 0,
+        age(obj),
+    ]
+
+
+_MAX_METRICS: Final = 2
+
+
+def _targets(metrics: list[Object], current: list[Object]) -> str:
+    if not metrics:
+        return NONE
+    listed = [_metric(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]
+    text = ", ".join(listed[:_MAX_METRICS])
+    return f"{text} + {len(listed) - _MAX_METRICS} more..." if len(listed) > _MAX_METRICS else text
+
+
+_METRIC_FIELDS: Final = {
+    "External": "external",
+    "Pods": "pods",
+    "Object": "object",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+}
+
+
+def _metric(metric: Object, current: Object) -> str:
+    kind = _METRIC_FIELDS.get(metric.get("type", ""), "")
+    wanted = metric.get(kind) or {}
+    target = wanted.get("target") or {}
+    seen = (current.get(kind) or {}).get("current") or {}
+    if target.get("averageUtilization") is not None:
+        now = seen.get("averageUtilization")
+        text = f"{'<unknown>' if now is None else f'{now}%'}/{target['averageUtilization']}%"
+    elif target.get("averageValue") is not None:
+        average = " (avg)" if kind in ("external", "object") else ""
+        text = f"{seen.get('averageValue') or '<unknown>'}/{target['averageValue']}{average}"
+    else:
+        text = f"{seen.get('value') or '<unknown>'}/{target.get('value', '')}"
+    return f"{wanted.get('name', '')}: {text}" if kind in ("resource", "containerResource") else text
+
+
+HORIZONTAL_POD_AUTOSCALERS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Reference", description="What is scaled."),
+        Column("Targets", description="Current and wanted metrics."),
+        Column("MinPods", description="The least number of replicas."),
+        Column("MaxPods", description="The greatest number of replicas."),
+        Column("Replicas", description="The current number of replicas."),
+        AGE,
+    ),
+    _autoscaler_row,
+)
+
+
+def _disruption_budget_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    return [
+        name_of(obj),
+        "N/A" if least is None else str(least),
+        "N/A" if most is None else str(most),
+        status_of(obj).get("disruptionsAllowed") or 0,
+        age(obj),
+    ]
+
+
+POD_DISRUPTION_BUDGETS: Final = TableConvertor(
+    (
+        NAME,
+        Column("Min Available", description="The least number of pods that must be available."),
+        Column("Max Unavailable", description="The greatest number of pods that may be unavailable."),
+        Column("Allowed Disruptions", "integer", description="The number of evictions that are allowed now."),
+        AGE,
+    ),
+    _disruption_budget_row,
+)

@@ -1,0 +1,104 @@
+"""Starts a real server as a child process and ends it; for every test that goes through the public door."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVICES = Path(__file__).parents[2] / "services"
+
+
+@dataclass
+class Server:
+    process: subprocess.Popen[bytes]
+    url: str
+    data_dir: Path
+    log: Path
+
+    @property
+    def ca(self) -> Path:
+        return self.data_dir / "pki" / "ca.crt"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data_dir / "kubeconfig"
+
+    def stop(self, patience: float = 30) -> int:
+        """SIGTERM; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "tetrapod.cli.main", *args]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(SERVICES)}
+
+
+def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, patience: float = 60) -> None:
+    context = ssl._create_unverified_context()
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", context=context, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            pass
+        if process is not None and process.poll() is not None:
+            raise RuntimeError(f"the server ended with {process.returncode}:\n{log.read_text()[-4000:]}")
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not ready after {patience} s:\n{log.read_text()[-4000:]}")
+        time.sleep(0.05)
+
+
+@contextmanager
+def running(data_dir: Path, *flags: str, port: int = 0) -> Iterator[Server]:
+    """`tetrapod up` with these flags, ready; ended at the end."""
+    server = start(data_dir, *flags, port=port)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.stop()
+
+
+def start(data_dir: Path, *flags: str, port: int = 0) -> Server:
+    port = port or free_port()
+    data_dir.mkdir(parents=True, exist_ok=True)
+    log = data_dir / "server.log"
+    argv: Sequence[str] = command("up", "--data-dir", str(data_dir), "--bind-address", "127.0.0.1", "--secure-port", str(port), *flags)
+    with log.open("ab") as out:
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment())
+    server = Server(process, f"https://127.0.0.1:{port}", data_dir, log)
+    try:
+        wait_ready(server.url, process, log)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return server
