@@ -1,6 +1,6 @@
 """`Backend`: the interface of a revisioned key-value store, with etcd's semantics. Two implement it: `etcd/`, `sqlite/`.
 
-One contract suite (tests/integration/test_storage_backend.py) runs over both. Keys are full paths (`/registry/pods/ns/a`).
+One contract suite (tests/integration/storage/) runs over both. Keys are full paths (`/registry/pods/ns/a`).
 A range is [start, end). Every write gets the next revision; deleting too. The cacher is the only caller on hot paths.
 """
 
@@ -42,6 +42,7 @@ class BackendEvent(NamedTuple):
     revision: int
     previous: KeyValue | None
     created: bool
+    lease: int = 0
 
 
 class WatchBatch(NamedTuple):
@@ -67,6 +68,33 @@ class Unavailable(Exception):
     """The store did not answer, or not in time; whether a write took effect is unknown."""
 
 
+class RequestTooLarge(Exception):
+    """The value is larger than the store takes (etcd: 1.5 MiB)."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: request is too large")
+
+
+class LeaseNotFound(Exception):
+    """The lease has ended already."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: requested lease not found")
+
+
+class BackendWatch(Protocol):
+    """An open watch: iterate for batches. Raises Compacted or Unavailable when it ends."""
+
+    def __aiter__(self) -> AsyncIterator[WatchBatch]: ...
+
+    async def __anext__(self) -> WatchBatch: ...
+
+    @property
+    def progress(self) -> int:
+        """All events up to this revision have been handed out by `__anext__`. Costs nothing to ask."""
+        ...
+
+
 class Backend(Protocol):
     """Raises Unavailable from every method when the store does not answer in time."""
 
@@ -81,7 +109,7 @@ class Backend(Protocol):
         ...
 
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
-        """Write if the key's mod revision is `expected` (0: the key is absent)."""
+        """Write if the key's mod revision is `expected` (0: the key is absent). Raises RequestTooLarge, LeaseNotFound."""
         ...
 
     async def delete_if(self, key: str, expected: int) -> WriteResult: ...
@@ -90,8 +118,8 @@ class Backend(Protocol):
         """The current revision, linearizable: no write that was acknowledged before this call is above it."""
         ...
 
-    def watch(self, start: str, end: str, from_revision: int) -> AbstractAsyncContextManager[AsyncIterator[WatchBatch]]:
-        """Events after... from `from_revision` on, inclusive. The iterator raises Compacted or Unavailable when it ends."""
+    def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[BackendWatch]:
+        """Events from `from_revision` on, inclusive (0: from now on). Without `previous`, events lack the value before."""
         ...
 
     async def request_progress(self) -> None:
@@ -107,7 +135,9 @@ class Backend(Protocol):
         """A lease of `ttl` seconds; keys written with it vanish when it ends."""
         ...
 
-    async def compact(self, revision: int) -> None: ...
+    async def compact(self, revision: int) -> None:
+        """Forget what was before `revision`: it can still be read, and watched from. Raises Compacted, FutureRevision."""
+        ...
 
     async def size(self) -> int:
         """Bytes that the store occupies."""

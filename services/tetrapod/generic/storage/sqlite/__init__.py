@@ -1,0 +1,7 @@
+"""The embedded backend: one SQLite file (or memory) that keeps every revision for a while, as etcd does."""
+
+from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+from tetrapod.generic.storage.sqlite.lock import DatabaseInUse
+from tetrapod.generic.storage.sqlite.schema import UnsupportedDatabase
+
+__all__ = ["DatabaseInUse", "SqliteBackend", "UnsupportedDatabase"]

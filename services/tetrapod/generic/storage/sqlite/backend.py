@@ -1,0 +1,192 @@
+"""`SqliteBackend`: etcd's semantics over one SQLite file, for one process. The store of `tetrapod up`, and of tests in memory.
+
+Writes go through the group commit of `writer.py`; reads use connections of their own, which see the last commit (WAL), ranges in
+a thread, single keys at once. Watches are fed in process. A lock file keeps a second process away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, Unavailable, WriteResult
+from tetrapod.generic.storage.sqlite import reading
+from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
+from tetrapod.generic.storage.sqlite.lock import DatabaseLock
+from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
+from tetrapod.generic.storage.sqlite.transaction import Transaction
+from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
+from tetrapod.generic.storage.sqlite.writer import Writer
+
+T = TypeVar("T")
+MEMORY = ":memory:"
+LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backends refuse alike
+
+
+class SqliteBackend:
+    def __init__(self, path: str | Path = MEMORY, *, history_seconds: float = 300.0) -> None:
+        """Open the database at `path`, or a new one. Raises DatabaseInUse, UnsupportedDatabase."""
+        self._path = None if str(path) == MEMORY else Path(path).absolute()
+        self._lock = None if self._path is None else DatabaseLock(self._path)
+        try:
+            self._open()
+        except BaseException:
+            if self._lock is not None:
+                self._lock.release()
+            raise
+        self._observed = self._hub.revision
+        self._housekeeping = Housekeeping(self._writer, lambda: self._hub.revision, history_seconds)
+        self._started = False
+        self._closed = False
+
+    def _open(self) -> None:
+        name = MEMORY if self._path is None else str(self._path)
+        self._connections = [open_connection(name)]
+        try:
+            prepare(self._connections[0], self._path)
+            if self._path is not None:
+                self._connections += [open_connection(name), open_connection(name)]
+        except BaseException:
+            self._close_connections()
+            raise
+        self._for_writes, self._for_keys, self._for_ranges = (
+            self._connections[0],
+            self._connections[-1],
+            self._connections[len(self._connections) // 2],
+        )
+        self._reader = None if self._path is None else ThreadPoolExecutor(1, "tetrapod-sqlite-read")
+        self._hub = WatchHub(reading.last_revision(self._for_writes), self._history)
+        self._writer = Writer(self._for_writes, self._begin, self._committed, threaded=self._path is not None)
+
+    # Reads
+
+    async def get(self, key: str) -> KeyValue | None:
+        self._use()
+        try:
+            found = reading.get(self._for_keys, key)
+        except sqlite3.Error as error:
+            raise Unavailable(f"the store could not read: {error}") from error
+        if found is not None:
+            self._observed = max(self._observed, found.mod_revision)
+        return found
+
+    async def range(
+        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+    ) -> Range:
+        query = reading.RangeQuery(start, end, limit, revision, keys_only, count_only)
+        result = await self._read(lambda connection: reading.read_range(connection, query))
+        self._observed = max(self._observed, result.revision)
+        return result
+
+    async def revision(self) -> int:
+        """A read may have seen a commit that watches are yet to be told of: what has been seen is never above this."""
+        self._use()
+        return max(self._hub.revision, self._observed)
+
+    async def size(self) -> int:
+        return await self._read(
+            lambda connection: int(
+                connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+            )
+        )
+
+    async def _history(self, span: tuple[str, str], first: int, last: int, limit: int) -> list[BackendEvent]:
+        return await self._read(lambda connection: reading.history(connection, span, first, last, limit))
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._use()
+        if self._reader is None:
+            return self._in_snapshot(work)
+        return await asyncio.get_running_loop().run_in_executor(self._reader, self._in_snapshot, work)
+
+    def _in_snapshot(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        connection = self._for_ranges
+        try:
+            connection.execute("BEGIN")
+            try:
+                return work(connection)
+            finally:
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise Unavailable(f"the store could not read: {error}") from error
+
+    # Writes
+
+    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+        self._use()
+        if len(key) + len(value) > LARGEST_REQUEST:
+            raise RequestTooLarge
+        return await self._writer.submit(lambda transaction: transaction.put(key, value, expected, lease))
+
+    async def delete_if(self, key: str, expected: int) -> WriteResult:
+        self._use()
+        return await self._writer.submit(lambda transaction: transaction.delete(key, expected))
+
+    async def grant_lease(self, ttl: int) -> int:
+        self._use()
+        expires = self._housekeeping.clock() + ttl
+        lease = await self._writer.submit(lambda transaction: transaction.grant(expires))
+        self._housekeeping.lease_ends(expires)
+        return lease
+
+    async def compact(self, revision: int) -> None:
+        self._use()
+        await self._housekeeping.compact(revision)
+
+    def _begin(self) -> Transaction:
+        return Transaction(self._for_writes, self._hub.revision, self._hub.wants_previous)
+
+    def _committed(self, transaction: Transaction) -> None:
+        if transaction.events:
+            self._hub.publish(transaction.events, transaction.revision)
+
+    # Watches
+
+    @contextlib.asynccontextmanager
+    async def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AsyncIterator[SqliteWatch]:
+        self._use()
+        watch = self._hub.add((start, end), from_revision, previous)
+        try:
+            yield watch
+        finally:
+            self._hub.remove(watch)
+
+    async def request_progress(self) -> None:
+        self._use()
+        self._hub.request_progress()
+
+    @property
+    def progress_reliable(self) -> bool:
+        return True
+
+    # Life
+
+    def _use(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        if not self._started:
+            self._started = True
+            row = self._for_keys.execute("SELECT min(expires) FROM leases").fetchone()
+            self._housekeeping.start(row[0])
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._hub.close()
+        await self._housekeeping.close()
+        await self._writer.close()
+        if self._reader is not None:
+            self._reader.shutdown()
+        self._close_connections()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _close_connections(self) -> None:
+        for connection in reversed(self._connections):
+            connection.close()

@@ -1,0 +1,87 @@
+"""What the embedded store does by itself: it deletes keys of ended leases, and forgets old history.
+
+Timers, not tasks: an idle store wakes up once per compaction interval and finds nothing to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+
+from tetrapod.generic.storage.backend import Compacted, FutureRevision, Unavailable
+from tetrapod.generic.storage.sqlite.writer import Writer
+
+log = logging.getLogger(__name__)
+
+SWEEP = 500  # keys, or revisions, in one transaction
+
+
+class Housekeeping:
+    """`history` is how many seconds of revisions are kept at least (twice as many at most)."""
+
+    def __init__(self, writer: Writer, revision: Callable[[], int], history: float, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        self._writer = writer
+        self._revision = revision
+        self._history = history
+        self._next_sweep: asyncio.TimerHandle | None = None
+        self._next_compaction: asyncio.TimerHandle | None = None
+        self._task: set[asyncio.Task[None]] = set()
+
+    def start(self, next_expiry: float | None) -> None:
+        if next_expiry is not None:
+            self.lease_ends(next_expiry)
+        self._plan_compaction(self._revision())
+
+    def lease_ends(self, when: float) -> None:
+        """A lease ends at `when` (of the clock): be there."""
+        due = asyncio.get_running_loop().time() + max(0.0, when - self.clock())
+        if self._next_sweep is not None:
+            if self._next_sweep.when() <= due:
+                return
+            self._next_sweep.cancel()
+        self._next_sweep = asyncio.get_running_loop().call_at(due, self._start, self.sweep)
+
+    async def sweep(self) -> None:
+        """Delete the keys of every ended lease, as ordinary deletions."""
+        self._next_sweep = None
+        now = self.clock()
+        while await self._writer.submit(lambda t: t.expire(now, SWEEP)):
+            pass
+        following = await self._writer.submit(lambda t: t.next_expiry())
+        if following is not None:
+            self.lease_ends(following)
+
+    async def compact(self, revision: int) -> None:
+        while await self._writer.submit(lambda t: t.compact(revision, SWEEP)):
+            pass
+
+    def _plan_compaction(self, revision: int) -> None:
+        self._next_compaction = asyncio.get_running_loop().call_later(self._history, self._start, lambda: self._compact_to(revision))
+
+    async def _compact_to(self, revision: int) -> None:
+        self._plan_compaction(self._revision())
+        try:
+            await self.compact(revision)
+        except (Compacted, FutureRevision):
+            pass  # nothing has been written since, or somebody compacted further
+
+    def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        task = asyncio.get_running_loop().create_task(work())
+        self._task.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._task.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, Unavailable):
+            log.error("housekeeping of the embedded store failed: %s", error, exc_info=error)
+
+    async def close(self) -> None:
+        for timer in (self._next_sweep, self._next_compaction):
+            if timer is not None:
+                timer.cancel()
+        for task in list(self._task):
+            task.cancel()
+        await asyncio.gather(*self._task, return_exceptions=True)

@@ -1,0 +1,38 @@
+"""The lock beside a database file: one process at a time, because events are told within the process only.
+
+`flock` on an open file: the kernel lets go of it when the process ends, however it ends, so nothing is ever stale.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class DatabaseInUse(Exception):
+    """Another process (or another backend of this one) has the database open."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        who = f"process {holder}" if holder else "another process"
+        super().__init__(f"the database {path} is in use by {who}; only one process can serve it at a time")
+        self.path = path
+
+
+class DatabaseLock:
+    def __init__(self, path: Path) -> None:
+        """Take the lock of the database at `path`. Raises DatabaseInUse."""
+        self._fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            raise DatabaseInUse(path, holder) from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

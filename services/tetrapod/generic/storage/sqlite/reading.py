@@ -1,0 +1,112 @@
+"""Reads of the embedded store: single keys, ranges of now, ranges of a past revision, and history for watches.
+
+Plain functions over a connection; whoever calls them sees to it that they run in one read transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from tetrapod.generic.storage.backend import BackendEvent, Compacted, FutureRevision, KeyValue, Range
+from tetrapod.generic.storage.sqlite.schema import FIRST_REVISION
+
+
+class RangeQuery(NamedTuple):
+    start: str
+    end: str
+    limit: int
+    revision: int
+    keys_only: bool
+    count_only: bool
+
+
+def last_revision(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT max(revision) FROM revisions").fetchone()[0] or FIRST_REVISION)
+
+
+def compacted_revision(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT revision FROM compaction").fetchone()[0])
+
+
+def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
+    row = connection.execute(
+        "SELECT r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) WHERE c.key = ?", (key,)
+    ).fetchone()
+    return None if row is None else KeyValue(key, *row)
+
+
+def read_range(connection: sqlite3.Connection, query: RangeQuery) -> Range:
+    now = last_revision(connection)
+    if query.revision == 0 or query.revision == now:
+        return _current_range(connection, query, now)
+    if query.revision > now:
+        raise FutureRevision(f"revision {query.revision} is in the future, the store is at {now}")
+    if query.revision < (compacted := compacted_revision(connection)):
+        raise Compacted(compacted)
+    return _past_range(connection, query, now)
+
+
+def _current_range(connection: sqlite3.Connection, query: RangeQuery, now: int) -> Range:
+    span = (query.start, query.end)
+    total = connection.execute("SELECT count(*) FROM current WHERE key >= ? AND key < ?", span).fetchone()[0]
+    if query.count_only:
+        return Range((), False, total, now)
+    value, join = ("x''", "") if query.keys_only else ("r.value", "JOIN revisions r USING (revision)")
+    rows = connection.execute(
+        f"SELECT c.key, {value}, c.revision, c.created, c.lease FROM current c {join} "
+        "WHERE c.key >= ? AND c.key < ? ORDER BY c.key LIMIT ?",
+        (*span, query.limit or -1),
+    )
+    kvs = list(map(KeyValue._make, rows))
+    return Range(kvs, len(kvs) < total, total, now)
+
+
+LATEST = """
+SELECT max(revision) AS revision FROM revisions WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key
+"""
+
+
+def _past_range(connection: sqlite3.Connection, query: RangeQuery, now: int) -> Range:
+    span = (query.start, query.end, query.revision)
+    total = connection.execute(f"SELECT count(*) FROM ({LATEST}) JOIN revisions USING (revision) WHERE value IS NOT NULL", span).fetchone()[
+        0
+    ]
+    if query.count_only:
+        return Range((), False, total, now)
+    value = "x''" if query.keys_only else "value"
+    rows = connection.execute(
+        f"SELECT key, {value}, revision, created, lease FROM ({LATEST}) JOIN revisions USING (revision) "
+        "WHERE value IS NOT NULL ORDER BY key LIMIT ?",
+        (*span, query.limit or -1),
+    )
+    kvs = list(map(KeyValue._make, rows))
+    return Range(kvs, len(kvs) < total, total, now)
+
+
+def history(connection: sqlite3.Connection, span: tuple[str, str], first: int, last: int, limit: int) -> list[BackendEvent]:
+    """Up to `limit` events of the keys in `span`, from revision `first` to `last`. Raises Compacted."""
+    if first < (compacted := compacted_revision(connection)):
+        raise Compacted(compacted)
+    rows = connection.execute(
+        "SELECT n.key, n.value, n.revision, n.created, n.lease, p.value, p.revision, p.created, p.lease "
+        "FROM revisions n LEFT JOIN revisions p ON p.revision = n.previous "
+        "WHERE n.revision BETWEEN ? AND ? AND n.key >= ? AND n.key < ? ORDER BY n.revision LIMIT ?",
+        (first, last, *span, limit),
+    )
+    return [_event(*row) for row in rows]
+
+
+def _event(
+    key: str,
+    value: bytes | None,
+    revision: int,
+    created: int,
+    lease: int,
+    old: bytes | None,
+    old_revision: int,
+    old_created: int,
+    old_lease: int,
+) -> BackendEvent:
+    previous = None if old is None else KeyValue(key, old, old_revision, old_created, old_lease)
+    return BackendEvent(key, value, revision, previous, value is not None and created == revision, lease)

@@ -1,0 +1,80 @@
+"""The tables of the embedded store, and how its connections are opened.
+
+`revisions` has one row per write, for ever until compaction; `current` says which of them is a key's present one, so that
+reads of now never look at history. Each revision names the one it replaced: compaction follows those links and scans nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+APPLICATION_ID = 0x54455452  # "TETR"
+SCHEMA_VERSION = 1
+FIRST_REVISION = 1  # as in etcd: an empty store is at 1, its first write gets 2
+
+TABLES = """
+CREATE TABLE revisions (
+    revision INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    value BLOB,                 -- NULL: the key was deleted
+    created INTEGER NOT NULL,   -- revision of the key's creation
+    previous INTEGER NOT NULL,  -- revision that this one replaced, 0 for none
+    lease INTEGER NOT NULL
+);
+CREATE INDEX revisions_by_key ON revisions (key, revision);
+CREATE TABLE current (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX current_by_lease ON current (lease) WHERE lease != 0;
+CREATE TABLE leases (id INTEGER PRIMARY KEY, expires REAL NOT NULL);
+CREATE TABLE compaction (only INTEGER PRIMARY KEY CHECK (only = 1), revision INTEGER NOT NULL);
+INSERT INTO compaction VALUES (1, 0);
+"""
+
+
+class UnsupportedDatabase(Exception):
+    """The file is not a database of ours, or of a newer version."""
+
+
+def open_connection(path: str) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time; transactions are begun and ended by hand."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.execute("PRAGMA busy_timeout = 10000")
+    connection.execute("PRAGMA cache_size = -16000")
+    return connection
+
+
+def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
+    """Make the tables of a new database; check an old one. `synchronous=FULL` syncs the log at every commit."""
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise UnsupportedDatabase(f"{path} is not a database: {error}") from error
+    if application == 0 and version == 0 and tables == 0:
+        _create(connection, path)
+    elif application != APPLICATION_ID:
+        raise UnsupportedDatabase(f"{path} is a SQLite database, but not one of Tetrapod's")
+    elif version != SCHEMA_VERSION:
+        raise UnsupportedDatabase(f"{path} has schema version {version}; this Tetrapod knows version {SCHEMA_VERSION}")
+
+
+def _create(connection: sqlite3.Connection, path: Path | None) -> None:
+    connection.executescript(
+        f"BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+    )
+    if path is not None:
+        _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    """A new file outlives a power failure only once its directory entry is on disk too."""
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

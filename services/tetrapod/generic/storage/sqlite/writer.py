@@ -1,0 +1,142 @@
+"""Group commit: writes that arrive together, or while the disk is busy, share one transaction and one sync.
+
+The statements of a batch run on the event loop (microseconds each, in SQLite's page cache); only COMMIT, which waits for the
+disk, runs in the writer thread. So the thread needs the interpreter lock twice per batch, not at every statement, and a busy loop
+does not slow it down. Callers get their results after the commit: what is acknowledged survives a power failure.
+In memory there is nothing to wait for, and a write is committed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.sqlite.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Operation = Callable[[Transaction], Any]
+BATCH = 256  # writes in one transaction: keeps the loop for a few milliseconds at most
+
+
+class Writer:
+    """`begin` makes the next transaction; `committed` is told of each commit, before the callers are."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        begin: Callable[[], Transaction],
+        committed: Callable[[Transaction], None],
+        *,
+        threaded: bool,
+    ) -> None:
+        self._connection = connection
+        self._begin = begin
+        self._committed = committed
+        self._pending: deque[tuple[Operation, asyncio.Future[Any]]] = deque()
+        self._thread = ThreadPoolExecutor(1, "tetrapod-sqlite-commit") if threaded else None
+        self._busy = False
+        self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def submit(self, operation: Callable[[Transaction], T]) -> T:
+        """Run `operation` in a transaction; returns once it is on disk. Raises what it raises, and Unavailable."""
+        if self._closed:
+            raise Unavailable("the store is closed")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._pending.append((operation, future))
+        if self._thread is None:
+            self._run_batch()
+        elif not self._busy:
+            self._busy = True
+            self._idle.clear()
+            loop.call_soon(self._run_batch)
+        return await future
+
+    def _run_batch(self) -> None:
+        transaction = self._begin()
+        done: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        futures: list[asyncio.Future[Any]] = []
+        try:
+            transaction.begin()
+            while self._pending and len(futures) < BATCH:
+                operation, future = self._pending.popleft()
+                if future.cancelled():
+                    continue
+                futures.append(future)
+                try:
+                    done.append((future, operation(transaction), None))
+                except sqlite3.Error:
+                    raise
+                except Exception as error:
+                    done.append((future, None, error))
+        except sqlite3.Error as error:
+            self._failed(futures, error)
+            return
+        if self._thread is None or not transaction.changed:
+            self._settle(transaction, done, self._commit())
+        else:
+            self._thread.submit(self._commit_in_thread, asyncio.get_running_loop(), transaction, done)
+
+    def _commit(self) -> sqlite3.Error | None:
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            return error
+        return None
+
+    def _commit_in_thread(self, loop: asyncio.AbstractEventLoop, transaction: Transaction, done: list[Any]) -> None:
+        error = self._commit()
+        with contextlib.suppress(RuntimeError):  # the loop has been closed under us: nobody is waiting any more
+            loop.call_soon_threadsafe(self._settle, transaction, done, error)
+
+    def _settle(
+        self, transaction: Transaction, done: list[tuple[asyncio.Future[Any], Any, Exception | None]], failure: sqlite3.Error | None
+    ) -> None:
+        if failure is not None:
+            self._failed([future for future, _, _ in done], failure)
+            return
+        self._committed(transaction)
+        for future, result, error in done:
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+        self._next()
+
+    def _failed(self, futures: list[asyncio.Future[Any]], error: sqlite3.Error) -> None:
+        log.error("the embedded store could not write: %s", error)
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("ROLLBACK")
+        for future in futures:
+            if not future.done():
+                future.set_exception(Unavailable(f"the store could not write: {error}"))
+        self._next()
+
+    def _next(self) -> None:
+        if self._thread is None:
+            return
+        if self._pending:
+            asyncio.get_running_loop().call_soon(self._run_batch)
+        else:
+            self._busy = False
+            self._idle.set()
+
+    async def close(self) -> None:
+        """Refuse new writes, finish those that are under way."""
+        self._closed = True
+        await self._idle.wait()
+        if self._thread is not None:
+            self._thread.shutdown()
