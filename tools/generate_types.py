@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from go_types import NOT_NULLS, NULLS, OMIT_ZERO, POINTERS, VALUES, table
+from go_types import NOT_NULLS, NULLS, OMIT_EMPTY, OMIT_ZERO, POINTERS, VALUES, table
 
 OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data"
 REF = "#/components/schemas/"
@@ -23,7 +23,8 @@ SPECIAL = ("Time", "MicroTime", "Quantity", "IntOrString", "RawExtension", "Fiel
 ZEROS = ("", 0, False)
 EVERYWHERE = ("DeleteOptions", "WatchEvent")
 
-pointers, values, nulls, not_nulls, omit_zero = (table(t) for t in (POINTERS, VALUES, NULLS, NOT_NULLS, OMIT_ZERO))
+pointers, values, nulls, not_nulls = (table(t) for t in (POINTERS, VALUES, NULLS, NOT_NULLS))
+omit_empty, omit_zero = table(OMIT_EMPTY), table(OMIT_ZERO)
 
 
 def compact(schema: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +61,8 @@ def presence(definition: str, name: str, schema: dict[str, Any], required: bool)
         return "n" if required and name not in not_nulls.get(short, ()) else ""
     if name in pointers.get(short, ()):
         return "*"
+    if name in omit_empty.get(short, ()):
+        return ""
     return "=" if any(schema.get("default") is zero or schema.get("default") == zero for zero in ZEROS) else ""
 
 

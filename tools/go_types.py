@@ -66,6 +66,7 @@ core.v1.EndpointPort appProtocol
 core.v1.EphemeralContainer restartPolicy
 core.v1.EvictionResponder priority
 core.v1.FCVolumeSource lun
+core.v1.FileKeySelector optional
 core.v1.GRPCAction mode service
 core.v1.GlusterfsPersistentVolumeSource endpointsNamespace
 core.v1.HTTPGetAction protocol
@@ -208,6 +209,8 @@ apps.v1.ReplicaSetSpec selector
 apps.v1.StatefulSetSpec selector
 authentication.v1.TokenRequestSpec boundObjectRef
 autoscaling.v2.HorizontalPodAutoscalerStatus currentMetrics
+certificates.v1.CertificateSigningRequestSpec request
+certificates.v1.PodCertificateRequestSpec stubPKCS10Request
 core.v1.ProjectedVolumeSource sources
 core.v1.ScaleIOPersistentVolumeSource secretRef
 core.v1.ScaleIOVolumeSource secretRef
@@ -224,6 +227,20 @@ apiextensions.v1.CustomResourceDefinitionStatus conditions storedVersions
 NOT_NULLS = """
 """
 """Required lists and maps that have `omitempty` all the same."""
+
+OMIT_EMPTY = """
+autoscaling.v1.ScaleSpec replicas
+core.v1.ConfigMapEnvSource name
+core.v1.ConfigMapKeySelector name
+core.v1.ConfigMapProjection name
+core.v1.LocalObjectReference name
+core.v1.ReplicationControllerSpec minReadySeconds
+core.v1.SecretEnvSource name
+core.v1.SecretKeySelector name
+core.v1.SecretProjection name
+core.v1.ConfigMapVolumeSource name
+"""
+"""Scalars with `omitempty` whose schema has a zero default all the same (of the field, not of the encoder)."""
 
 OMIT_ZERO = """
 """

@@ -15,7 +15,7 @@ import orjson
 from tetrapod.machinery.gvk import GroupVersionKind
 from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
 
-_ATTRIBUTES = tuple(name for name in SchemaNode.__slots__ if name not in ("compiled", "definition"))
+_ATTRIBUTES = tuple(name for name in SchemaNode.__slots__ if name != "definition")
 _APIMACHINERY = "io.k8s.apimachinery.pkg."
 QUANTITY = _APIMACHINERY + "api.resource.Quantity"
 INT_OR_STRING = _APIMACHINERY + "util.intstr.IntOrString"
@@ -44,6 +44,8 @@ def load(definition: str) -> SchemaNode:
         node.int_or_string = True
     elif definition in _ANYTHING:
         node.preserve_unknown = True
+        if "Or" in definition.rpartition(".")[2]:  # a schema or a list of them; both have this as `items`
+            node.items = _lazy(APIEXTENSIONS + "JSONSchemaProps")
     return node
 
 
@@ -110,7 +112,6 @@ class _Reference(SchemaNode):
 
     def __init__(self, definition: str, own: dict[str, Any]) -> None:
         self.definition = definition
-        self.compiled = {}
         self._own = own
 
     def __getattr__(self, name: str) -> Any:

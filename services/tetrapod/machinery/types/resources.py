@@ -71,9 +71,7 @@ def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceFacts:
         short_names=tuple(item.get("shortNames", ())),
         categories=tuple(item.get("categories", ())),
         storage_version_hash=item.get("storageVersionHash", ""),
-        subresources=tuple(
-            SubresourceFacts(sub["name"], _kind(group, version, sub), tuple(sub["verbs"])) for sub in item["subresources"]
-        ),
+        subresources=tuple(SubresourceFacts(sub["name"], _kind(group, version, sub), tuple(sub["verbs"])) for sub in item["subresources"]),
     )
 
 

@@ -1,0 +1,157 @@
+"""Decoders of single values: strings, integers, numbers, booleans, base64.
+
+Each takes a JSON value and returns what is kept: the value itself, another, or `ABSENT`.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
+from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+
+Walk: TypeAlias = Callable[[Any], Any]
+
+ABSENT: Final = object()
+"""The field is left out."""
+
+_RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
+_ZEROS: Final[dict[str, Any]] = {"string": "", "boolean": False, "integer": 0, "number": 0}
+
+
+def scalar(node: SchemaNode) -> Walk:
+    check = _bytes if node.format == "byte" else _CHECKS[node.type](node)
+    empty = None if node.presence == "n" else ABSENT
+    if node.presence in ("*", "="):
+        return lambda value: ABSENT if value is None else check(value)
+    default = node.default if node.default is not NO_DEFAULT and node.default else empty
+
+    def walk(value: Any) -> Any:
+        if value is None:
+            return empty
+        return check(value) or default
+
+    return walk
+
+
+def zero_of_scalar(node: SchemaNode) -> Any:
+    """The zero value of anything but a struct; of times, raw values, lists and maps it is null."""
+    if node.format == "quantity":
+        return "0"
+    if node.int_or_string:
+        return 0
+    if node.format == "date-time":
+        return None
+    return _ZEROS.get(node.type)
+
+
+def go_type(node: SchemaNode) -> str:
+    """The Go type as the decoder names it: `v1.PodSpec`, `[]string`, `map[string]string`, `int32`."""
+    if node.type == "array" and node.items is not None:
+        return "[]" + go_type(node.items)
+    if node.type == "object" and node.additional_properties is not None:
+        return "map[string]" + go_type(node.additional_properties)
+    if node.definition:
+        return ".".join(node.definition.split(".")[-2:])
+    if node.format == "byte":
+        return "[]uint8"
+    return {"integer": node.format or "int", "number": "float64", "boolean": "bool"}.get(node.type, node.type)
+
+
+def _string(node: SchemaNode) -> Walk:
+    def check(value: Any) -> Any:
+        if value.__class__ is not str:
+            raise Mismatch(value, "string")
+        return value
+
+    return check
+
+
+def _boolean(node: SchemaNode) -> Walk:
+    def check(value: Any) -> Any:
+        if value.__class__ is not bool:
+            raise Mismatch(value, "bool")
+        return value
+
+    return check
+
+
+def _integer(node: SchemaNode) -> Walk:
+    limit = _RANGES[node.format]
+    name = go_type(node)
+
+    def check(value: Any) -> Any:
+        if value.__class__ is not int or not -limit <= value < limit:
+            raise Mismatch(value, name)
+        return value
+
+    return check
+
+
+def _number(node: SchemaNode) -> Walk:
+    def check(value: Any) -> Any:
+        if value.__class__ is float:
+            return int(value) if value.is_integer() and abs(value) < 1e21 else value
+        if value.__class__ is not int:
+            raise Mismatch(value, "float64")
+        return value
+
+    return check
+
+
+_CHECKS: Final[dict[str, Callable[[SchemaNode], Walk]]] = {
+    "string": _string,
+    "boolean": _boolean,
+    "integer": _integer,
+    "number": _number,
+}
+
+
+def _bytes(value: Any) -> Any:
+    """Base64 as Go's StdEncoding reads it (line ends are ignored), in canonical form."""
+    if value.__class__ is not str:
+        raise Mismatch(value, "[]uint8")
+    try:
+        data = binascii.a2b_base64(value, strict_mode=True)
+    except (binascii.Error, ValueError):
+        data = _base64_with_line_ends(value)
+    canonical = binascii.b2a_base64(data, newline=False).decode()
+    return value if canonical == value else canonical
+
+
+_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def _base64_with_line_ends(text: str) -> bytes:
+    """Decode, or say at which byte Go's decoder stops."""
+    quantum = 0  # characters of the current group of four
+    for position, char in enumerate(text):
+        if char in "\r\n":
+            continue
+        if char == "=" and quantum >= 2:
+            return _base64_padded(text, position, quantum)
+        if char not in _ALPHABET:
+            raise _corrupt(text, position)
+        quantum = (quantum + 1) % 4
+    if quantum:
+        raise _corrupt(text, len(text) - quantum)
+    return binascii.a2b_base64(text)
+
+
+def _base64_padded(text: str, position: int, quantum: int) -> bytes:
+    rest = [(i, char) for i, char in enumerate(text[position + 1 :], position + 1) if char not in "\r\n"]
+    if quantum == 2:
+        if not rest:
+            raise _corrupt(text, len(text))
+        if rest[0][1] != "=":
+            raise _corrupt(text, rest[0][0] - 1)
+        rest = rest[1:]
+    if rest:
+        raise _corrupt(text, rest[0][0])
+    return binascii.a2b_base64(text)
+
+
+def _corrupt(text: str, position: int) -> DecodeError:
+    return DecodeError(f"illegal base64 data at input byte {len(text[:position].encode())}")
