@@ -1,0 +1,96 @@
+"""Users by the word of the front proxy: X-Remote-User, -Uid, -Group and -Extra-*, behind the proxy's client certificate.
+
+Follows k8s.io/apiserver/pkg/authentication/request/headerrequest. Without a certificate of the front-proxy CA whose common
+name is allowed the headers mean nothing. Whatever comes of it, the headers go no further than here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+from urllib.parse import unquote
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
+from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.request import Request
+from tetrapod.machinery.status import unauthorized
+
+USER_HEADERS: Final = ("X-Remote-User",)
+UID_HEADERS: Final = ("X-Remote-Uid",)
+GROUP_HEADERS: Final = ("X-Remote-Group",)
+EXTRA_PREFIXES: Final = ("X-Remote-Extra-",)
+
+
+class RequestHeaderAuthenticator:
+    """`allowed_names` empty allows any certificate of the pool (--requestheader-allowed-names)."""
+
+    def __init__(
+        self,
+        pool: CertificatePool,
+        allowed_names: Collection[str] = (),
+        *,
+        user_headers: Sequence[str] = USER_HEADERS,
+        uid_headers: Sequence[str] = UID_HEADERS,
+        group_headers: Sequence[str] = GROUP_HEADERS,
+        extra_prefixes: Sequence[str] = EXTRA_PREFIXES,
+    ) -> None:
+        self._pool = pool
+        self._allowed = frozenset(allowed_names)
+        self._user_headers = _lowered(user_headers)
+        self._uid_headers = _lowered(uid_headers)
+        self._group_headers = _lowered(group_headers)
+        self._extra_prefixes = _lowered(extra_prefixes)
+        self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
+
+    async def authenticate(self, request: Request) -> Authenticated | None:
+        der = request.peer_certificate
+        if der is None:
+            return None
+        try:
+            self._check_name(self._pool.verify(der))
+        except BadCertificate as error:
+            raise unauthorized() from error
+        name = self._first(request, self._user_headers)
+        if not name:
+            return None
+        user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
+        request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
+        return Authenticated(user)
+
+    def _check_name(self, certificate: x509.Certificate) -> None:
+        names = [str(a.value) for a in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        name = names[-1] if names else ""
+        if self._allowed and name not in self._allowed:
+            raise BadCertificate(f"x509: subject with cn={name} is not in the allowed list")
+
+    def _first(self, request: Request, names: tuple[bytes, ...]) -> str:
+        return next((value for name in names if (value := _text(request, name))), "")
+
+    def _groups(self, request: Request) -> tuple[str, ...]:
+        return tuple(_utf8(value) for name in self._group_headers for key, value in request.headers if key == name)
+
+    def _extra(self, request: Request) -> dict[str, tuple[str, ...]]:
+        extra: dict[str, tuple[str, ...]] = {}
+        for prefix in self._extra_prefixes:
+            for name, value in request.headers:
+                if name.startswith(prefix):
+                    key = unquote(_utf8(name[len(prefix) :]).lower())
+                    extra[key] = (*extra.get(key, ()), _utf8(value))
+        return extra
+
+
+def _lowered(names: Sequence[str]) -> tuple[bytes, ...]:
+    return tuple(name.lower().encode("ascii") for name in names)
+
+
+def _text(request: Request, name: bytes) -> str:
+    return next((_utf8(value) for key, value in request.headers if key == name), "")
+
+
+def _utf8(raw: bytes) -> str:
+    """Names and groups may be anything; the proxy sends them as UTF-8."""
+    return raw.decode("utf-8", "replace")

@@ -1,0 +1,45 @@
+"""How service accounts and nodes are named as users (upstream: k8s.io/apiserver/pkg/authentication/serviceaccount)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.names import is_dns1123_label, is_dns1123_subdomain, name_is_dns_subdomain
+
+SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
+ALL_SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+NODE_PREFIX: Final = "system:node:"
+NODES_GROUP: Final = "system:nodes"
+
+CREDENTIAL_ID_KEY: Final = "authentication.kubernetes.io/credential-id"
+POD_NAME_KEY: Final = "authentication.kubernetes.io/pod-name"
+POD_UID_KEY: Final = "authentication.kubernetes.io/pod-uid"
+NODE_NAME_KEY: Final = "authentication.kubernetes.io/node-name"
+NODE_UID_KEY: Final = "authentication.kubernetes.io/node-uid"
+
+
+def make_username(namespace: str, name: str) -> str:
+    return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def make_group_names(namespace: str) -> tuple[str, ...]:
+    return ALL_SERVICE_ACCOUNTS, f"{ALL_SERVICE_ACCOUNTS}:{namespace}"
+
+
+def split_username(username: str) -> tuple[str, str] | None:
+    """Namespace and name of `system:serviceaccount:NAMESPACE:NAME`, None for any other user name."""
+    parts = username.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
+    if not username.startswith(SERVICE_ACCOUNT_PREFIX) or len(parts) != 2:
+        return None
+    namespace, name = parts
+    if is_dns1123_label(namespace) or is_dns1123_subdomain(name):
+        return None
+    return namespace, name
+
+
+def node_name(username: str) -> str:
+    """The node of `system:node:NAME`, "" for any other user name."""
+    name = username.removeprefix(NODE_PREFIX)
+    if name == username or name_is_dns_subdomain(name, False):
+        return ""
+    return name

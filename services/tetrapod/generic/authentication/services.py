@@ -1,0 +1,14 @@
+"""What the four services say to each other about identities, below the Kubernetes API: paths, and who may use them.
+
+The auth service serves these paths; it answers members of `SERVICES_GROUP` only. That group comes from a service's own
+client certificate (or its front-proxy identity), never from a user's: see `X509Authenticator.reserved_groups`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SERVICES_GROUP: Final = "system:tetrapod:services"
+RULES_PATH: Final = "/internal/tetrapod/rules"
+TOKEN_REQUESTS_PATH: Final = "/internal/tetrapod/tokenrequests"
+SECRET_TOKENS_PATH: Final = "/internal/tetrapod/secrettokens"

@@ -1,0 +1,64 @@
+"""Every way to say who one is, asked in upstream's order: front proxy, client certificate, bearer token, anonymous.
+
+Upstream: pkg/kubeapiserver/authenticator/config.go, k8s.io/apiserver/pkg/authentication/{request,token}/union and group. A
+bad credential does not end the search, for another may be good; anonymous is reached only where none was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
+from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
+from tetrapod.generic.request import Request
+from tetrapod.machinery.status import StatusError
+
+
+class UnionAuthenticator:
+    """The first that recognizes the request decides; it then belongs to system:authenticated."""
+
+    def __init__(self, authenticators: Sequence[RequestAuthenticator], *, anonymous: bool = True) -> None:
+        self._authenticators = tuple(authenticators)
+        self._anonymous = anonymous
+
+    async def authenticate(self, request: Request) -> Authenticated | None:
+        bad: StatusError | None = None
+        for authenticator in self._authenticators:
+            try:
+                result = await authenticator.authenticate(request)
+            except StatusError as error:
+                bad = bad or error
+                continue
+            if result is not None:
+                return replace(result, user=with_authenticated_group(result.user))
+        if bad is not None:
+            raise bad
+        return Authenticated(ANONYMOUS) if self._anonymous else None
+
+
+def with_authenticated_group(user: UserInfo) -> UserInfo:
+    if user.name == ANONYMOUS.name or ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
+        return user
+    return replace(user, groups=(*user.groups, ALL_AUTHENTICATED))
+
+
+class UnionTokenAuthenticator:
+    """Raises InvalidToken with every complaint where no authenticator accepts a token and some knew its kind."""
+
+    def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
+        self._authenticators = tuple(authenticators)
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        complaints: list[str] = []
+        for authenticator in self._authenticators:
+            try:
+                result = await authenticator.authenticate_token(token, audiences)
+            except InvalidToken as error:
+                complaints.append(str(error))
+                continue
+            if result is not None:
+                return result
+        if complaints:
+            raise InvalidToken(", ".join(dict.fromkeys(complaints)))
+        return None

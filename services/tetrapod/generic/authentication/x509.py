@@ -1,0 +1,76 @@
+"""Users by client certificate: the common name is the user, organizations are the groups.
+
+Follows k8s.io/apiserver/pkg/authentication/request/x509/x509.go (CommonNameUserConversion): a uid may be given by the
+subject attribute 1.3.6.1.4.1.57683.2, and the certificate's fingerprint is told as the credential's id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
+from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
+from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.request import Request
+from tetrapod.machinery.status import unauthorized
+
+UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
+_CACHE_LIMIT: Final = 4096
+
+
+class X509Authenticator:
+    """`reserved_groups` are given to nobody by this way: the aggregator, whose callers are users, names SERVICES_GROUP here."""
+
+    def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:
+        self._pool = pool
+        self._reserved = frozenset(reserved_groups)
+        self._users: dict[bytes, UserInfo] = {}
+
+    async def authenticate(self, request: Request) -> Authenticated | None:
+        der = request.peer_certificate
+        if der is None:
+            return None
+        try:
+            certificate = self._pool.verify(der)
+            user = self._users.get(der) or self._remember(der, certificate)
+        except BadCertificate as error:
+            raise unauthorized() from error
+        return Authenticated(user) if user.name else None
+
+    def _remember(self, der: bytes, certificate: x509.Certificate) -> UserInfo:
+        if len(self._users) >= _CACHE_LIMIT:
+            self._users.clear()
+        self._users[der] = user = user_of(certificate, self._reserved)
+        return user
+
+
+def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:
+    """The user that a certificate names; without a common name, nobody (an empty name).
+
+    Raises:
+        BadCertificate: more than one uid, or one that is empty.
+    """
+    subject = certificate.subject
+    names = _texts(subject, NameOID.COMMON_NAME)
+    uids = _texts(subject, UID_OID)
+    if len(uids) > 1 or uids == [""]:
+        raise BadCertificate("x509: the subject must name one uid at most, and none that is empty")
+    groups = tuple(g for g in _texts(subject, NameOID.ORGANIZATION_NAME) if g not in reserved_groups)
+    fingerprint = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
+    # Go keeps the last common name where a subject has several.
+    return UserInfo(
+        names[-1] if names else "", uid=uids[0] if uids else "", groups=groups, extra={CREDENTIAL_ID_KEY: (f"X509SHA256={fingerprint}",)}
+    )
+
+
+def _texts(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
+    return [
+        v if isinstance(v := attribute.value, str) else v.decode("utf-8", "replace") for attribute in subject.get_attributes_for_oid(oid)
+    ]

@@ -1,0 +1,91 @@
+"""Several authorizers asked in order: the first that allows or denies decides (upstream: authorization/union).
+
+What authorizers without an opinion say is told with their name before it: `node: no relationship found …`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
+from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision, ResolvedRules, RuleResolver
+
+
+class Named(NamedTuple):
+    """`name` is the one that reasons are told with; "" tells them bare."""
+
+    name: str
+    authorizer: Authorizer
+
+
+class UnionAuthorizer:
+    def __init__(self, authorizers: Sequence[Named]) -> None:
+        self._authorizers = tuple(authorizers)
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        reasons: list[str] = []
+        errors: list[str] = []
+        for name, authorizer in self._authorizers:
+            decision, reason, error = await authorizer.authorize(attributes)
+            if decision is Decision.ALLOW:
+                return Answer(decision, reason, error)
+            if reason:
+                reasons.append(f"{name}: {reason}" if name else reason)
+            if error:
+                errors.append(error)
+            if decision is Decision.DENY:
+                return Answer(decision, reasons[-1] if reason else "", error)
+        return Answer(Decision.NO_OPINION, "\n".join(reasons), "; ".join(errors))
+
+
+class PrivilegedGroup:
+    """Members of system:masters may do anything; no reason is told."""
+
+    def __init__(self, group: str = SYSTEM_MASTERS) -> None:
+        self._group = group
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW if self._group in attributes.user.groups else _NO_OPINION
+
+
+class AlwaysAllow:
+    """`--authorization-mode=AlwaysAllow`."""
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        anything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        return ResolvedRules([anything], [{"verbs": ["*"], "nonResourceURLs": ["*"]}], False, "")
+
+
+class AlwaysDeny:
+    """`--authorization-mode=AlwaysDeny`."""
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return Answer(Decision.NO_OPINION, "Everything is forbidden.")
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        return ResolvedRules([], [], False, "")
+
+
+class UnionRuleResolver:
+    """What all authorizers together list; incomplete where one is."""
+
+    def __init__(self, resolvers: Sequence[RuleResolver]) -> None:
+        self._resolvers = tuple(resolvers)
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        answers = [await resolver.rules_for(user, namespace) for resolver in self._resolvers]
+        errors = [a.error for a in answers if a.error]
+        return ResolvedRules(
+            [rule for a in answers for rule in a.resource_rules],
+            [rule for a in answers for rule in a.non_resource_rules],
+            any(a.incomplete for a in answers),
+            errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else "",
+        )
+
+
+_ALLOW = Answer(Decision.ALLOW)
+_NO_OPINION = Answer(Decision.NO_OPINION)

@@ -1,0 +1,101 @@
+"""Acts as another user where Impersonate-* headers ask for it and the authorizer lets the requestor do so.
+
+Follows k8s.io/apiserver/pkg/endpoints/filters/impersonation (constrained impersonation, KEP-5284, with the classic mode as
+the last one). The modes are in `impersonation_modes.py`; the one that last worked for a user is tried first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from tetrapod.generic.authentication.bearer import utf8
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.interface import Attributes, Authorizer
+from tetrapod.generic.filters.authorization import attributes_of
+from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.status import StatusError, bad_request
+
+USER: Final = b"impersonate-user"
+UID: Final = b"impersonate-uid"
+GROUP: Final = b"impersonate-group"
+EXTRA_PREFIX: Final = b"impersonate-extra-"
+_REMEMBERED_USERS: Final = 10_000
+
+
+def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
+    """Leaves who really asked in `request.state["impersonator"]`, and by what verb in `request.state["impersonation_constraint"]`."""
+    tracker = ModeTracker(all_modes(authorizer))
+
+    async def impersonation(request: Request) -> Response:
+        wanted = wanted_user(request)
+        if wanted is None:
+            return await handler(request)
+        impersonated = await tracker.impersonate(wanted, attributes_of(request))
+        request.headers = [h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)]
+        request.state["impersonator"] = request.user
+        request.state["impersonation_constraint"] = impersonated.constraint
+        request.user = impersonated.user
+        return await handler(request)
+
+    return impersonation
+
+
+def wanted_user(request: Request) -> UserInfo | None:
+    """The user that the headers name, as sent; None where they name none."""
+    name = utf8(request.header(USER))
+    uid = utf8(request.header(UID))
+    groups = tuple(utf8(value) for value in request.header_values(GROUP))
+    extra: dict[str, tuple[str, ...]] = {}
+    for key, value in request.headers:
+        if key.startswith(EXTRA_PREFIX):
+            extra_key = unquote(key[len(EXTRA_PREFIX) :].decode("latin-1")).lower()
+            extra[extra_key] = (*extra.get(extra_key, ()), utf8(value.decode("latin-1")))
+    if name:
+        return UserInfo(name, uid, groups, extra)
+    if uid or groups or extra:
+        raise bad_request(f"requested {_go_syntax(uid, groups, extra)} without impersonating a user name")
+    return None
+
+
+def _go_syntax(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> str:
+    """A user.DefaultInfo as Go's %#v prints it: upstream's message holds one."""
+    listed = "[]string{" + ", ".join(map(go_quote, groups)) + "}" if groups else "[]string(nil)"
+    pairs = (f"{go_quote(k)}:[]string{{{', '.join(map(go_quote, v))}}}" for k, v in sorted(extra.items()))
+    mapped = "map[string][]string{" + ", ".join(pairs) + "}" if extra else "map[string][]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:{go_quote(uid)}, Groups:{listed}, Extra:{mapped}}}'
+
+
+class ModeTracker:
+    """Tries the modes in order, beginning with the one that last worked for the requestor."""
+
+    def __init__(self, modes: list[Mode]) -> None:
+        self._modes = modes
+        self._last: dict[str, int] = {}
+
+    async def impersonate(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
+        """Raises the first refusal (StatusError) where no mode allows it."""
+        requestor = attributes.user.name
+        last = self._last.get(requestor)
+        order = range(len(self._modes)) if last is None else [last, *(i for i in range(len(self._modes)) if i != last)]
+        refusal: StatusError | None = None
+        for index in order:
+            try:
+                impersonated = await self._modes[index].check(wanted, attributes)
+            except StatusError as error:
+                refusal = refusal or error
+                continue
+            if impersonated is not None:
+                self._remember(requestor, index)
+                return impersonated
+        assert refusal is not None  # the classic mode always has an opinion
+        raise refusal
+
+    def _remember(self, requestor: str, index: int) -> None:
+        if self._last.get(requestor) == index:
+            return
+        if len(self._last) >= _REMEMBERED_USERS:
+            del self._last[next(iter(self._last))]
+        self._last[requestor] = index

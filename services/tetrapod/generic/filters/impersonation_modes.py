@@ -1,0 +1,223 @@
+"""The modes of impersonation: associated-node, arbitrary-node, serviceaccount, user-info, and the classic one.
+
+A constrained mode asks two things of the authorizer: may the requestor do this very request while impersonating
+(`impersonate-on:<mode>:<verb>`), and may it impersonate this user (`impersonate:<mode>`). The classic mode asks only for
+`impersonate`. Follows mode.go of k8s.io/apiserver/pkg/endpoints/filters/impersonation; its 10 s cache is not needed here,
+for asking our authorizer costs no more than looking into one, and a right withdrawn is withdrawn at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple, Protocol
+
+from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, NODES_GROUP, make_group_names, node_name, split_username
+from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
+from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
+from tetrapod.generic.authorization.message import forbidden_error
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.names import is_dns1123_subdomain, is_http_path
+
+_GROUP: Final = "authentication.k8s.io"
+_ASSOCIATED_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
+_MANY: Final = 4
+"""So many values at once are first asked for with one question about all of them."""
+
+
+class Impersonated(NamedTuple):
+    user: UserInfo
+    constraint: str  # the verb that allowed it, for the audit log; "" for the classic mode
+
+
+class Mode(Protocol):
+    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
+        """None where the mode is not for this user; raises StatusError where it is refused."""
+        ...
+
+
+def all_modes(authorizer: Authorizer) -> list[Mode]:
+    """In upstream's order."""
+    return [
+        AssociatedNodeMode(authorizer),
+        ConstrainedMode(authorizer, "arbitrary-node", lambda wanted: _bare(wanted) and bool(node_name(wanted.name))),
+        ConstrainedMode(authorizer, "serviceaccount", lambda wanted: _bare(wanted) and split_username(wanted.name) is not None),
+        ConstrainedMode(authorizer, "user-info", lambda wanted: not node_name(wanted.name) and split_username(wanted.name) is None),
+        ClassicMode(authorizer),
+    ]
+
+
+class ConstrainedMode:
+    def __init__(self, authorizer: Authorizer, mode: str, applies: Callable[[UserInfo], bool]) -> None:
+        self._authorizer = authorizer
+        self._mode = mode
+        self._applies = applies
+
+    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
+        if not self._applies(wanted):
+            return None
+        await _require(self._authorizer, replace(attributes, verb=f"impersonate-on:{self._mode}:{attributes.verb}"))
+        verb = f"impersonate:{self._mode}"
+        return Impersonated(await _Questions(self._authorizer, verb, attributes.user, constrained=True).settle(wanted), verb)
+
+
+class AssociatedNodeMode:
+    """A service account may be let impersonate the node that its pod runs on, whichever that is.
+
+    The requestor is shown to the authorizer without its extra values and the node as "*", as upstream does.
+    """
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
+        requestor = attributes.user
+        node = node_name(wanted.name)
+        if not _bare(wanted) or not node or split_username(requestor.name) is None:
+            return None
+        if requestor.extra.get(NODE_NAME_KEY) != (node,):
+            return None
+        shown = replace(requestor, extra={_ASSOCIATED_NODE_KEYS: tuple(sorted(requestor.extra))})
+        verb = f"impersonate-on:associated-node:{attributes.verb}"
+        await _require(self._authorizer, replace(attributes, user=shown, verb=verb))
+        questions = _Questions(self._authorizer, "impersonate:associated-node", shown, constrained=True)
+        await questions.ask("nodes", "*")
+        return Impersonated(_with_implied_group(replace(wanted, groups=(NODES_GROUP,))), questions.verb)
+
+
+class ClassicMode:
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
+        return Impersonated(await _Questions(self._authorizer, "impersonate", attributes.user, constrained=False).settle(wanted), "")
+
+
+class _Questions:
+    """May `requestor` impersonate this name, uid, groups and extra: one question for each value, in upstream's order."""
+
+    def __init__(self, authorizer: Authorizer, verb: str, requestor: UserInfo, *, constrained: bool) -> None:
+        self.verb = verb
+        self._authorizer = authorizer
+        self._requestor = requestor
+        self._constrained = constrained
+        self._user_group = _GROUP if constrained else ""
+
+    async def settle(self, wanted: UserInfo) -> UserInfo:
+        """The user that the requestor becomes; raises StatusError where any part is refused."""
+        groups = await self._ask_name(wanted)
+        if wanted.uid:
+            await self.ask("uids", wanted.uid, group=_GROUP)
+        await self._ask_groups(wanted.groups)
+        await self._ask_extra(wanted.extra)
+        return _with_implied_group(replace(wanted, groups=groups))
+
+    async def _ask_name(self, wanted: UserInfo) -> tuple[str, ...]:
+        """Returns the groups, which a node's or service account's name implies."""
+        account = split_username(wanted.name)
+        if account is not None:
+            namespace, name = account
+            await self.ask("serviceaccounts", name, namespace=namespace)
+            return wanted.groups or make_group_names(namespace)
+        node = node_name(wanted.name) if self._constrained else ""
+        if node:
+            await self.ask("nodes", node)
+            return (NODES_GROUP,)
+        await self.ask("users", wanted.name)
+        return wanted.groups
+
+    async def _ask_groups(self, groups: tuple[str, ...]) -> None:
+        if not groups:
+            return
+        if self._constrained:
+            if "" in groups:
+                raise forbidden_error(self._question("groups", ""), "impersonating the empty string group is not allowed")
+            if SYSTEM_MASTERS in groups:
+                question = self._question("groups", SYSTEM_MASTERS)
+                raise forbidden_error(question, "impersonating the system:masters group is not allowed")
+            if len(groups) >= _MANY and await self._allowed(self._question("groups", "*")):
+                return
+        for group in groups:
+            await self.ask("groups", group)
+
+    async def _ask_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
+        if not extra:
+            return
+        if self._constrained:
+            complaint = extra_complaint(extra)
+            if complaint:
+                raise forbidden_error(self._question("userextras", "", group=_GROUP), complaint)
+            if sum(map(len, extra.values())) >= _MANY:
+                question = self._question("userextras", "*", group=_GROUP, subresource="*")
+                if await self._allowed(question):
+                    return
+        for key, texts in extra.items():
+            for text in texts:
+                await self.ask("userextras", text, group=_GROUP, subresource=key)
+
+    async def ask(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> None:
+        await _require(self._authorizer, self._question(resource, name, group=group, namespace=namespace, subresource=subresource))
+
+    def _question(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> Attributes:
+        return Attributes(
+            self._requestor,
+            self.verb,
+            namespace=namespace,
+            group=self._user_group if group is None else group,
+            version="v1",
+            resource=resource,
+            subresource=subresource,
+            name=name,
+            resource_request=True,
+        )
+
+    async def _allowed(self, question: Attributes) -> bool:
+        return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
+
+
+async def _require(authorizer: Authorizer, question: Attributes) -> None:
+    decision, reason, error = await authorizer.authorize(question)
+    if decision is not Decision.ALLOW:
+        raise forbidden_error(question, ": ".join(text for text in (error, reason) if text))
+
+
+def _with_implied_group(user: UserInfo) -> UserInfo:
+    if user.name == ANONYMOUS.name:
+        implied = ALL_UNAUTHENTICATED
+    elif ALL_UNAUTHENTICATED in user.groups:
+        return user
+    else:
+        implied = ALL_AUTHENTICATED
+    return user if implied in user.groups else replace(user, groups=(*user.groups, implied))
+
+
+def _bare(user: UserInfo) -> bool:
+    """Only a name is asked for: the server decides the rest."""
+    return not user.uid and not user.groups and not user.extra
+
+
+def extra_complaint(extra: dict[str, tuple[str, ...]]) -> str:
+    """Why constrained modes refuse these extra fields; "" where they do not."""
+    for key, texts in extra.items():
+        if not key:
+            return "impersonating the empty string key in extra is not allowed"
+        errors = _domain_prefixed_path_errors(key)
+        if errors:
+            listed = str(errors[0]) if len(errors) == 1 else f"[{', '.join(map(str, errors))}]"
+            return f"impersonating an invalid key in extra is not allowed: {listed}"
+        if key != key.lower():
+            return f"impersonating a non-lowercase key in extra is not allowed: {go_quote(key)}"
+        if "" in texts:
+            return "impersonating the empty string value in extra is not allowed"
+    return ""
+
+
+def _domain_prefixed_path_errors(key: str) -> list[FieldError]:
+    """Upstream: util/validation.IsDomainPrefixedPath."""
+    path = "extra.key"
+    domain, slash, rest = key.partition("/")
+    if not slash or not domain or not rest:
+        return [field.invalid(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [field.invalid(path, domain, text) for text in is_dns1123_subdomain(domain)]
+    return errors + [field.invalid(path, rest, text) for text in is_http_path(rest)]

@@ -1,0 +1,225 @@
+"""Who a request is from: certificates, front proxy, bearer tokens, WebSocket tokens, anonymous."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator, bearer_token
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
+from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator, ExpiringCache
+from tetrapod.generic.authentication.union import UnionAuthenticator
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authentication.x509 import UID_OID, X509Authenticator
+from tetrapod.generic.request import Request
+from tetrapod.machinery.status import StatusError
+
+NOW = datetime.now(UTC)
+
+
+class Authority:
+    def __init__(self, name: str) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.certificate = self._sign(self.name, self.key, ca=True)
+        self.pool = CertificatePool(self.certificate.public_bytes(serialization.Encoding.PEM))
+
+    def _sign(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, ca: bool = False, usage=None, days: int = 1
+    ) -> x509.Certificate:
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self.name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(NOW - timedelta(days=5))
+            .not_valid_after(NOW + timedelta(days=days))
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        )
+        if usage is not None:
+            builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        return builder.sign(self.key, hashes.SHA256())
+
+    def client(self, cn: str, *groups: str, uid: str = "", usage=ExtendedKeyUsageOID.CLIENT_AUTH, days: int = 1) -> bytes:
+        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, g) for g in groups]
+        attributes += [x509.NameAttribute(UID_OID, uid)] if uid else []
+        attributes += [x509.NameAttribute(NameOID.COMMON_NAME, cn)] if cn else []
+        key = ec.generate_private_key(ec.SECP256R1())
+        return self._sign(x509.Name(attributes), key, usage=usage, days=days).public_bytes(serialization.Encoding.DER)
+
+
+USERS, PROXIES = Authority("users"), Authority("proxies")
+
+
+class Tokens:
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        self.asked += 1
+        if token == "bad":
+            raise InvalidToken("no good")
+        return Authenticated(UserInfo(token.removesuffix("-token"))) if token.endswith("-token") else None
+
+
+def request(*headers: tuple[str, str], certificate: bytes | None = None) -> Request:
+    made = Request("GET", "/api", headers=[(k.lower().encode(), v.encode()) for k, v in headers])
+    made.peer_certificate = certificate
+    return made
+
+
+def everyone() -> UnionAuthenticator:
+    return UnionAuthenticator(
+        [
+            RequestHeaderAuthenticator(PROXIES.pool, ["front-proxy-client"]),
+            X509Authenticator(USERS.pool, reserved_groups=["reserved"]),
+            BearerAuthenticator(Tokens()),
+            WebSocketAuthenticator(Tokens()),
+        ]
+    )
+
+
+async def who(made: Request) -> UserInfo:
+    result = await everyone().authenticate(made)
+    assert result is not None
+    return result.user
+
+
+async def test_a_certificate_names_user_groups_and_uid() -> None:
+    user = await who(request(certificate=USERS.client("alice", "a", "b", uid="u-1")))
+    assert (user.name, user.uid, user.groups) == ("alice", "u-1", ("a", "b", "system:authenticated"))
+    assert user.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")
+
+
+async def test_groups_of_the_servers_themselves_are_given_to_no_user() -> None:
+    assert (await who(request(certificate=USERS.client("eve", "reserved", "b")))).groups == ("b", "system:authenticated")
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        PROXIES.client("alice"),  # another CA's
+        USERS.client("alice", usage=ExtendedKeyUsageOID.SERVER_AUTH),
+        USERS.client("alice", days=-1),
+        b"rubbish",
+    ],
+    ids=["other-ca", "server-usage", "expired", "rubbish"],
+)
+async def test_a_certificate_that_does_not_hold_is_401_unless_a_token_is_good(certificate: bytes) -> None:
+    with pytest.raises(StatusError, match="Unauthorized"):
+        await who(request(certificate=certificate))
+    assert (await who(request(("Authorization", "Bearer bob-token"), certificate=certificate))).name == "bob"
+
+
+async def test_the_front_proxy_speaks_for_users() -> None:
+    headers = [("X-Remote-User", "eve"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b"), ("X-Remote-Uid", "u")]
+    made = request(*headers, ("X-Remote-Extra-Acme.com%2FX", "1"), certificate=PROXIES.client("front-proxy-client"))
+    user = await who(made)
+    assert (user.name, user.uid, user.groups) == ("eve", "u", ("a", "b", "system:authenticated"))
+    assert user.extra == {"acme.com/x": ("1",)}
+    assert made.headers == []
+
+
+@pytest.mark.parametrize("certificate", [None, USERS.client("alice"), PROXIES.client("somebody")], ids=["none", "user", "other-proxy"])
+async def test_remote_user_headers_mean_nothing_without_the_proxys_certificate(certificate: bytes | None) -> None:
+    made = request(("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters"), certificate=certificate)
+    try:
+        assert (await who(made)).name in ("system:anonymous", "alice")
+    except StatusError as error:
+        assert error.code == 401
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer x", "x"),
+        ("bearer x", "x"),
+        ("Bearer x junk", "x"),
+        ("Bearer  x", ""),
+        ("Bearer", ""),
+        ("Basic x", ""),
+        ("Token x", ""),
+        ("", ""),
+        (" Bearer x ", "x"),
+    ],
+)
+def test_the_authorization_header_is_read_as_leniently_as_upstream(header: str, token: str) -> None:
+    assert bearer_token(header)[0] == token
+
+
+async def test_two_spaces_before_the_token_are_warned_about() -> None:
+    made = request(("Authorization", "Bearer  alice-token"))
+    assert (await who(made)).name == "system:anonymous"
+    assert made.warnings == ["the provided Authorization header contains extra space before the bearer token, and is ignored"]
+
+
+async def test_a_wrong_token_is_401_and_none_is_anonymous() -> None:
+    for token in ("unknown", "bad"):
+        with pytest.raises(StatusError):
+            await who(request(("Authorization", f"Bearer {token}")))
+    assert await who(request()) == UserInfo("system:anonymous", groups=("system:unauthenticated",))
+
+
+def websocket(protocols: str) -> Request:
+    return request(("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Protocol", protocols))
+
+
+def carrier(token: str) -> str:
+    return "base64url.bearer.authorization.k8s.io." + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+
+
+async def test_a_websocket_may_carry_its_token_as_a_protocol() -> None:
+    made = websocket(f"{carrier('alice-token')}, v4.channel.k8s.io")
+    assert (await who(made)).name == "alice"
+    assert made.header(b"sec-websocket-protocol") == "v4.channel.k8s.io"
+
+
+@pytest.mark.parametrize(
+    "protocols",
+    [
+        carrier("alice-token"),
+        f"{carrier('a-token')}, {carrier('b-token')}, v4",
+        carrier("alice-token") + "=, v4",
+        carrier("wrong") + ", v4",
+        "base64url.bearer.authorization.k8s.io.!!, v4",
+    ],
+)
+async def test_a_websocket_token_sent_badly_is_401(protocols: str) -> None:
+    with pytest.raises(StatusError):
+        await who(websocket(protocols))
+
+
+async def test_a_found_token_is_not_asked_for_again_and_a_refused_one_is() -> None:
+    tokens = Tokens()
+    cached = CachedTokenAuthenticator(tokens)
+    for _ in range(3):
+        assert await cached.authenticate_token("a-token", ()) is not None
+    assert tokens.asked == 1
+    await cached.authenticate_token("a-token", ("other",))
+    assert tokens.asked == 2
+    for _ in range(2):
+        with pytest.raises(InvalidToken):
+            await cached.authenticate_token("bad", ())
+    assert tokens.asked == 4
+
+
+def test_a_cache_forgets_in_time_and_stays_small() -> None:
+    now = [0.0]
+    cache = ExpiringCache[int, int](10, limit=3, clock=lambda: now[0])
+    cache.put(1, 1)
+    now[0] = 9.9
+    assert cache.get(1) == 1
+    now[0] = 10
+    assert cache.get(1) is None
+    for i in range(10):
+        cache.put(i, i)
+    assert sum(cache.get(i) is not None for i in range(10)) == 3
