@@ -1,0 +1,220 @@
+"""JSON bodies to objects and objects to JSON, with what upstream's decoder notices and Python's do not.
+
+`decode` is called for every request body: orjson does the work where re-encoding gives the same bytes (then nothing was
+duplicated and no number changed), a pass with the standard library tells where not. Duplicate fields, numbers beyond 64
+bits, lone surrogates and invalid UTF-8 take a slow path. Follows sigs.k8s.io/json, whose rules these are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError, NumberError
+from tetrapod.machinery.serializer.syntax import explain
+
+_INT64: Final = 1 << 63
+_MAX_STRICT_ERRORS: Final = 100
+_surrogate = re.compile("[\ud800-\udfff]").search
+_WHOLE_FLOAT_SIGNS: Final = (b".0", b"e16", b"e17", b"e18")
+"""One of these is in every encoding of a whole float below 2^63; looking for them costs a tenth of the expression below."""
+_whole_float = re.compile(rb"[0-9]\.0[,\]}]|[0-9]\.0$|[0-9]e1[678]").search
+
+
+def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
+    """Decode a body.
+
+    Built-in kinds fill structs upstream, so an object that comes twice is merged; for custom resources (`unstructured`) the
+    last one wins, and a number without a fraction (`1.0`) is an integer.
+
+    Raises:
+        DecodeError: not JSON (NumberError: a number too large for anything).
+    """
+    try:
+        obj = orjson.loads(data)
+        encoded = orjson.dumps(obj, option=orjson.OPT_STRICT_INTEGER)
+    except (orjson.JSONDecodeError, TypeError):
+        return _decode_slowly(data, unstructured)
+    if unstructured and any(sign in encoded for sign in _WHOLE_FLOAT_SIGNS) and _whole_float(encoded):
+        return _decode_slowly(data, unstructured)
+    if encoded == data or encoded == data.rstrip():
+        return Decoded(obj, [])
+    try:
+        _plain_decoder.decode(data.decode())
+    except (_UnusualError, RecursionError):
+        return _decode_slowly(data, unstructured)
+    return Decoded(obj, [])
+
+
+class _UnusualError(Exception):
+    """Something that only the slow path treats rightly."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    obj = dict(pairs)
+    if len(obj) != len(pairs):
+        raise _UnusualError
+    return obj
+
+
+def _small(digits: str) -> int:
+    if len(digits) > 18:
+        raise _UnusualError
+    return int(digits)
+
+
+_plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_small)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object whose fields are still a list, in document order, duplicates and all."""
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise NumberError(f"json: cannot unmarshal number {digits} into Go value of type float64")
+    return number
+
+
+def _integer(digits: str) -> int | float:
+    number = int(digits) if len(digits) < 21 else _INT64
+    return number if -_INT64 <= number < _INT64 else _float(digits)
+
+
+def _no_constant(name: str) -> Any:
+    raise DecodeError(name)
+
+
+_pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=_Pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+
+
+def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
+    """One replacement character for each invalid byte, as Go does; Python's own handler joins some."""
+    if isinstance(error, UnicodeDecodeError):
+        return "\ufffd", error.start + 1
+    raise error
+
+
+codecs.register_error("tetrapod.byte", _replace_bytes)
+
+
+def _pairs(data: bytes) -> Any:
+    """The document with its objects as `_Pairs`.
+
+    Raises:
+        DecodeError: not JSON.
+    """
+    try:
+        return _pairs_decoder.decode(data.decode("utf-8", "tetrapod.byte"))
+    except NumberError:
+        raise
+    except RecursionError:
+        raise _too_deep(data) from None
+    except ValueError as error:
+        raise DecodeError(explain(data) or str(error)) from None
+
+
+def _too_deep(data: bytes) -> DecodeError:
+    return DecodeError(explain(data, MAX_DEPTH) or "exceeded max depth")
+
+
+def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
+    found: dict[str, None] = {}
+    try:
+        obj = _build(_pairs(data), "", found, unstructured, 0)
+    except RecursionError:
+        raise _too_deep(data) from None
+    return Decoded(obj, [f'duplicate field "{path}"' for path in list(found)[:_MAX_STRICT_ERRORS]])
+
+
+def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, depth: int) -> Any:
+    """The value as decoders leave it; the paths of its duplicate fields are added to `found`."""
+    if depth > MAX_DEPTH:
+        raise RecursionError
+    if isinstance(value, _Pairs):
+        obj: dict[str, Any] = {}
+        for key, member in value:
+            key = _clean(key)
+            at = f"{path}.{key}" if path else key
+            if key in obj:
+                found[at] = None
+            built = _build(member, at, found, unstructured, depth + 1)
+            before = obj.get(key)
+            if isinstance(before, dict) and isinstance(built, dict) and not unstructured:
+                _merge(before, built)
+            else:
+                obj[key] = built
+        return obj
+    if isinstance(value, list):
+        return [_build(item, f"{path}[{i}]", found, unstructured, depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, str):
+        return _clean(value)
+    if unstructured and isinstance(value, float) and value.is_integer() and abs(value) < _INT64:
+        return int(value)
+    return value
+
+
+def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:
+    for key, value in other.items():
+        before = into.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            _merge(before, value)
+        else:
+            into[key] = value
+
+
+def _clean(text: str) -> str:
+    """Lone surrogates become replacement characters."""
+    if _surrogate(text):
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
+    """Everything that strict decoding of a built-in kind complains about, in document order, each once.
+
+    `unknown` are the paths (`spec.containers[0].img`) that the kind's schema does not know; nothing below them is looked at.
+    """
+    found: dict[str, None] = {}
+    _complain(_pairs(data), "", unknown, found.setdefault)
+    return list(found)[:_MAX_STRICT_ERRORS]
+
+
+def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[str], object]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, member in value:
+            key = _clean(key)
+            at = f"{path}.{key}" if path else key
+            if at in unknown:
+                say(f'unknown field "{at}"')
+                continue
+            if key in seen:
+                say(f'duplicate field "{at}"')
+            seen.add(key)
+            _complain(member, at, unknown, say)
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            _complain(item, f"{path}[{i}]", unknown, say)
+
+
+_FIRST: Final[tuple[str, ...]] = ("kind", "apiVersion", "metadata")
+
+
+def ordered(obj: Object) -> Object:
+    """The object with kind, apiVersion and metadata first (a shallow copy)."""
+    first: Object = {key: obj[key] for key in _FIRST if key in obj}
+    first.update(obj)
+    return first
+
+
+def encode(obj: Object) -> bytes:
+    """An object as JSON: kind, apiVersion and metadata first, the rest in its order."""
+    return orjson.dumps(ordered(obj))

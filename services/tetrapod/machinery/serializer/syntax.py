@@ -1,0 +1,167 @@
+"""Why some bytes are not JSON, in the words of Go's encoding/json scanner.
+
+Only refused bodies come here: `json.decode` parses with orjson and asks this for the text. Follows encoding/json/scanner.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.machinery.field import go_quote
+
+_END: Final = "unexpected end of JSON input"
+_BLANK = re.compile(rb"[ \t\r\n]*")
+_LITERALS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
+_HEX: Final = frozenset(b"0123456789abcdefABCDEF")
+_DIGITS: Final = frozenset(b"0123456789")
+
+
+class _Problem(Exception):
+    pass
+
+
+def explain(data: bytes, max_depth: int = 10_000) -> str:
+    """The first problem of the text, "" if it is well-formed."""
+    try:
+        _Scanner(data, max_depth).scan()
+    except _Problem as problem:
+        return str(problem)
+    return ""
+
+
+class _Scanner:
+    def __init__(self, data: bytes, max_depth: int) -> None:
+        self._data = data
+        self._max_depth = max_depth
+        self._at = 0
+
+    def _fail(self, context: str) -> _Problem:
+        """The problem with the present byte."""
+        if self._at >= len(self._data):
+            return _Problem(_END)
+        char = chr(self._data[self._at])
+        shown = {"'": r"\'", '"': '"'}.get(char) or go_quote(char)[1:-1]
+        return _Problem(f"invalid character '{shown}' {context}")
+
+    def _blank(self) -> int:
+        """Skip white space; the byte after it, -1 at the end."""
+        self._at = _BLANK.match(self._data, self._at).end()  # type: ignore[union-attr]
+        return self._data[self._at] if self._at < len(self._data) else -1
+
+    def _peek(self) -> int:
+        return self._data[self._at] if self._at < len(self._data) else -1
+
+    def scan(self) -> None:
+        closers: list[int] = []  # what ends each open array or object
+        while True:
+            opened = self._value_or_open(closers)
+            if opened:
+                continue
+            if not self._after_value(closers):
+                return
+
+    def _value_or_open(self, closers: list[int]) -> bool:
+        """Read a scalar, an empty array or object, or open one that is not empty (then true: a value follows)."""
+        char = self._blank()
+        if char in (ord("["), ord("{")):
+            if len(closers) >= self._max_depth:
+                raise self._fail("exceeded max depth")
+            self._at += 1
+            closer = char + 2  # ] is two after [, } two after {
+            if self._blank() == closer:
+                self._at += 1
+                return False
+            closers.append(closer)
+            if char == ord("{"):
+                self._key()
+            return True
+        self._scalar(char)
+        return False
+
+    def _after_value(self, closers: list[int]) -> bool:
+        """Close what ends here; true if another value follows."""
+        while True:
+            char = self._blank()
+            if not closers:
+                if char != -1:
+                    raise self._fail("after top-level value")
+                return False
+            in_object = closers[-1] == ord("}")
+            if char == ord(","):
+                self._at += 1
+                if in_object:
+                    self._blank()
+                    self._key()
+                return True
+            if char != closers[-1]:
+                raise self._fail("after object key:value pair" if in_object else "after array element")
+            closers.pop()
+            self._at += 1
+
+    def _key(self) -> None:
+        if self._peek() != ord('"'):
+            raise self._fail("looking for beginning of object key string")
+        self._string()
+        if self._blank() != ord(":"):
+            raise self._fail("after object key")
+        self._at += 1
+
+    def _scalar(self, char: int) -> None:
+        if char == ord('"'):
+            self._string()
+        elif char in _DIGITS or char == ord("-"):
+            self._number(char)
+        elif char in _LITERALS:
+            word = _LITERALS[char]
+            for expected in word:
+                if self._peek() != expected:
+                    raise self._fail(f"in literal {word.decode()} (expecting '{chr(expected)}')")
+                self._at += 1
+        else:
+            raise self._fail("looking for beginning of value")
+
+    def _string(self) -> None:
+        self._at += 1
+        while (char := self._peek()) != ord('"'):
+            if char < 0x20:
+                raise self._fail("in string literal")
+            self._at += 1
+            if char == ord("\\"):
+                self._escape()
+        self._at += 1
+
+    def _escape(self) -> None:
+        char = self._peek()
+        if char not in b'"\\/bfnrtu' if char >= 0 else True:
+            raise self._fail("in string escape code")
+        self._at += 1
+        if char == ord("u"):
+            for _ in range(4):
+                if self._peek() not in _HEX:
+                    raise self._fail(r"in \u hexadecimal character escape")
+                self._at += 1
+
+    def _number(self, char: int) -> None:
+        if char == ord("-"):
+            self._at += 1
+            if self._peek() not in _DIGITS:
+                raise self._fail("in numeric literal")
+        if self._peek() == ord("0"):
+            self._at += 1
+        else:
+            self._digits()
+        if self._peek() == ord("."):
+            self._at += 1
+            self._digits("after decimal point in numeric literal")
+        if self._peek() in (ord("e"), ord("E")):
+            self._at += 1
+            if self._peek() in (ord("+"), ord("-")):
+                self._at += 1
+            self._digits("in exponent of numeric literal")
+
+    def _digits(self, context: str = "") -> None:
+        if context and self._peek() not in _DIGITS:
+            raise self._fail(context)
+        while self._peek() in _DIGITS:
+            self._at += 1

@@ -1,0 +1,71 @@
+"""What a plain YAML scalar is: the resolution rules of go-yaml v2 (resolve.go), which are YAML 1.1's with exceptions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+
+
+def _cases(*words: str) -> list[str]:
+    return [form for word in words for form in (word, word.capitalize(), word.upper())]
+
+
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(["y", "Y", *_cases("yes", "true", "on")], True),
+    **dict.fromkeys(["n", "N", *_cases("no", "false", "off")], False),
+    **dict.fromkeys(["", "~", *_cases("null")], None),
+    **dict.fromkeys([".nan", ".NaN", ".NAN"], float("nan")),
+    **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"], float("inf")),
+    **dict.fromkeys(["-.inf", "-.Inf", "-.INF"], float("-inf")),
+}
+_integer = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII).fullmatch
+_float = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII).fullmatch
+_BASES: Final = ((2, 16), (3, 2), (4, 8), (5, 10))
+
+
+def resolve(text: str) -> Any:
+    """The value of a plain scalar without a tag."""
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if first in "0123456789+-":
+        return _number(text)
+    if first == "." and _float(text):
+        return float(text)
+    return text
+
+
+def _number(text: str) -> Any:
+    plain = text.replace("_", "")
+    if found := _integer(plain):
+        for group, base in _BASES:
+            if found[group] is not None and len(found[group]) < 70:
+                number = int(found[group], base) * (-1 if found[1] == "-" else 1)
+                if -(1 << 63) <= number < (1 << 64):
+                    return number
+    return float(plain) if _float(plain) else text
+
+
+def resolve_tagged(text: str, tag: str) -> Any:
+    """The value of a scalar with an explicit tag; tags that are not YAML's own leave the text.
+
+    Raises:
+        ValueError: the text is nothing of that type.
+    """
+    kind = tag.removeprefix(_PREFIX)
+    if kind == tag or kind in ("str", "timestamp", "merge"):
+        return text
+    value = resolve(text)
+    if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    matches = {
+        "null": value is None,
+        "bool": isinstance(value, bool),
+        "int": isinstance(value, int) and not isinstance(value, bool),
+        "float": isinstance(value, float),
+    }
+    if not matches.get(kind, True):
+        raise ValueError(f"cannot decode !!str `{text}` as a !!{kind}")
+    return value
