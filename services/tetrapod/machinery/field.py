@@ -84,6 +84,8 @@ def go_quote(text: str) -> str:
             out.append(_SHORT_ESCAPES[char])
         elif (code := ord(char)) < 0x80:
             out.append(f"\\x{code:02x}")
+        elif 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, kept by surrogateescape
+            out.append(f"\\x{code - 0xDC00:02x}")
         elif code < 0x10000:
             out.append(f"\\u{code:04x}")
         else:
@@ -119,8 +121,9 @@ def not_found(path: str, value: Any) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """An enum violation; the supported values are printed sorted, as upstream does."""
-    listed = ", ".join(go_quote(v) for v in sorted(supported))
+    """An enum violation; the supported values are printed in the order given, those of a set sorted (as upstream does)."""
+    ordered = sorted(supported) if isinstance(supported, (set, frozenset)) else supported
+    listed = ", ".join(go_quote(v) for v in ordered)
     return FieldError("FieldValueNotSupported", path, f"supported values: {listed}" if listed else "", value)
 
 

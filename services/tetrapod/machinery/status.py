@@ -22,6 +22,7 @@ class StatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
+        self.metadata: Object = {}  # `continue` of an expired list
         self.headers: list[tuple[bytes, bytes]] = []
 
     @property
@@ -29,7 +30,7 @@ class StatusError(Exception):
         return int((self.details or {}).get("retryAfterSeconds", 0))
 
     def to_status(self) -> Object:
-        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
         if self.message:
             status["message"] = self.message
         if self.reason:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from tetrapod.generic.authentication.user import UserInfo
-from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.status import forbidden as _forbidden
 
 
 @dataclass(slots=True)
@@ -27,12 +29,30 @@ class Attributes:
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     request: Any = None
+    reinvoke: bool = False
+    """Set by a mutating plugin that changed the object in a way that those before it should see: all are asked once more."""
+    is_reinvocation: bool = False
+
+
+def forbidden(attributes: Attributes, why: str) -> StatusError:
+    """A refusal that names the object as upstream's admission.NewForbidden: by generateName or "Unknown" if it must."""
+    group, _, resource = attributes.resource
+    name = attributes.name
+    if not name:
+        meta = (attributes.object or {}).get("metadata") or {}
+        name = meta.get("name") or meta.get("generateName") or "Unknown"
+    return _forbidden(GroupResource(group, resource), name, why)
+
+
+ALL_OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class Plugin:
-    """A plugin overrides `admit` (mutating), `validate` (validating) or both; either refuses by raising StatusError."""
+    """A plugin defines `admit` (mutating), `validate` (validating) or both; either refuses by raising StatusError."""
 
     name: str = ""
+    operations: frozenset[str] = ALL_OPERATIONS
+    """What it is asked about at all; `handles` looks closer."""
 
     def handles(self, attributes: Attributes) -> bool:
         return True
@@ -40,6 +60,7 @@ class Plugin:
 
 class MutatingPlugin(Protocol):
     name: str
+    operations: frozenset[str]
 
     def handles(self, attributes: Attributes) -> bool: ...
     async def admit(self, attributes: Attributes) -> None: ...
@@ -47,6 +68,7 @@ class MutatingPlugin(Protocol):
 
 class ValidatingPlugin(Protocol):
     name: str
+    operations: frozenset[str]
 
     def handles(self, attributes: Attributes) -> bool: ...
     async def validate(self, attributes: Attributes) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from tetrapod.machinery.schema.node import SchemaNode
 
 if TYPE_CHECKING:
     from tetrapod.generic.registry.rest import Rest
+    from tetrapod.generic.registry.store import Store
+    from tetrapod.generic.storage.interface import ResourceStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class ResourceDefinition:
     """A resource in all its versions.
 
     `convert(obj, version)` gives a copy of `obj` in another version (apiVersion set); the default only renames apiVersion.
-    `schema(version)` is built on first use.
+    `schema(version)` is built on first use. A `custom` resource has no Go types behind it: its objects must say their kind,
+    what its schema lacks is pruned, and list items repeat kind and apiVersion.
     """
 
     group: str
@@ -79,9 +82,12 @@ class ResourceDefinition:
     table: TableConvertor | None = None  # None: Name and Created At
     rest: Rest | None = None  # a resource without storage (reviews): answers itself
     convert: Callable[[Object, str], Object] | None = None
+    convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None  # instead, where it takes time (webhooks)
+    custom: bool = False
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text
     storage_group: str | None = None  # where it is stored under another group (events)
+    store: Callable[[ResourceDefinition, ResourceStorage], Store] | None = None  # a Store with a verb of its own (namespaces)
 
     @property
     def group_resource(self) -> GroupResource:

@@ -6,12 +6,16 @@ storage version. A subresource with rules of its own (`status`) has a strategy o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from tetrapod.generic.registry.context import Context
-from tetrapod.machinery.field import FieldError
+from tetrapod.generic.registry.names import generate_name
+from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import name_is_dns_subdomain
+
+_METADATA_LABELS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
 class Strategy:
@@ -21,13 +25,21 @@ class Strategy:
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     has_status: bool = False
-    """With a status subresource: status is dropped on create, and kept on update of the main resource."""
+    """With a status subresource: status is `initial_status` on create, and kept on update of the main resource."""
+    initial_status: Mapping[str, Any] | None = None
+    """The status of a new object where `has_status`; None leaves it out. Built-in kinds have at least {}."""
     generation: tuple[str, ...] | None = None
     """Where given, metadata.generation is 1 at creation and grows when one of these top-level fields changes ("spec",)."""
     garbage_collection_default: str = "Background"
-    """Propagation policy without DeleteOptions: "Background", or "Orphan" (Job)."""
+    """Propagation policy without DeleteOptions: "Background", "Orphan" (Job), or "Unsupported" (Event: never finalized)."""
     return_deleted_object: bool = False
     """DELETE answers with the object instead of a Status."""
+    field_labels: Sequence[str] = ()
+    """What field selectors may name beside metadata.name and metadata.namespace; `selectable_fields` gives the values."""
+    qualified_finalizers: bool = True
+    """Finalizers need a domain. False for custom resources, CustomResourceDefinition and APIService."""
+    repeats_errors: bool = False
+    """An update's refusal says a complaint as often as it was made (custom resources); else each once."""
 
     def default(self, obj: Object, version: str) -> None:
         """Upstream's SetDefaults_ functions of this version, after the schema's defaults."""
@@ -43,14 +55,20 @@ class Strategy:
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         """Complaints about metadata.name (`prefix`: about generateName). The default is a DNS subdomain."""
-        from tetrapod.machinery.names import is_dns1123_subdomain
+        return name_is_dns_subdomain(name, prefix)
 
-        return is_dns1123_subdomain(name.removesuffix("-") if prefix else name)
+    def generate_name(self, base: str) -> str:
+        """A name from metadata.generateName (upstream: names.SimpleNameGenerator)."""
+        return generate_name(base)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None: ...
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return []
+
+    def may_delete_on_update(self, new: Object, old: Object) -> bool:
+        """Whether an update that takes the last finalizer of a deleted object removes it (Namespace: spec.finalizers too)."""
+        return True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return []
@@ -81,7 +99,11 @@ class Strategy:
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
         """Translate a field selector's label; raises ValueError with upstream's text for one that is not known."""
-        return label, value
+        if label in _METADATA_LABELS or label in self.field_labels:
+            return label, value
+        if self.field_labels:
+            raise ValueError(f"field label not supported: {label}")
+        raise ValueError(f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         """Paths that this endpoint drops from what a user sends (server-side apply owns none of them)."""

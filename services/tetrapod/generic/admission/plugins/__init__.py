@@ -1,0 +1,1 @@
+"""Plugins that are generic to any API server; those of one service live with it."""

@@ -1,0 +1,72 @@
+"""NamespaceLifecycle: nothing is created in a namespace that is absent or on its way out, and some never go.
+
+Reads namespaces as stored, whichever service serves them. Comes first in every chain, so a 404 of the namespace goes before
+all other complaints. Follows k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.status import StatusError, not_found
+
+IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+NAMESPACES: Final = StorageConfig(prefix="namespaces", api_version="v1", kind="Namespace", namespaced=False)
+_RESOURCE: Final = GroupResource("", "namespaces")
+_LIVE_LOOKUP_SECONDS: Final = 30.0
+"""How long after a deletion that this process saw the cache is not trusted about the namespace."""
+
+
+class NamespaceLifecycle(Plugin):
+    name = "NamespaceLifecycle"
+    operations = frozenset({"CREATE", "UPDATE", "DELETE"})
+
+    def __init__(self, storages: StorageFactory, immortal: frozenset[str] = IMMORTAL) -> None:
+        self._namespaces = Lister(storages, NAMESPACES)
+        self._immortal = immortal
+        self._look_live_until: dict[str, float] = {}
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.kind.group == "" and attributes.kind.kind == "Namespace":
+            self._admit_namespace(attributes)
+        elif attributes.namespace and attributes.operation != "DELETE" and not _is_access_review(attributes):
+            await self._admit_content(attributes)
+
+    def _admit_namespace(self, attributes: Attributes) -> None:
+        if attributes.operation != "DELETE":
+            return
+        if attributes.name in self._immortal:
+            raise forbidden(attributes, "this namespace may not be deleted")
+        now = time.monotonic()
+        self._look_live_until = {name: until for name, until in self._look_live_until.items() if until > now}
+        self._look_live_until[attributes.name] = now + _LIVE_LOOKUP_SECONDS
+
+    async def _admit_content(self, attributes: Attributes) -> None:
+        namespace = await self._look_up(attributes.namespace)
+        if namespace is None:
+            raise not_found(_RESOURCE, attributes.namespace)
+        if attributes.operation == "CREATE" and (namespace.get("status") or {}).get("phase") == "Terminating":
+            raise _terminating(attributes)
+
+    async def _look_up(self, name: str) -> Object | None:
+        if self._look_live_until and self._look_live_until.get(name, 0.0) > time.monotonic():
+            return await self._namespaces.get_live("", name)
+        # A namespace made a moment ago through another server may not be in the cache yet.
+        return await self._namespaces.get("", name) or await self._namespaces.get_live("", name)
+
+
+def _is_access_review(attributes: Attributes) -> bool:
+    return attributes.resource.group == "authorization.k8s.io" and attributes.resource.resource == "localsubjectaccessreviews"
+
+
+def _terminating(attributes: Attributes) -> StatusError:
+    namespace = attributes.namespace
+    refusal = forbidden(attributes, f"unable to create new content in namespace {namespace} because it is being terminated")
+    cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated", "field": "metadata.namespace"}
+    refusal.details = {**(refusal.details or {}), "causes": [cause]}
+    return refusal

@@ -1,0 +1,146 @@
+"""CREATE: system metadata, generated names, the strategy's hooks, validation, storage.
+
+Follows Store.Create of k8s.io/apiserver/pkg/registry/generic/registry/store.go and BeforeCreate of pkg/registry/rest/create.go.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import Unstored, copy_object
+from tetrapod.generic.registry.errors import Translated
+from tetrapod.generic.registry.hooks import Taken, ValidateObject
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import Entry, KeyExists
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
+from tetrapod.machinery.status import StatusError, bad_request, generate_name_conflict, invalid
+from tetrapod.machinery.timestamps import now_rfc3339
+
+if TYPE_CHECKING:
+    from tetrapod.generic.registry.store import Store
+
+_MAX_NAME_ATTEMPTS: Final = 8
+"""Enough for a million objects of one generateName with one failure in a thousand (upstream's reckoning)."""
+_NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
+
+
+async def create(store: Store, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+    meta = obj.get("metadata") or {}
+    if meta.get("name") or not meta.get("generateName"):
+        return await _create(store, ctx, obj, validate)
+    for _ in range(_MAX_NAME_ATTEMPTS - 1):
+        try:
+            return await _create(store, ctx, copy_object(obj), validate)
+        except StatusError as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+    return await _create(store, ctx, obj, validate)
+
+
+async def _create(store: Store, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+    strategy = store.strategy
+    meta = fill_system_fields(obj)
+    if not meta.get("name") and (base := meta.get("generateName")):
+        meta["name"] = strategy.generate_name(base)
+    if not store.takes_on_create:
+        before_create(store, strategy, ctx, obj)
+        if validate is not None:
+            await validate(obj)
+        return await _store(store, ctx, obj)
+    taken = Taken(strategy, ctx)
+    await taken.begin_create(obj)
+    try:
+        before_create(store, strategy, ctx, obj)
+        if validate is not None:
+            await validate(obj)
+        entry = await _store(store, ctx, obj)
+    except BaseException:
+        await taken.end(False)
+        raise
+    await taken.end(True)
+    return entry
+
+
+async def _store(store: Store, ctx: Context, obj: Object) -> Entry:
+    name = obj["metadata"]["name"]
+    key = store.key(ctx, name)
+    try:
+        with Translated(store.resource, name, "create", store.path(key)):
+            if not ctx.dry_run:
+                return await store.storage.create(key, obj, store.strategy.ttl(obj))
+            if await store.storage.get(key) is not None:
+                raise KeyExists(key)
+            return Unstored(key, obj)
+    except StatusError as refusal:
+        if refusal.reason == "AlreadyExists":
+            raise await _already_exists(store, key, obj, refusal) from refusal
+        raise
+
+
+async def _already_exists(store: Store, key: str, obj: Object, refusal: StatusError) -> StatusError:
+    """Says so where the name was generated, and where the other object is on its way out."""
+    meta = obj["metadata"]
+    if meta.get("generateName"):
+        refusal = generate_name_conflict(store.resource, meta["name"], 1)
+    existing = await store.storage.get(key)
+    if existing is not None and existing.peek()["metadata"].get("deletionTimestamp"):
+        refusal.message = f"object is being deleted: {refusal.message}"
+    return refusal
+
+
+def fill_system_fields(obj: Object) -> Object:
+    """Give a new object its uid and time of creation, and take away what only the server sets. Returns its metadata."""
+    meta: Object | None = obj.get("metadata")
+    if not meta:
+        meta = obj["metadata"] = {}
+    for field in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"):
+        meta.pop(field, None)
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = now_rfc3339()
+    return meta
+
+
+def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:
+    """Make `obj` what will be stored, or refuse it."""
+    meta = obj["metadata"]
+    ensure_namespace(meta, ctx.namespace if store.namespaced else "")
+    if strategy.has_status:
+        _reset_status(strategy, obj)
+    if strategy.generation is not None:
+        meta["generation"] = 1
+    strategy.prepare_for_create(ctx, obj)
+    validate_meta = validate_kube_object_meta if strategy.qualified_finalizers else validate_object_meta
+    errors = validate_meta(meta, store.namespaced, strategy.validate_name)
+    errors += strategy.validate(ctx, obj)
+    if errors:
+        raise invalid(store.kind, meta.get("name") or "", errors)
+    ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
+    strategy.canonicalize(obj)
+
+
+def _reset_status(strategy: Strategy, obj: Object) -> None:
+    if strategy.initial_status is None:
+        obj.pop("status", None)
+    else:
+        obj["status"] = copy_object(dict(strategy.initial_status))
+
+
+def ensure_namespace(meta: Object, expected: str) -> None:
+    """The object is in the namespace of the request; one in a body is dropped where the kind has none.
+
+    Raises:
+        StatusError: 400.
+    """
+    given = meta.get("namespace") or ""
+    if given == expected:
+        if not given:
+            meta.pop("namespace", None)
+    elif not given:
+        meta["namespace"] = expected
+    elif not expected:
+        del meta["namespace"]
+    else:
+        raise bad_request(_NAMESPACE_MISMATCH)

@@ -1,0 +1,204 @@
+"""DELETE: preconditions, graceful deletion, finalizers, propagation; the object goes at once only if nothing holds it.
+
+Follows Store.Delete of k8s.io/apiserver/pkg/registry/generic/registry/store.go and BeforeDelete of pkg/registry/rest/delete.go.
+A held object is updated: deletionTimestamp is when it may go, deletionGracePeriodSeconds the time it was given.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from tetrapod.generic.registry import dryrun
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.errors import Translated, storage_error_text
+from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.registry.propagation import deletion_finalizers
+from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
+from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.status import conflict, not_found
+
+if TYPE_CHECKING:
+    from tetrapod.generic.registry.store import Store
+
+_TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
+_NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is decodable from storage"
+
+
+class Grace(Enum):
+    """What a deletion means for an object's grace period."""
+
+    NONE = auto()  # it goes at once, unless finalizers hold it
+    STARTED = auto()  # the object was marked, or its period shortened
+    PENDING = auto()  # it is being deleted already, and the period asked for is no shorter
+
+
+async def delete(store: Store, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]:
+    """Returns the object as it is now or was last, and whether it is gone."""
+    key = store.key(ctx, name)
+    with Translated(store.resource, name, "delete", store.path(key)):
+        entry = await store.storage.get(key)
+        if entry is None:
+            raise not_found(store.resource, name)
+        return await _Delete(store, ctx, key, dict(options), validate).run(entry)
+
+
+class _Delete:
+    """One deletion. `options` is its own: a strategy's grace period is written into it."""
+
+    def __init__(self, store: Store, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
+        self.store, self.ctx, self.key, self.options, self.validate = store, ctx, key, options, validate
+        given = options.get("preconditions") or {}
+        self.preconditions = Preconditions(given.get("uid"), given.get("resourceVersion"))
+        self.waits = False
+        self.marked: Entry | None = None
+
+    async def run(self, entry: Entry) -> tuple[Entry, bool]:
+        if self.options.get("ignoreStoreReadErrorWithClusterBreakingPotential"):
+            text = storage_error_text(self.store.path(self.key), _NOT_CORRUPT)
+            raise conflict(self.store.resource, entry.name, text)
+        obj = entry.object()
+        grace = before_delete(self.store, self.ctx, obj, self.options)
+        if grace is Grace.PENDING:
+            return entry, False
+        finalizers = obj["metadata"].get("finalizers") or []
+        if grace is Grace.STARTED or finalizers or deletion_finalizers(self.store.strategy, finalizers, self.options) is not None:
+            held = await self._mark()
+            if held is None:
+                return entry, False
+            if self.waits:
+                return held, False
+        return await self._remove(), True
+
+    async def _mark(self) -> Entry | None:
+        """Write down that the object is being deleted. Returns it; None where an earlier deletion is left as it is."""
+        storage = self.store.storage
+        try:
+            if self.ctx.dry_run:
+                held = await dryrun.guaranteed_update(storage, self.key, self._attempt, self.preconditions, False)
+            else:
+                held = await storage.guaranteed_update(self.key, self._attempt, preconditions=self.preconditions)
+        except _AlreadyDeleting:
+            return None
+        except _DeleteNow as now:
+            return now.entry
+        self.marked = held
+        if self.preconditions.resource_version is not None and not self.ctx.dry_run:
+            self.preconditions = Preconditions(self.preconditions.uid, str(held.revision))
+        return held
+
+    async def _attempt(self, obj: Object | None, entry: Entry | None) -> Updated:
+        assert obj is not None and entry is not None  # absence is KeyNotFound
+        self.waits = False
+        if self.validate is not None:
+            await self.validate(entry.peek())
+        grace = before_delete(self.store, self.ctx, obj, self.options)
+        if grace is Grace.PENDING:
+            raise _AlreadyDeleting
+        meta = obj["metadata"]
+        changed = deletion_finalizers(self.store.strategy, meta.get("finalizers") or [], self.options)
+        if changed is not None:
+            meta["finalizers"] = changed
+            if not changed:
+                del meta["finalizers"]
+        held = bool(meta.get("finalizers"))
+        if grace is Grace.NONE:
+            if not held:
+                raise _DeleteNow(entry)
+            mark_as_deleting(meta)
+        self.waits = held or self.options["gracePeriodSeconds"] > 0
+        return Updated(obj)
+
+    async def _remove(self) -> Entry:
+        storage = self.store.storage
+        if self.ctx.dry_run:
+            return self.marked or await dryrun.delete(storage, self.key, self.preconditions, self.validate)
+        validate = self.validate
+
+        async def check(entry: Entry) -> None:
+            if validate is not None:
+                await validate(entry.peek())
+
+        try:
+            deleted = await storage.delete(self.key, preconditions=self.preconditions, validate=check)
+        except KeyNotFound:
+            if self.marked is None:
+                raise
+            deleted = self.marked  # a kubelet saw the mark and was faster
+        await self.store.after_delete(self.ctx, deleted)
+        return deleted
+
+
+class _AlreadyDeleting(Exception):
+    pass
+
+
+class _DeleteNow(Exception):
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+
+def before_delete(store: Store, ctx: Context, obj: Object, options: Object) -> Grace:
+    """Check the preconditions and settle the grace period, writing it into `obj` where it begins or shrinks."""
+    meta = obj["metadata"]
+    _check_preconditions(store, meta, options.get("preconditions") or {})
+    if (options.get("gracePeriodSeconds") or 0) < 0:
+        options["gracePeriodSeconds"] = 1
+    if (meta.get("deletionGracePeriodSeconds") or 0) < 0:
+        meta["deletionGracePeriodSeconds"] = 1
+    if meta.get("deletionTimestamp"):
+        return _again(meta, options)
+    if not store.strategy.check_graceful_delete(ctx, obj, options):
+        return Grace.NONE
+    seconds: int = options["gracePeriodSeconds"]
+    meta["deletionTimestamp"] = (_now() + timedelta(seconds=seconds)).strftime(_TIME_FORMAT)
+    meta["deletionGracePeriodSeconds"] = seconds
+    if meta.get("generation"):
+        meta["generation"] += 1
+    return Grace.STARTED
+
+
+def _again(meta: Object, options: Object) -> Grace:
+    """The object is being deleted already: its period can only shrink."""
+    left: int | None = meta.get("deletionGracePeriodSeconds")
+    if not left:
+        return Grace.NONE  # at 0 the removal that should have followed did not happen: do it now
+    asked: int | None = options.get("gracePeriodSeconds")
+    if asked is None:
+        options["gracePeriodSeconds"] = left
+        return Grace.PENDING
+    if asked >= left:
+        return Grace.PENDING
+    due = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=left - asked)
+    meta["deletionTimestamp"] = due.strftime(_TIME_FORMAT)
+    meta["deletionGracePeriodSeconds"] = asked
+    return Grace.STARTED
+
+
+def _check_preconditions(store: Store, meta: Object, wanted: Object) -> None:
+    # Upstream names the kind here where every other text has the resource.
+    kind = GroupResource(*store.kind)
+    uid, version = wanted.get("uid"), wanted.get("resourceVersion")
+    if uid is not None and uid != meta.get("uid", ""):
+        text = f"the UID in the precondition ({uid}) does not match the UID in record ({meta.get('uid', '')})"
+        raise conflict(kind, meta["name"], f"{text}. The object might have been deleted and then recreated")
+    if version is not None and version != meta.get("resourceVersion", ""):
+        stored = meta.get("resourceVersion", "")
+        text = f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({stored})"
+        raise conflict(kind, meta["name"], f"{text}. The object might have been modified")
+
+
+def mark_as_deleting(meta: Object) -> None:
+    """No grace, but something holds the object: it is due now."""
+    now = _now().strftime(_TIME_FORMAT)
+    stamp = meta.get("deletionTimestamp")
+    if not stamp and meta.get("generation"):
+        meta["generation"] += 1
+    if not stamp or stamp > now:
+        meta["deletionTimestamp"] = now
+    meta["deletionGracePeriodSeconds"] = 0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,68 @@
+"""DELETE of a collection: list what matches, page by page, and delete each; not atomic.
+
+Follows Store.DeleteCollection of k8s.io/apiserver/pkg/registry/generic/registry/store.go. Objects that vanish meanwhile are
+passed over; the first refusal ends it, and what was deleted stays so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+
+if TYPE_CHECKING:
+    from tetrapod.generic.registry.store import Store
+
+_PAGE_SIZE: Final = 10_000
+_WORKERS: Final = 8
+
+
+async def delete_collection(store: Store, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None) -> ListPage:
+    """Returns the objects as they were before, as a list would have. A limit in the query bounds what is deleted."""
+    page = await store.list(ctx, query if query.limit else replace(query, limit=_PAGE_SIZE))
+    await _delete_all(store, ctx, options, page.entries, validate)
+    if query.limit:
+        return page
+    entries = list(page.entries)
+    token = page.continue_token
+    while token:
+        following = replace(query, limit=_PAGE_SIZE, continue_token=token, resource_version="", match="")
+        more = await store.list(ctx, following)
+        await _delete_all(store, ctx, options, more.entries, validate)
+        entries += more.entries
+        token = more.continue_token
+    return ListPage(entries, page.resource_version, "", None)
+
+
+async def _delete_all(store: Store, ctx: Context, options: Object, entries: Sequence[Entry], validate: ValidateObject | None) -> None:
+    if not entries:
+        return
+    waiting = iter(entries)
+    workers = [_worker(store, ctx, options, waiting, validate) for _ in range(min(_WORKERS, len(entries)))]
+    results = await asyncio.gather(*workers, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _worker(store: Store, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None) -> None:
+    try:
+        for entry in waiting:
+            own = replace(ctx, namespace=entry.namespace) if store.namespaced and not ctx.namespace else ctx
+            try:
+                # Each object settles its own grace period, so each gets options of its own.
+                await store.delete(own, entry.name, dict(options), validate)
+            except StatusError as refusal:
+                if refusal.reason != "NotFound":
+                    raise
+    except BaseException:
+        for _ in waiting:  # the other workers find nothing more to do
+            pass
+        raise

@@ -1,0 +1,54 @@
+"""The writes of storage without writing: every check is made and the result shown, nothing is stored.
+
+Follows k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go. A dry-run update answers with the resourceVersion that is
+stored; a dry-run create has none.
+"""
+
+from __future__ import annotations
+
+from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.storage.interface import Entry, KeyNotFound, PreconditionFailed, Preconditions, ResourceStorage, TryUpdate
+
+
+def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> None:
+    """
+    Raises:
+        PreconditionFailed: with upstream's text.
+    """
+    if preconditions.empty:
+        return
+    meta = entry.peek()["metadata"] if entry is not None else {}
+    uid = meta.get("uid") or ""
+    if preconditions.uid is not None and preconditions.uid != uid:
+        raise PreconditionFailed(f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}")
+    version = str(entry.revision) if entry is not None else ""
+    if preconditions.resource_version is not None and preconditions.resource_version != version:
+        asked = preconditions.resource_version
+        raise PreconditionFailed(
+            f"Precondition failed: ResourceVersion in precondition: {asked}, ResourceVersion in object meta: {version}"
+        )
+
+
+async def guaranteed_update(
+    storage: ResourceStorage, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
+) -> Entry:
+    entry = await storage.get(key)
+    if entry is None and not allow_absent:
+        raise KeyNotFound(key)
+    check_preconditions(preconditions, entry)
+    updated = await try_update(entry.object() if entry is not None else None, entry)
+    if updated is not None:
+        return Unstored(key, updated.object, entry.revision if entry is not None else 0)
+    assert entry is not None  # nothing cannot be left as it is
+    return entry
+
+
+async def delete(storage: ResourceStorage, key: str, preconditions: Preconditions, validate: ValidateObject | None) -> Entry:
+    entry = await storage.get(key)
+    if entry is None:
+        raise KeyNotFound(key)
+    check_preconditions(preconditions, entry)
+    if validate is not None:
+        await validate(entry.peek())
+    return entry

@@ -1,0 +1,112 @@
+"""Label and field selectors of lists, watches and collection deletes, as what storage is asked.
+
+Follows k8s.io/apiserver/pkg/storage/selection_predicate.go and ListPredicate of pkg/registry/generic/registry/store.go: a
+selector that names one object asks for its key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.keys import object_key, root_key
+from tetrapod.generic.storage.interface import EVERYTHING, Entry, Predicate
+from tetrapod.machinery import fields, labels
+from tetrapod.machinery.fields import FieldRequirement, FieldSelector
+from tetrapod.machinery.names import validate_namespace_name
+from tetrapod.machinery.status import StatusError, bad_request
+
+
+class Selection(NamedTuple):
+    """The `prefix`, `predicate` and `single` of a ListQuery or WatchQuery."""
+
+    prefix: str
+    predicate: Predicate
+    single: bool
+
+
+def select(
+    definition: ResourceDefinition, namespace: str, label_selector: str = "", field_selector: str = "", version: str = ""
+) -> Selection:
+    """What a request in `namespace` ("": all) asks for by these selectors, as its query writes them.
+
+    Raises:
+        StatusError: 400 for a selector that cannot be read, or a field that the kind does not know.
+    """
+    if not label_selector and not field_selector:
+        return Selection(root_key(definition.namespaced, namespace), EVERYTHING, False)
+    by_label = _label_match(label_selector)
+    selector = parse_fields(definition, field_selector, version)
+    predicate = Predicate(by_label, _field_match(definition, selector)) if by_label or not selector.empty else EVERYTHING
+    if not namespace and definition.namespaced:
+        wanted = selector.requires_exact_match("metadata.namespace")
+        if wanted and not validate_namespace_name(wanted, False):
+            namespace = wanted
+    key = _single_key(definition, namespace, selector)
+    if key is not None:
+        return Selection(key, predicate, True)
+    return Selection(root_key(definition.namespaced, namespace), predicate, False)
+
+
+def predicate_for(definition: ResourceDefinition, label_selector: str, field_selector: str, version: str) -> Predicate:
+    """The predicate alone, for whoever settles the prefix himself.
+
+    Raises:
+        StatusError: 400.
+    """
+    return select(definition, "", label_selector, field_selector, version).predicate
+
+
+def parse_fields(definition: ResourceDefinition, text: str, version: str) -> FieldSelector:
+    """
+    Raises:
+        StatusError: 400.
+    """
+    if not text:
+        return fields.EVERYTHING
+    field_label = definition.strategy.field_label
+    try:
+        return fields.parse(text).transform(lambda label, value: field_label(version, label, value))
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+
+
+def _label_match(text: str) -> Callable[[Mapping[str, str]], bool] | None:
+    try:
+        selector = labels.parse(text)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+    return None if selector.empty else selector.matches
+
+
+def _field_match(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
+    if selector.empty:
+        return None
+    cheap = [r for r in selector.requirements if r.field in ("metadata.name", "metadata.namespace")]
+    deep = [r for r in selector.requirements if r not in cheap]
+    selectable_fields = definition.strategy.selectable_fields
+
+    def matches(entry: Entry) -> bool:
+        for field, op, value in cheap:
+            found = entry.name if field == "metadata.name" else entry.namespace
+            if (found == value) is not (op == "="):
+                return False
+        return not deep or _all_match(deep, selectable_fields(entry.peek()))
+
+    return matches
+
+
+def _all_match(requirements: list[FieldRequirement], values: Mapping[str, str]) -> bool:
+    return all((values.get(field, "") == value) is (op == "=") for field, op, value in requirements)
+
+
+def _single_key(definition: ResourceDefinition, namespace: str, selector: FieldSelector) -> str | None:
+    """The key where the selector names one object and a key can be made of what is known."""
+    name = selector.requires_exact_match("metadata.name")
+    if not name:
+        return None
+    try:
+        return object_key(definition.namespaced, namespace, name)
+    except StatusError:
+        return None

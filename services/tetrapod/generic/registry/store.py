@@ -1,0 +1,90 @@
+"""`Store`: the verbs of one resource over its storage; what endpoints, and strategies' owners, call.
+
+Every method raises StatusError for what it refuses. A kind whose verb differs altogether (Namespace's DELETE) subclasses it
+and names the class in its definition. Follows k8s.io/apiserver/pkg/registry/generic/registry/store.go; each verb is a file
+beside this one.
+"""
+
+from __future__ import annotations
+
+from tetrapod.generic.registry import create, delete, deletecollection, update
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.errors import TranslatedRead
+from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
+from tetrapod.generic.registry.keys import object_key
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.registry.update import UpdateOptions
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, ResourceStorage, Watch, WatchQuery
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import not_found
+
+
+class Store:
+    def __init__(self, definition: ResourceDefinition, storage: ResourceStorage) -> None:
+        self.definition, self.storage = definition, storage
+        self.strategy = definition.strategy
+        self.namespaced = definition.namespaced
+        self.resource, self.kind = definition.group_resource, definition.group_kind
+        strategy = type(self.strategy)
+        self.takes_on_create = strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create
+
+    def key(self, ctx: Context, name: str) -> str:
+        """
+        Raises:
+            StatusError: 400 for names that no path can have.
+        """
+        return object_key(self.namespaced, ctx.namespace, name)
+
+    def path(self, key: str) -> str:
+        """The whole key, as errors of storage show it."""
+        return f"/registry/{self.definition.storage_prefix}/{key}"
+
+    async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
+        key = self.key(ctx, name)
+        with TranslatedRead(self.resource, name, "get", key):
+            entry = await self.storage.get(key, resource_version)
+        if entry is None:
+            raise not_found(self.resource, name)
+        return entry
+
+    async def list(self, ctx: Context, query: ListQuery) -> ListPage:
+        with TranslatedRead(self.resource, "", "list"):
+            return await self.storage.list(query)
+
+    async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
+        with TranslatedRead(self.resource, "", "watch"):
+            return await self.storage.watch(query)
+
+    async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
+        """`obj` is taken over. A dry run answers with an entry that was not stored."""
+        return await create.create(self, ctx, obj, validate)
+
+    async def update(
+        self,
+        ctx: Context,
+        name: str,
+        transform: Transform,
+        *,
+        validate_create: ValidateObject | None = None,
+        validate_update: ValidateUpdate | None = None,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        strategy: Strategy | None = None,
+        force_create: bool = False,
+    ) -> tuple[Entry, bool]:
+        """Returns what is stored now, and whether it was created. `strategy` is a subresource's."""
+        options = UpdateOptions(validate_create, validate_update, preconditions, strategy, force_create)
+        return await update.update(self, ctx, name, transform, options)
+
+    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+        """`options` is DeleteOptions. Returns the object as it is now or was last, and whether it is gone."""
+        return await delete.delete(self, ctx, name, options, validate)
+
+    async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
+        """Returns the objects as they were before, with the list's resourceVersion (and what a limit left)."""
+        return await deletecollection.delete_collection(self, ctx, options, query, validate)
+
+    async def after_delete(self, ctx: Context, entry: Entry) -> None:
+        """Called once an object is gone, and in a dry run never."""
+        if type(self.strategy).after_delete is not Strategy.after_delete:
+            await self.strategy.after_delete(ctx, entry.object())

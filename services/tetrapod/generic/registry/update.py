@@ -1,0 +1,228 @@
+"""UPDATE and PATCH of an object or a subresource: read, transform, check, write; creates or deletes where the rules say so.
+
+Follows Store.Update of k8s.io/apiserver/pkg/registry/generic/registry/store.go and BeforeUpdate of pkg/registry/rest/update.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from tetrapod.generic.registry import dryrun
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.create import before_create, ensure_namespace, fill_system_fields
+from tetrapod.generic.registry.entry import Unstored, copy_object
+from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
+from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, ValidateObject, ValidateUpdate
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta, validate_object_meta_update
+from tetrapod.machinery.names import name_is_path_segment
+from tetrapod.machinery.status import bad_request, conflict, invalid
+
+if TYPE_CHECKING:
+    from tetrapod.generic.registry.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateOptions:
+    """`strategy` is a subresource's; `force_create` lets server-side apply create whatever the strategy says."""
+
+    validate_create: ValidateObject | None = None
+    validate_update: ValidateUpdate | None = None
+    preconditions: Preconditions = NO_PRECONDITIONS
+    strategy: Strategy | None = None
+    force_create: bool = False
+
+
+class _Emptied(Exception):
+    """The update took the last finalizer of a deleted object: it is removed instead of written."""
+
+
+async def update(store: Store, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> tuple[Entry, bool]:
+    """Returns what is stored now, and whether it was created."""
+    attempt = _Update(store, ctx, name, transform, options)
+    try:
+        entry = await attempt.run()
+    except BaseException:
+        await attempt.taken.end(False)
+        raise
+    await attempt.taken.end(True)
+    return entry, attempt.created
+
+
+class _Update:
+    """One update through all its tries."""
+
+    def __init__(self, store: Store, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> None:
+        self.store, self.ctx, self.name, self.transform, self.options = store, ctx, name, transform, options
+        self.strategy = options.strategy or store.strategy
+        self.key = store.key(ctx, name)
+        self.taken = Taken(self.strategy, ctx)
+        self.created = False
+        self.emptied: Unstored | None = None
+
+    async def run(self) -> Entry:
+        store, preconditions = self.store, self.options.preconditions
+        allow_absent = self.strategy.allow_create_on_update or self.options.force_create
+        with Translated(store.resource, self.name, "update", store.path(self.key)):
+            try:
+                if self.ctx.dry_run:
+                    return await dryrun.guaranteed_update(store.storage, self.key, self.attempt, preconditions, allow_absent)
+                return await store.storage.guaranteed_update(self.key, self.attempt, preconditions=preconditions, allow_absent=allow_absent)
+            except _Emptied:
+                await self.taken.end(False)
+                return await self._remove()
+
+    async def attempt(self, current: Object | None, entry: Entry | None) -> Updated | None:
+        """Storage's TryUpdate."""
+        if entry is None or current is None:
+            return await self._create()
+        self.created = False
+        old = entry.peek()
+        new = await self.transform(current)
+        self._check_version(new, entry.revision)
+        await self.taken.begin_update(new, old)
+        before_update(self.store, self.strategy, self.ctx, new, old)
+        _ignore_managed_fields_times(new, old)
+        if self.options.validate_update is not None:
+            await self.options.validate_update(new, old)
+        if _deletes(new, old) and self.strategy.may_delete_on_update(new, old):
+            self.emptied = Unstored(self.key, new, entry.revision)
+            raise _Emptied
+        if _same(new, old):
+            return None
+        return Updated(new, self.strategy.ttl(new) or None)
+
+    async def _create(self) -> Updated:
+        self.created = True
+        obj = await self.transform(None)
+        fill_system_fields(obj)
+        await self.taken.begin_create(obj)
+        before_create(self.store, self.strategy, self.ctx, obj)
+        if self.options.validate_create is not None:
+            await self.options.validate_create(obj)
+        return Updated(obj, self.strategy.ttl(obj) or None)
+
+    def _check_version(self, new: Object, stored: int) -> None:
+        """An update names the version that it changes, unless the kind allows to leave it out."""
+        meta = new["metadata"]
+        given = meta.get("resourceVersion") or ""
+        if given in ("", "0"):
+            if not self.strategy.allow_unconditional_update:
+                error = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+                # Upstream has no place for a resource in this error and puts it where the kind goes.
+                raise invalid(GroupKind(*self.store.resource), self.name, [error])
+            meta["resourceVersion"] = str(stored)
+        elif given != str(stored):
+            if not (given.isascii() and given.isdigit()):
+                raise bad_request(f'resourceVersion: Invalid value: "{given}": strconv.ParseUint: parsing "{given}": invalid syntax')
+            raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
+
+    async def _remove(self) -> Entry:
+        """The request was an update and is answered as one, with the object that it would have stored."""
+        assert self.emptied is not None
+        preconditions, storage = self.options.preconditions, self.store.storage
+        try:
+            if self.ctx.dry_run:
+                await dryrun.delete(storage, self.key, preconditions, None)
+            else:
+                deleted = await storage.delete(self.key, preconditions=preconditions)
+                await self.store.after_delete(self.ctx, deleted)
+        except KeyNotFound:
+            pass  # two updates took finalizers away at once, and the other was first
+        return self.emptied
+
+
+def before_update(store: Store, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
+    """Make `new` what will be stored in place of `old`, or refuse it."""
+    meta, old_meta = new["metadata"], old["metadata"]
+    ensure_namespace(meta, ctx.namespace if store.namespaced else "")
+    _restore(meta, old_meta, "generation")
+    if strategy.has_status:
+        keep_status(new, old)
+    strategy.prepare_for_update(ctx, new, old)
+    if strategy.generation is not None and any(new.get(part) != old.get(part) for part in strategy.generation):
+        meta["generation"] = (old_meta.get("generation") or 0) + 1
+    _restore_system_fields(meta, old_meta)
+    if errors := _update_errors(store, strategy, ctx, new, old):
+        raise invalid(store.kind, meta.get("name") or "", errors)
+    ctx.warnings.extend(strategy.warnings_on_update(ctx, new, old))
+    strategy.canonicalize(new)
+
+
+def keep_status(new: Object, old: Object) -> None:
+    """An update of the main resource leaves status alone. It is copied: strategies may change `new`, but never `old`."""
+    if isinstance(status := old.get("status"), dict):
+        new["status"] = copy_object(status)
+    else:
+        _restore(new, old, "status")
+
+
+def _restore(new: Object, old: Object, name: str) -> None:
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def _restore_system_fields(meta: Object, old_meta: Object) -> None:
+    """What an update cannot change, whether it leaves it out or says something else; a wrong uid is refused later."""
+    meta.pop("selfLink", None)
+    if not meta.get("uid"):
+        _restore(meta, old_meta, "uid")
+    if old_meta.get("creationTimestamp"):
+        meta["creationTimestamp"] = old_meta["creationTimestamp"]
+    if old_meta.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old_meta["deletionTimestamp"]
+    if old_meta.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = old_meta["deletionGracePeriodSeconds"]
+
+
+def _update_errors(store: Store, strategy: Strategy, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+    meta, old_meta = new["metadata"], old["metadata"]
+    if strategy.qualified_finalizers:
+        errors = validate_kube_object_meta(meta, store.namespaced, strategy.validate_name)
+    else:
+        errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
+    errors += validate_object_meta_update(meta, old_meta)
+    errors += strategy.validate_update(ctx, new, old)
+    return errors if strategy.repeats_errors or len(errors) < 2 else _distinct(errors)
+
+
+def _distinct(errors: list[FieldError]) -> list[FieldError]:
+    return list({(e.type, str(e)): e for e in errors}.values())
+
+
+def _deletes(new: Object, old: Object) -> bool:
+    """Whether `new` has no finalizer left and `old` was only waiting for that."""
+    old_meta = old["metadata"]
+    if new["metadata"].get("finalizers") or not old_meta.get("deletionTimestamp"):
+        return False
+    return not old_meta.get("deletionGracePeriodSeconds")
+
+
+def _same(new: Object, old: Object) -> bool:
+    """Equal as JSON; Python's == alone calls 1, 1.0 and True equal."""
+    return new == old and orjson.dumps(new, option=orjson.OPT_SORT_KEYS) == orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
+
+
+def _ignore_managed_fields_times(new: Object, old: Object) -> None:
+    """An update that changes nothing but times in managedFields changes nothing (IgnoreManagedFieldsTimestampsTransformer)."""
+    meta, old_meta = new["metadata"], old["metadata"]
+    entries, old_entries = meta.get("managedFields"), old_meta.get("managedFields")
+    if not entries or not old_entries or entries == old_entries or len(entries) != len(old_entries):
+        return
+    if not all(map(_same_but_time, entries, old_entries)):
+        return
+    if {**new, "metadata": {**meta, "managedFields": None}} == {**old, "metadata": {**old_meta, "managedFields": None}}:
+        meta["managedFields"] = old_entries
+
+
+def _same_but_time(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return {**a, "time": None} == {**b, "time": None}
