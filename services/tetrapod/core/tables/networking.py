@@ -110,9 +110,7 @@ ENDPOINT_SLICES: Final = TableConvertor(
 def _ingress_row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
     hosts = [r["host"] for r in spec.get("rules") or [] if r.get("host")]
-    addresses = [
-        i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []
-    ]
+    addresses = [i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []]
     return [
         name_of(obj),
         spec.get("ingressClassName") or (obj["metadata"].get("annotations") or {}).get("kubernetes.io/ingress.class") or NONE,

@@ -100,9 +100,7 @@ PERSISTENT_VOLUME_CLAIMS: Final = TableConvertor(
 
 def _storage_class_row(obj: Object) -> list[Any]:
     annotations = obj["metadata"].get("annotations") or {}
-    default = any(
-        annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta.")
-    )
+    default = any(annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta."))
     return [
         name_of(obj) + (" (default)" if default else ""),
         obj.get("provisioner", ""),

@@ -63,6 +63,10 @@ class Strategy:
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None: ...
 
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        """Whether an update begins a new generation, for kinds that have `generation`."""
+        return any(new.get(part) != old.get(part) for part in self.generation or ())
+
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return []
 

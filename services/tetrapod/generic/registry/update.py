@@ -147,7 +147,7 @@ def before_update(store: Store, strategy: Strategy, ctx: Context, new: Object, o
     if strategy.has_status:
         keep_status(new, old)
     strategy.prepare_for_update(ctx, new, old)
-    if strategy.generation is not None and any(new.get(part) != old.get(part) for part in strategy.generation):
+    if strategy.generation is not None and strategy.changes_generation(new, old):
         meta["generation"] = (old_meta.get("generation") or 0) + 1
     _restore_system_fields(meta, old_meta)
     if errors := _update_errors(store, strategy, ctx, new, old):

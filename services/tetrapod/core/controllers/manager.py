@@ -1,0 +1,35 @@
+"""Starts the controllers that `--controllers` selects (upstream: IsControllerEnabled in controller-manager/app)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tetrapod.generic.lifecycle import Lifecycle
+
+
+class Controller(Protocol):
+    """`name` is upstream's. `run` works until it is cancelled."""
+
+    name: str
+
+    async def run(self) -> None: ...
+
+
+def enabled(name: str, selection: Sequence[str]) -> bool:
+    """`foo` turns on, `-foo` turns off, `*` turns on all that are on by default."""
+    star = False
+    for item in selection:
+        if item == name:
+            return True
+        if item == f"-{name}":
+            return False
+        star = star or item == "*"
+    return star
+
+
+def start_controllers(controllers: Sequence[Controller], selection: Sequence[str], lifecycle: Lifecycle) -> None:
+    """Start them in the background; they sync and recover by themselves, so readiness does not wait for them."""
+    for controller in controllers:
+        if enabled(controller.name, selection):
+            lifecycle.background(f"controller/{controller.name}", controller.run())

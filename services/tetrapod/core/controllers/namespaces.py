@@ -1,0 +1,174 @@
+"""Empties and ends terminating namespaces (upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go).
+
+A group-version whose server does not answer is passed over, where upstream stops: a dead extension server must not keep
+every namespace of the cluster (see ARCHITECTURE.md). Its own objects are told of in a condition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from tetrapod.core.controllers.discovered import Discovered, discover
+from tetrapod.core.controllers.service_accounts import NAMESPACES
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_rfc3339
+
+_FINALIZER: Final = "kubernetes"
+_NEEDED: Final = frozenset({"delete", "list"})
+_AGAIN: Final = 1.0
+_OK: Final = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    "NamespaceDeletionContentFailure": ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+class NamespaceController:
+    name = "namespace-controller"
+
+    def __init__(self, client: Client, namespaces: Informer) -> None:
+        self._client = client
+        self._namespaces = namespaces
+        self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
+        self._namespaces.handlers.append(self._on_namespace)
+
+    async def run(self) -> None:
+        await self._namespaces.synced.wait()
+        await self._queue.run(5)
+
+    def _on_namespace(self, old: Object | None, new: Object | None) -> None:
+        if new is not None and new["metadata"].get("deletionTimestamp"):
+            self._queue.add(new["metadata"]["name"])
+
+    async def _sync(self, name: str) -> None:
+        try:
+            namespace = await self._client.get(NAMESPACES, "", name)
+        except StatusError as error:
+            if error.code == 404:
+                return
+            raise
+        if not namespace["metadata"].get("deletionTimestamp") or _FINALIZER not in (namespace.get("spec") or {}).get("finalizers", ()):
+            return
+        outcome = await self._empty(name, namespace)
+        if outcome.conditions_changed(namespace):
+            await self._write_conditions(name, outcome)
+        if not outcome.done:
+            self._queue.add_after(name, _AGAIN)
+            return
+        await self._finalize(name)
+
+    async def _empty(self, name: str, namespace: Object) -> _Outcome:
+        discovered = await discover(self._client)
+        outcome = _Outcome(discovered)
+        # Pods first: what they use should outlive them.
+        resources = [r for r in discovered.resources if r.namespaced and r.preferred and r.verbs >= _NEEDED]
+        await self._delete_all(GroupVersionResource("", "v1", "pods"), name, outcome)
+        await asyncio.gather(
+            *(self._delete_all(r.gvr, name, outcome, "deletecollection" in r.verbs) for r in resources if r.gvr.resource != "pods")
+        )
+        return outcome
+
+    async def _delete_all(self, gvr: GroupVersionResource, namespace: str, outcome: _Outcome, collection: bool = True) -> None:
+        try:
+            page = await self._client.list(gvr, namespace)
+            items = page.get("items") or []
+            if not items:
+                return
+            if collection:
+                await self._client.delete_collection(gvr, namespace, {"propagationPolicy": "Background"})
+            else:
+                for item in items:
+                    await self._delete_one(gvr, namespace, item["metadata"]["name"])
+            left = (await self._client.list(gvr, namespace)).get("items") or []
+        except StatusError as error:
+            if error.code not in (404, 405):
+                outcome.failures.append(str(error))
+            return
+        if left:
+            outcome.remaining[f"{gvr.resource}.{gvr.group}"] = len(left)
+            for item in left:
+                for finalizer in item["metadata"].get("finalizers") or ():
+                    outcome.finalizers[finalizer] = outcome.finalizers.get(finalizer, 0) + 1
+
+    async def _delete_one(self, gvr: GroupVersionResource, namespace: str, name: str) -> None:
+        try:
+            await self._client.delete(gvr, namespace, name, {"propagationPolicy": "Background"})
+        except StatusError as error:
+            if error.code != 404:
+                raise
+
+    async def _write_conditions(self, name: str, outcome: _Outcome) -> None:
+        namespace = await self._client.get(NAMESPACES, "", name)
+        status = namespace.setdefault("status", {})
+        status["phase"] = "Terminating"
+        status["conditions"] = outcome.merged(status.get("conditions") or [])
+        await self._client.update(NAMESPACES, "", namespace, subresource="status")
+
+    async def _finalize(self, name: str) -> None:
+        namespace = await self._client.get(NAMESPACES, "", name)
+        spec = namespace.setdefault("spec", {})
+        spec["finalizers"] = [f for f in spec.get("finalizers") or () if f != _FINALIZER]
+        await self._client.update(NAMESPACES, "", namespace, subresource="finalize")
+
+
+class _Outcome:
+    """What one pass found, and the conditions that say so."""
+
+    def __init__(self, discovered: Discovered) -> None:
+        self.stale = discovered.stale
+        self.failures: list[str] = []
+        self.remaining: dict[str, int] = {}
+        self.finalizers: dict[str, int] = {}
+
+    @property
+    def done(self) -> bool:
+        return not self.failures and not self.remaining
+
+    def _wanted(self) -> dict[str, tuple[str, str, str]]:
+        wanted = {kind: ("False", reason, message) for kind, (reason, message) in _OK.items()}
+        if self.failures:
+            text = ", ".join(sorted(set(self.failures)))
+            wanted["NamespaceDeletionContentFailure"] = (
+                "True",
+                "ContentDeletionFailed",
+                f"Failed to delete all resource types, {len(self.failures)} remaining: {text}",
+            )
+        if self.remaining:
+            listed = ", ".join(f"{gvr} has {count} resource instances" for gvr, count in sorted(self.remaining.items()))
+            wanted["NamespaceContentRemaining"] = ("True", "SomeResourcesRemain", f"Some resources are remaining: {listed}")
+        if self.finalizers:
+            listed = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(self.finalizers.items()))
+            wanted["NamespaceFinalizersRemaining"] = (
+                "True",
+                "SomeFinalizersRemain",
+                f"Some content in the namespace has finalizers remaining: {listed}",
+            )
+        return wanted
+
+    def conditions_changed(self, namespace: Object) -> bool:
+        """Conditions are written while something is left, and updated to say when nothing is."""
+        before = (namespace.get("status") or {}).get("conditions") or []
+        if self.done and not before:
+            return False
+        return _told(self.merged(before)) != _told(before)
+
+    def merged(self, before: list[Object]) -> list[Object]:
+        by_type = {c.get("type"): c for c in before}
+        merged = [c for c in before if c.get("type") not in _OK]
+        for kind, (status, reason, message) in self._wanted().items():
+            was = by_type.get(kind)
+            same = was is not None and (was.get("status"), was.get("reason"), was.get("message")) == (status, reason, message)
+            stamp = was["lastTransitionTime"] if same and was is not None else now_rfc3339()
+            merged.append({"type": kind, "status": status, "lastTransitionTime": stamp, "reason": reason, "message": message})
+        return merged
+
+
+def _told(conditions: list[Object]) -> dict[Any, tuple[Any, ...]]:
+    return {c.get("type"): (c.get("status"), c.get("reason"), c.get("message")) for c in conditions}

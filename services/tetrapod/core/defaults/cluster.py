@@ -1,0 +1,139 @@
+"""The rest of core/v1, rbac, certificates, scheduling, admission and flow control."""
+
+from __future__ import annotations
+
+from tetrapod.core.defaults.resource_lists import round_up
+from tetrapod.machinery.gvk import Object
+
+
+def default_namespace(obj: Object) -> None:
+    status = obj.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Active"
+    name = obj["metadata"].get("name")
+    if name:  # not with generateName: the label is set once the name is known
+        labels = obj["metadata"].get("labels")
+        if labels is None:
+            labels = obj["metadata"]["labels"] = {}
+        labels["kubernetes.io/metadata.name"] = name
+
+
+def default_node(obj: Object) -> None:
+    status = obj.get("status") or {}
+    for field in ("capacity", "allocatable"):
+        if listed := status.get(field):
+            round_up(listed)
+    if status.get("capacity") and not status.get("allocatable"):
+        status["allocatable"] = dict(status["capacity"])
+
+
+def default_secret(obj: Object) -> None:
+    if not obj.get("type"):
+        obj["type"] = "Opaque"
+
+
+def default_limit_range(obj: Object) -> None:
+
+    for item in (obj.get("spec") or {}).get("limits") or ():
+        for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            if listed := item.get(field):
+                round_up(listed)
+        if item.get("type") != "Container":
+            continue
+        limits = dict(item.get("default") or {})
+        for name, value in (item.get("max") or {}).items():
+            limits.setdefault(name, value)
+        requests = dict(item.get("defaultRequest") or {})
+        for name, value in limits.items():
+            requests.setdefault(name, value)
+        for name, value in (item.get("min") or {}).items():
+            requests.setdefault(name, value)
+        if limits:
+            item["default"] = limits
+        if requests:
+            item["defaultRequest"] = requests
+
+
+def default_resource_quota(obj: Object) -> None:
+    for part, fields in (("spec", ("hard",)), ("status", ("hard", "used"))):
+        for field in fields:
+            if listed := (obj.get(part) or {}).get(field):
+                round_up(listed)
+
+
+def default_webhooks(obj: Object) -> None:
+    """Both webhook configurations; reinvocation is of the mutating one."""
+    mutating = obj.get("kind") == "MutatingWebhookConfiguration"
+    for hook in obj.get("webhooks") or ():
+        for field, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
+            if hook.get(field) is None:
+                hook[field] = value
+        for field in ("namespaceSelector", "objectSelector"):
+            if hook.get(field) is None:
+                hook[field] = {}
+        if mutating and hook.get("reinvocationPolicy") is None:
+            hook["reinvocationPolicy"] = "Never"
+        if (service := (hook.get("clientConfig") or {}).get("service")) is not None and service.get("port") is None:
+            service["port"] = 443
+        for rule in hook.get("rules") or ():
+            if rule.get("scope") is None:
+                rule["scope"] = "*"
+
+
+def default_admission_policy(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    if spec.get("failurePolicy") is None:
+        spec["failurePolicy"] = "Fail"
+    if (match := spec.get("matchConstraints")) is not None:
+        default_match_resources(match)
+
+
+def default_admission_policy_binding(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    if (match := spec.get("matchResources")) is not None:
+        default_match_resources(match)
+    if (
+        (ref := spec.get("paramRef")) is not None
+        and ref.get("parameterNotFoundAction") is None
+        and obj.get("kind", "").startswith("Mutating")
+    ):
+        ref["parameterNotFoundAction"] = "Deny"
+
+
+def default_match_resources(match: Object) -> None:
+    if match.get("matchPolicy") is None:
+        match["matchPolicy"] = "Equivalent"
+    for field in ("namespaceSelector", "objectSelector"):
+        if match.get(field) is None:
+            match[field] = {}
+    for rule in [*(match.get("resourceRules") or ()), *(match.get("excludeResourceRules") or ())]:
+        if rule.get("scope") is None:
+            rule["scope"] = "*"
+
+
+def default_priority_class(obj: Object) -> None:
+    if obj.get("preemptionPolicy") is None:
+        obj["preemptionPolicy"] = "PreemptLowerPriority"
+
+
+def default_flow_schema(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
+
+
+def default_priority_level(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    if (exempt := spec.get("exempt")) is not None:
+        for field in ("nominalConcurrencyShares", "lendablePercent"):
+            if exempt.get(field) is None:
+                exempt[field] = 0
+    if (limited := spec.get("limited")) is not None:
+        for field, value in (("nominalConcurrencyShares", 30), ("lendablePercent", 0)):
+            if limited.get(field) is None:
+                limited[field] = value
+        response = limited.get("limitResponse")
+        if response and (queuing := response.get("queuing")) is not None:
+            for field, value in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
+                if not queuing.get(field):
+                    queuing[field] = value

@@ -1,0 +1,177 @@
+"""Defaults of a pod, wherever its spec stands (upstream: pkg/apis/core/v1/defaults.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tetrapod.core.defaults.resource_lists import round_up
+from tetrapod.machinery.gvk import Object
+
+_DEFAULT_MODE: Final = 0o644
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "projected")
+
+
+def default_pod(pod: Object) -> None:
+    """A Pod itself: over its spec's, service links and requests taken from limits."""
+    spec = pod.get("spec")
+    if not isinstance(spec, dict):
+        return
+    default_pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in _containers(spec, ephemeral=False):
+        _requests_from_limits(container)
+
+
+def default_pod_template(template: Object | None) -> None:
+    if template is not None and isinstance(spec := template.get("spec"), dict):
+        default_pod_spec(spec)
+
+
+def default_pod_spec(spec: Object) -> None:
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    if spec.get("hostNetwork"):
+        _default_host_ports(spec)
+    if spec.get("securityContext") is None:
+        spec["securityContext"] = {}
+    if spec.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"] = 30
+    spec.setdefault("schedulerName", "default-scheduler")
+    for container in _containers(spec):
+        _default_container(container)
+    for volume in spec.get("volumes") or ():
+        default_volume(volume)
+    if overhead := spec.get("overhead"):
+        round_up(overhead)
+    if resources := spec.get("resources"):
+        _round_requirements(resources)
+
+
+def _containers(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
+    yield from spec.get("initContainers") or ()
+    yield from spec.get("containers") or ()
+    if ephemeral:
+        yield from spec.get("ephemeralContainers") or ()
+
+
+def _default_host_ports(spec: Object) -> None:
+    """On the host's network a container's ports are the host's."""
+    for container in _containers(spec, ephemeral=False):
+        for port in container.get("ports") or ():
+            if not port.get("hostPort"):
+                port["hostPort"] = port.get("containerPort", 0)
+
+
+def _default_container(container: Object) -> None:
+    if not container.get("imagePullPolicy"):
+        container["imagePullPolicy"] = "Always" if _tag(container.get("image") or "") == "latest" else "IfNotPresent"
+    if not container.get("terminationMessagePath"):
+        container["terminationMessagePath"] = "/dev/termination-log"
+    if not container.get("terminationMessagePolicy"):
+        container["terminationMessagePolicy"] = "File"
+    for env in container.get("env") or ():
+        if (source := env.get("valueFrom")) and (ref := source.get("fieldRef")) and not ref.get("apiVersion"):
+            ref["apiVersion"] = "v1"
+    for name in _PROBES:
+        if (probe := container.get(name)) is not None:
+            _default_probe(probe)
+    for hook in (container.get("lifecycle") or {}).values():
+        if isinstance(hook, dict) and hook.get("httpGet") is not None:
+            _default_http_get(hook["httpGet"])
+    if resources := container.get("resources"):
+        _round_requirements(resources)
+
+
+def _round_requirements(resources: Object) -> None:
+    for name in ("limits", "requests"):
+        if listed := resources.get(name):
+            round_up(listed)
+
+
+def _tag(image: str) -> str:
+    """The tag of an image name; `latest` where neither tag nor digest is given."""
+    name, at, _ = image.partition("@")
+    last = name.rpartition("/")[2]
+    _, colon, tag = last.partition(":")
+    if colon and tag:
+        return tag
+    return "" if at else "latest"
+
+
+def _default_probe(probe: Object) -> None:
+    for field, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+        if not probe.get(field):
+            probe[field] = value
+    if probe.get("httpGet") is not None:
+        _default_http_get(probe["httpGet"])
+    if (grpc := probe.get("grpc")) is not None and grpc.get("service") is None:
+        grpc["service"] = ""
+
+
+def _default_http_get(action: Object) -> None:
+    if not action.get("path"):
+        action["path"] = "/"
+    if not action.get("scheme"):
+        action["scheme"] = "HTTP"
+
+
+def _requests_from_limits(container: Object) -> None:
+    resources = container.get("resources") or {}
+    limits = resources.get("limits")
+    if not limits:
+        return
+    requests = resources.get("requests")
+    if requests is None:
+        requests = resources["requests"] = {}
+    for name, value in limits.items():
+        requests.setdefault(name, value)
+
+
+def default_volume(volume: Object) -> None:
+    if not any(value is not None for key, value in volume.items() if key != "name"):
+        volume["emptyDir"] = {}
+        return
+    for name in _VOLUME_SOURCES_WITH_MODE:
+        source = volume.get(name)
+        if source is not None and source.get("defaultMode") is None:
+            source["defaultMode"] = _DEFAULT_MODE
+    if (host := volume.get("hostPath")) is not None and host.get("type") is None:
+        host["type"] = ""
+    if (downward := volume.get("downwardAPI")) is not None:
+        _default_downward(downward)
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if (token := source.get("serviceAccountToken")) is not None and token.get("expirationSeconds") is None:
+            token["expirationSeconds"] = 3600
+        if (downward := source.get("downwardAPI")) is not None:
+            _default_downward(downward)
+    if (ephemeral := volume.get("ephemeral")) is not None and (template := ephemeral.get("volumeClaimTemplate")):
+        default_claim_spec(template.get("spec") or {})
+    for name in ("iscsi", "rbd", "azureDisk", "scaleIO"):
+        _default_legacy_source(name, volume.get(name))
+    if (image := volume.get("image")) is not None and not image.get("pullPolicy"):
+        image["pullPolicy"] = "Always" if _tag(image.get("reference") or "") == "latest" else "IfNotPresent"
+
+
+def _default_downward(downward: Object) -> None:
+    for item in downward.get("items") or ():
+        if (ref := item.get("fieldRef")) and not ref.get("apiVersion"):
+            ref["apiVersion"] = "v1"
+
+
+def _default_legacy_source(name: str, source: Any) -> None:
+    if source is None:
+        return
+    if name == "azureDisk":
+        for field, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
+            if source.get(field) is None:
+                source[field] = value
+
+
+def default_claim_spec(spec: Object) -> None:
+    """A PersistentVolumeClaimSpec."""
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    if resources := spec.get("resources"):
+        _round_requirements(resources)

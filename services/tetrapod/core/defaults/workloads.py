@@ -1,0 +1,160 @@
+"""apps, batch, autoscaling and policy (upstream: pkg/apis/{apps,batch,autoscaling,policy}/v*/defaults.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.defaults.pod_spec import default_claim_spec, default_pod_template
+from tetrapod.machinery.gvk import Object
+
+
+def _set(obj: Object, **values: Any) -> None:
+    """Fill in what is missing or null."""
+    for key, value in values.items():
+        if obj.get(key) is None:
+            obj[key] = value
+
+
+def default_deployment(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    _set(spec, replicas=1)
+    strategy = spec.setdefault("strategy", {})
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        _set(strategy, rollingUpdate={})
+        _set(strategy["rollingUpdate"], maxUnavailable="25%", maxSurge="25%")
+    _set(spec, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+
+
+def default_replica_set(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    _set(spec, replicas=1)
+
+
+def default_daemon_set(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    strategy = spec.setdefault("updateStrategy", {})
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        _set(strategy, rollingUpdate={})
+        _set(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
+    _set(spec, revisionHistoryLimit=10)
+
+
+def default_stateful_set(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
+    strategy = spec.setdefault("updateStrategy", {})
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        _set(strategy, rollingUpdate={})
+        _set(strategy["rollingUpdate"], partition=0)
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+        _set(strategy["rollingUpdate"], partition=0, maxUnavailable=1)
+    _set(spec, persistentVolumeClaimRetentionPolicy={})
+    policy = spec["persistentVolumeClaimRetentionPolicy"]
+    for key in ("whenDeleted", "whenScaled"):
+        policy[key] = policy.get(key) or "Retain"
+    _set(spec, replicas=1, revisionHistoryLimit=10)
+    for claim in spec.get("volumeClaimTemplates") or ():
+        default_claim_template(claim)
+
+
+def default_claim_template(claim: Object) -> None:
+    """A PersistentVolumeClaim inside another object has kind, apiVersion and a phase, as upstream writes it."""
+    claim.setdefault("kind", "PersistentVolumeClaim")
+    claim.setdefault("apiVersion", "v1")
+    default_claim_spec(claim.setdefault("spec", {}))
+    status = claim.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"
+
+
+_JOB_LABELS: Final = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name")
+
+
+def default_job_spec(spec: Object) -> None:
+    default_pod_template(spec.get("template"))
+
+
+def default_job(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    default_job_spec(spec)
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = spec["parallelism"] = 1
+    _set(spec, parallelism=1)
+    if spec.get("backoffLimit") is None:
+        spec["backoffLimit"] = 2147483647 if spec.get("backoffLimitPerIndex") is not None else 6
+    if (
+        (template := spec.get("template"))
+        and not obj["metadata"].get("labels")
+        and (labels := (template.get("metadata") or {}).get("labels"))
+    ):
+        obj["metadata"]["labels"] = dict(labels)
+    _set(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
+    if policy := spec.get("podFailurePolicy"):
+        for rule in policy.get("rules") or ():
+            for pattern in rule.get("onPodConditions") or ():
+                pattern["status"] = pattern.get("status") or "True"
+    if spec.get("podReplacementPolicy") is None:
+        spec["podReplacementPolicy"] = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+
+
+def default_cron_job(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
+    _set(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    default_job_spec((spec.get("jobTemplate") or {}).get("spec") or {})
+
+
+def default_replication_controller(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        if not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
+    _set(spec, replicas=1)
+
+
+def default_autoscaler_v2(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    _set(spec, minReplicas=1)
+    if not spec.get("metrics"):
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]
+    behavior = spec.get("behavior")
+    if behavior:
+        up, down = behavior.get("scaleUp"), behavior.get("scaleDown")
+        if up is not None or down is not None:
+            behavior["scaleUp"] = _rules(up, _SCALE_UP)
+            behavior["scaleDown"] = _rules(down, _SCALE_DOWN)
+
+
+_SCALE_UP: Final[Object] = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}],
+}
+_SCALE_DOWN: Final[Object] = {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}
+
+
+def _rules(given: Object | None, defaults: Object) -> Object:
+    rules = {key: value for key, value in (given or {}).items() if value is not None}
+    for key, value in defaults.items():
+        if not rules.get(key):
+            rules[key] = [dict(p) for p in value] if isinstance(value, list) else rules.get(key, value)
+    return rules
+
+
+def default_autoscaler_v1(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    _set(spec, minReplicas=1)
+    if spec.get("targetCPUUtilizationPercentage") is None and "autoscaling.alpha.kubernetes.io/metrics" not in (
+        obj["metadata"].get("annotations") or {}
+    ):
+        spec["targetCPUUtilizationPercentage"] = 80

@@ -1,0 +1,25 @@
+"""autoscaling/v2 and v1: one kind, stored as v2 (upstream stores v2 and converts)."""
+
+from __future__ import annotations
+
+from tetrapod.core.conversion.autoscaling import convert_autoscaler
+from tetrapod.core.defaults import workloads as defaults
+from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.tables import workloads as tables
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+
+def definitions() -> list[ResourceDefinition]:
+    autoscaler = KindStrategy(default={"v1": defaults.default_autoscaler_v1, "v2": defaults.default_autoscaler_v2}, status=True)
+    return [
+        builtin(
+            "autoscaling",
+            "horizontalpodautoscalers",
+            autoscaler,
+            versions=("v2", "v1"),
+            table=tables.HORIZONTAL_POD_AUTOSCALERS,
+            subresources={"status": status_of(autoscaler)},
+            convert=convert_autoscaler,
+        )
+    ]

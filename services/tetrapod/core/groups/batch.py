@@ -1,0 +1,19 @@
+"""batch/v1."""
+
+from __future__ import annotations
+
+from tetrapod.core.defaults import workloads as defaults
+from tetrapod.core.strategies.jobs import JobStrategy
+from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.tables import workloads as tables
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+
+def definitions() -> list[ResourceDefinition]:
+    cron_job = KindStrategy(default=defaults.default_cron_job, status=True, generation=["spec"])
+    job = JobStrategy()
+    return [
+        builtin("batch", "cronjobs", cron_job, table=tables.CRON_JOBS, subresources={"status": status_of(cron_job)}),
+        builtin("batch", "jobs", job, table=tables.JOBS, subresources={"status": status_of(job)}),
+    ]

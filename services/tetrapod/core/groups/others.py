@@ -1,0 +1,102 @@
+"""certificates, coordination, events, flowcontrol, node, resource and scheduling: the groups of one or a few kinds."""
+
+from __future__ import annotations
+
+from tetrapod.core.conversion.events import convert_event
+from tetrapod.core.defaults import cluster as defaults
+from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
+from tetrapod.core.strategies.events import EventStrategy
+from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.tables import cluster as tables
+from tetrapod.core.tables import policies
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.gvk import Object
+
+CERTIFICATES, FLOWCONTROL, RESOURCE = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "resource.k8s.io"
+
+
+class LabelsCount(KindStrategy):
+    """A change of labels is a new generation too (DeviceClass, EndpointSlice)."""
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
+def definitions() -> list[ResourceDefinition]:
+    return [*_certificates(), *_coordination(), *_flow_control(), *_resource()]
+
+
+def _certificates() -> list[ResourceDefinition]:
+    request = SigningRequestStrategy()
+    pod_request = KindStrategy(status=True)
+    return [
+        builtin(
+            CERTIFICATES,
+            "certificatesigningrequests",
+            request,
+            table=tables.CERTIFICATE_SIGNING_REQUESTS,
+            subresources={"approval": ApprovalStrategy(request), "status": SigningStatusStrategy(request)},
+        ),
+        builtin(
+            CERTIFICATES,
+            "clustertrustbundles",
+            KindStrategy(fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""}),
+            table=tables.CLUSTER_TRUST_BUNDLES,
+        ),
+        builtin(CERTIFICATES, "podcertificaterequests", pod_request, subresources={"status": status_of(pod_request)}),
+    ]
+
+
+def _coordination() -> list[ResourceDefinition]:
+    return [
+        builtin("coordination.k8s.io", "leases", KindStrategy(create_on_update=True, unconditional_update=False), table=tables.LEASES),
+        builtin(
+            "events.k8s.io",
+            "events",
+            EventStrategy(),
+            storage_version="v1",
+            storage_group="",
+            table=tables.EVENTS,
+            convert=convert_event,
+        ),
+        builtin("node.k8s.io", "runtimeclasses", KindStrategy(), table=tables.RUNTIME_CLASSES),
+        builtin(
+            "scheduling.k8s.io",
+            "priorityclasses",
+            KindStrategy(default=defaults.default_priority_class, generation=["value"]),
+            table=tables.PRIORITY_CLASSES,
+        ),
+    ]
+
+
+def _flow_control() -> list[ResourceDefinition]:
+    schema = KindStrategy(default=defaults.default_flow_schema, status=True, generation=["spec"])
+    level = KindStrategy(default=defaults.default_priority_level, status=True, generation=["spec"])
+    return [
+        builtin(FLOWCONTROL, "flowschemas", schema, table=tables.FLOW_SCHEMAS, subresources={"status": status_of(schema)}),
+        builtin(FLOWCONTROL, "prioritylevelconfigurations", level, table=tables.PRIORITY_LEVELS, subresources={"status": status_of(level)}),
+    ]
+
+
+def _resource() -> list[ResourceDefinition]:
+    claim = KindStrategy(status=True, returns_deleted=True)
+    rule = KindStrategy(status=True, generation=["spec"])
+    return [
+        builtin(RESOURCE, "deviceclasses", LabelsCount(generation=["spec"], returns_deleted=True), table=policies.DEVICE_CLASSES),
+        builtin(RESOURCE, "devicetaintrules", rule, table=policies.DEVICE_TAINT_RULES, subresources={"status": status_of(rule)}),
+        builtin(RESOURCE, "resourceclaims", claim, table=policies.RESOURCE_CLAIMS, subresources={"status": status_of(claim)}),
+        builtin(RESOURCE, "resourceclaimtemplates", KindStrategy(returns_deleted=True), table=policies.RESOURCE_CLAIM_TEMPLATES),
+        builtin(
+            RESOURCE,
+            "resourceslices",
+            KindStrategy(
+                generation=["spec"],
+                fields={
+                    "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
+                    "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",
+                },
+            ),
+            table=policies.RESOURCE_SLICES,
+        ),
+    ]

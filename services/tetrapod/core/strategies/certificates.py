@@ -1,0 +1,103 @@
+"""CertificateSigningRequest (upstream: pkg/registry/certificates/certificates/strategy.go): who asks is the server's to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import now_rfc3339
+
+_DECISIONS: Final = frozenset({"Approved", "Denied"})
+
+
+class SigningRequestStrategy(Strategy):
+    has_status = True
+    initial_status: Mapping[str, Any] = {}
+    field_labels = ("spec.signerName",)
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        spec = obj.setdefault("spec", {})
+        spec["username"] = ctx.user.name
+        for key, value in (
+            ("uid", ctx.user.uid),
+            ("groups", list(ctx.user.groups)),
+            ("extra", {k: list(v) for k, v in ctx.user.extra.items()}),
+        ):
+            spec.pop(key, None)
+            if value:
+                spec[key] = value
+
+    def default(self, obj: Object, version: str) -> None:
+        spec = obj.get("spec") or {}
+        if spec and spec.get("usages") is None:
+            spec["usages"] = ["digital signature", "key encipherment"]
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        new["spec"] = old.get("spec", {})
+
+    def selectable_fields(self, obj: Object) -> Mapping[str, str]:
+        return {"spec.signerName": (obj.get("spec") or {}).get("signerName") or ""}
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]
+
+
+class _ConditionsStrategy(Strategy):
+    def __init__(self, main: SigningRequestStrategy) -> None:
+        self.namespaced = main.namespaced
+        self._main = main
+
+    field_labels = ("spec.signerName",)
+
+    def default(self, obj: Object, version: str) -> None:
+        self._main.default(obj, version)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("spec",)]
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return []
+
+
+def _stamp(new: Object, old: Object) -> None:
+    """Times of conditions: those that are new or changed get one."""
+    before = {c.get("type"): c for c in (old.get("status") or {}).get("conditions") or ()}
+    for condition in (new.get("status") or {}).get("conditions") or ():
+        was = before.get(condition.get("type"))
+        if not condition.get("lastUpdateTime"):
+            condition["lastUpdateTime"] = now_rfc3339()
+        if not condition.get("lastTransitionTime"):
+            same = was is not None and was.get("status") == condition.get("status")
+            condition["lastTransitionTime"] = (was or {}).get("lastTransitionTime") if same else now_rfc3339()
+        condition["status"] = condition.get("status") or "True"
+
+
+class ApprovalStrategy(_ConditionsStrategy):
+    """`/approval`: Approved and Denied conditions, nothing else."""
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        _stamp(new, old)
+        conditions = (new.get("status") or {}).get("conditions")
+        new["spec"] = old.get("spec", {})
+        status = {k: v for k, v in (old.get("status") or {}).items() if k != "conditions"}
+        if conditions:
+            status["conditions"] = conditions
+        new["status"] = status
+
+
+class SigningStatusStrategy(_ConditionsStrategy):
+    """`/status`: the certificate and other conditions; decisions stay."""
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        new["spec"] = old.get("spec", {})
+        _stamp(new, old)
+        status = new.setdefault("status", {})
+        given = [c for c in status.get("conditions") or () if c.get("type") not in _DECISIONS]
+        kept = [c for c in (old.get("status") or {}).get("conditions") or () if c.get("type") in _DECISIONS]
+        status.pop("conditions", None)
+        if kept or given:
+            status["conditions"] = kept + given

@@ -1,0 +1,39 @@
+"""Event (upstream: pkg/registry/core/event/strategy.go): short-lived, written by PUT too, never collected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.gvk import Object
+
+_REF: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_LABELS: Final = (*(f"involvedObject.{key}" for key in _REF), "reason", "reportingComponent", "source", "type")
+
+
+class EventStrategy(Strategy):
+    allow_create_on_update = True
+    garbage_collection_default = "Unsupported"
+    field_labels = _LABELS
+
+    def __init__(self, ttl: int = 3600) -> None:
+        self._ttl = ttl
+
+    def selectable_fields(self, obj: Object) -> Mapping[str, str]:
+        ref = obj.get("involvedObject") or {}
+        fields = {f"involvedObject.{key}": str(ref.get(key) or "") for key in _REF}
+        source = (obj.get("source") or {}).get("component") or obj.get("reportingComponent") or ""
+        fields |= {"reason": obj.get("reason") or "", "type": obj.get("type") or "", "source": source}
+        fields["reportingComponent"] = obj.get("reportingComponent") or ""
+        return fields
+
+    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
+        if label.startswith("regarding."):
+            label = "involvedObject." + label.removeprefix("regarding.")
+        elif label == "reportingController":
+            label = "reportingComponent"
+        return super().field_label(version, label, value)
+
+    def ttl(self, obj: Object) -> int:
+        return self._ttl

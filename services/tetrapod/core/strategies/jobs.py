@@ -1,0 +1,48 @@
+"""Job (upstream: pkg/registry/batch/job/strategy.go)."""
+
+from __future__ import annotations
+
+from tetrapod.core.defaults.workloads import default_job
+from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.generic.registry.context import Context
+from tetrapod.machinery.gvk import Object
+
+_UID = "batch.kubernetes.io/controller-uid"
+_NAME = "batch.kubernetes.io/job-name"
+
+
+class JobStrategy(KindStrategy):
+    def __init__(self) -> None:
+        super().__init__(
+            default=default_job,
+            status=True,
+            generation=["spec"],
+            fields={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded", 0))},
+        )
+        self.garbage_collection_default = "Orphan"
+
+    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
+        if label not in ("metadata.name", "metadata.namespace", "status.successful"):
+            raise ValueError(f'field label "{label}" not supported for Job')
+        return label, value
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        generate_selector(obj)
+
+
+def generate_selector(job: Object) -> None:
+    """The selector and the labels of the template, from the job's own uid, unless the user manages them."""
+    spec = job.setdefault("spec", {})
+    if spec.get("manualSelector"):
+        return
+    meta = job["metadata"]
+    template = spec.setdefault("template", {})
+    labels = template.setdefault("metadata", {}).setdefault("labels", {})
+    for key in (_UID, "controller-uid"):
+        labels.setdefault(key, meta["uid"])
+    for key in (_NAME, "job-name"):
+        labels.setdefault(key, meta["name"])
+    selector = spec.get("selector") or {}
+    match = dict(selector.get("matchLabels") or {})
+    match.setdefault(_UID, meta["uid"])
+    spec["selector"] = {**selector, "matchLabels": match}

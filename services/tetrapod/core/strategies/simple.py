@@ -1,0 +1,79 @@
+"""`KindStrategy`: what most kinds need, said as data: a default function, generation, immutability, names, selectable fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.status import StatusStrategy
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+Default = Callable[[Object], None]
+Validate = Callable[[Object], list[FieldError]]
+ValidateUpdate = Callable[[Object, Object], list[FieldError]]
+NameCheck = Callable[[str, bool], list[str]]
+
+
+class KindStrategy(Strategy):
+    """`fields` maps what field selectors may name to how its value is read."""
+
+    def __init__(
+        self,
+        *,
+        default: Default | Mapping[str, Default] | None = None,
+        validate: Validate | None = None,
+        validate_update: ValidateUpdate | None = None,
+        status: bool = False,
+        initial_status: Mapping[str, Any] | None = None,
+        generation: Sequence[str] = (),
+        create_on_update: bool = False,
+        unconditional_update: bool = True,
+        returns_deleted: bool = False,
+        name: NameCheck | None = None,
+        fields: Mapping[str, Callable[[Object], str]] | None = None,
+        ttl: int = 0,
+    ) -> None:
+        self._default = default
+        self._validate = validate
+        self._validate_update = validate_update
+        self.has_status = status
+        self.initial_status = initial_status if initial_status is not None else ({} if status else None)
+        self.generation = tuple(generation) or None
+        self.allow_create_on_update = create_on_update
+        self.allow_unconditional_update = unconditional_update
+        self.return_deleted_object = returns_deleted
+        self._name = name
+        self._fields = dict(fields or {})
+        self.field_labels = tuple(self._fields)
+        self._ttl = ttl
+
+    def default(self, obj: Object, version: str) -> None:
+        function = self._default.get(version) if isinstance(self._default, Mapping) else self._default
+        if function is not None:
+            function(obj)
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return self._validate(obj) if self._validate else []
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        errors = self._validate(new) if self._validate else []
+        return errors + self._validate_update(new, old) if self._validate_update else errors
+
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return self._name(name, prefix) if self._name else super().validate_name(name, prefix)
+
+    def selectable_fields(self, obj: Object) -> Mapping[str, str]:
+        return {label: read(obj) for label, read in self._fields.items()}
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)] if self.has_status else []
+
+    def ttl(self, obj: Object) -> int:
+        return self._ttl
+
+
+def status_of(strategy: Strategy, **options: Any) -> StatusStrategy:
+    return StatusStrategy(strategy, **options)
