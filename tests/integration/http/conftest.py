@@ -1,0 +1,101 @@
+"""A server of a given handler on a free port, and a raw client connection to it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from tetrapod.generic.certificates import Pki, write_pki
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.request import Handler
+
+Serve = Callable[..., Awaitable[HttpServer]]
+
+
+def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Servers run on uvloop; some behaviour of TLS and of closing differs from asyncio's own loop, so both are tried."""
+    return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    return write_pki(tmp_path_factory.mktemp("pki"), ["localhost", "127.0.0.1"])
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    servers: list[HttpServer] = []
+
+    async def start(handler: Handler, tls: ServingTLS | None = None) -> HttpServer:
+        server = HttpServer(handler, tls=tls)
+        await server.start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        await server.stop(0.2)
+
+
+@pytest.fixture
+def tls(pki: Pki) -> ServingTLS:
+    pair = CertificatePair(str(pki.serving[0]), str(pki.serving[1]))
+    return ServingTLS([pair], [str(pki.client_ca), str(pki.front_proxy_ca)])
+
+
+def client_context(pki: Pki, pair: tuple[Path, Path] | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(pki.ca))
+    if pair is not None:
+        context.load_cert_chain(*pair)
+    return context
+
+
+class Client:
+    """A connection that sends bytes and reads answers."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    @classmethod
+    async def connect(cls, server: HttpServer, context: ssl.SSLContext | None = None) -> Client:
+        return cls(*await asyncio.open_connection("localhost" if context else "127.0.0.1", server.port, ssl=context, family=2))
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    def get(self, path: str = "/", headers: str = "") -> None:
+        self.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode())
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
+        return int(lines[0].split(" ", 2)[1]), headers
+
+    async def answer(self, *, body: bool = True) -> tuple[int, dict[str, str], bytes]:
+        status, headers = await self.head()
+        if not body:
+            return status, headers, b""
+        if headers.get("transfer-encoding") == "chunked":
+            data = b""
+            while chunk := await self.chunk():
+                data += chunk
+            return status, headers, data
+        if "content-length" in headers:
+            return status, headers, await self.reader.readexactly(int(headers["content-length"]))
+        return status, headers, await self.reader.read()
+
+    async def chunk(self) -> bytes:
+        size = int(await self.reader.readuntil(b"\r\n"), 16)
+        data = await self.reader.readexactly(size)
+        await self.reader.readexactly(2)
+        return data
+
+    async def close(self) -> None:
+        self.writer.close()
+        await asyncio.gather(self.writer.wait_closed(), return_exceptions=True)
