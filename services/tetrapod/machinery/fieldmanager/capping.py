@@ -1,0 +1,41 @@
+"""At most ten managers that update: older ones are merged into `ancient-changes`.
+
+Follows k8s.io/apimachinery/pkg/util/managedfields/internal/capmanagers.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.fieldmanager import fieldset
+from tetrapod.machinery.fieldmanager.entries import UPDATE, Managed, identifier, new_entry
+
+MAX_UPDATE_MANAGERS: Final = 10
+OLD_UPDATES: Final = "ancient-changes"
+
+
+def cap_update_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> Managed:
+    updaters = [manager for manager, entry in managed.items() if not entry.applied]
+    excess = len(updaters) - limit
+    if excess <= 0:
+        return managed
+    updaters.sort(key=lambda manager: (managed[manager].time or "", manager))
+    out = dict(managed)
+    first_of_version: dict[str, str] = {}
+    for manager in updaters:
+        if excess <= 0:
+            break
+        entry = out[manager]
+        version = entry.api_version
+        first = first_of_version.setdefault(version, manager)
+        if first == manager:
+            continue
+        bucket = identifier(OLD_UPDATES, UPDATE, version, "")
+        older = out[bucket] if bucket in out else out.pop(first)
+        # The time of what is merged in, since it is more recent.
+        fields = fieldset.union(entry.fields, older.fields)
+        out[bucket] = new_entry(bucket, fields, version, applied=False, time=entry.time)
+        if manager != bucket:
+            del out[manager]
+        excess -= 1
+    return out

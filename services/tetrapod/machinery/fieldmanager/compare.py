@@ -1,0 +1,162 @@
+"""What changed between two versions of an object: the fields that were touched (added or modified) and those removed.
+
+The hot part of every write. A value that is new as a whole is turned into its field set in one pass; parts that are
+equal are not looked into. Follows sigs.k8s.io/structured-merge-diff/typed/compare.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tetrapod.machinery.fieldmanager.fieldset import Branch, FieldSet, ordered, union
+from tetrapod.machinery.fieldmanager.pathelement import SELF
+from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
+
+
+class Changes(NamedTuple):
+    touched: FieldSet
+    removed: FieldSet
+
+
+class _Found(NamedTuple):
+    """The branches of one path; None where it has no change of that sort."""
+
+    touched: Branch | None
+    removed: Branch | None
+
+
+_SAME = _Found(None, None)
+_MODIFIED = _Found({}, None)
+
+
+def compare(old: Any, new: Any, of: Type) -> Changes:
+    """The changes from one whole object to another.
+
+    Raises:
+        SchemaError: a changed part has an undeclared field, or a list element without a key.
+    """
+    found = _compare(old, new, of)
+    return Changes(found.touched or {}, found.removed or {})
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality of values: 1 is 1.0, but true is not 1."""
+    if left != right:
+        return False
+    if isinstance(left, dict):
+        return all(same(value, right[name]) for name, value in left.items())
+    if isinstance(left, list):
+        return all(map(same, left, right))
+    return isinstance(left, bool) is isinstance(right, bool)
+
+
+def whole(value: Any, of: Type) -> Branch:
+    """The branch of a value that is there on one side only: everything in it, itself included."""
+    if isinstance(value, dict):
+        if not value or not of.takes_map or of.map_atomic:
+            return {}
+        out: Branch = {SELF: {}}
+        for name in sorted(value):
+            out["f:" + name] = whole(value[name], of.field(name) or of.member(name))
+        return out
+    if isinstance(value, list):
+        if not value or not of.takes_list or of.list_atomic or of.kind_of(value) != LIST:
+            return {}
+        assert of.items is not None
+        out = {SELF: {}}
+        for item in value:
+            element = of.element_of(item)
+            out[element] = {} if element in out else whole(item, of.items)
+        return ordered(out)
+    return {}
+
+
+def _compare(old: Any, new: Any, of: Type) -> _Found:
+    if old is new:
+        return _SAME
+    old_kind, new_kind = of.kind_of(old), of.kind_of(new)
+    found = _compare_as(new_kind, old, new, of)
+    if old_kind == new_kind:
+        return found
+    other = _compare_as(old_kind, old, new, of)
+    return _Found(_both(other.touched, found.touched), _both(other.removed, found.removed))
+
+
+def _both(left: Branch | None, right: Branch | None) -> Branch | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return union({"f:": left}, {"f:": right})["f:"]  # type: ignore[no-any-return]
+
+
+def _compare_as(kind: int, old: Any, new: Any, of: Type) -> _Found:
+    if kind == SCALAR:
+        return _SAME if same(old, new) else _MODIFIED
+    if kind == MAP:
+        old_map, new_map = old if isinstance(old, dict) else {}, new if isinstance(new, dict) else {}
+        if of.map_atomic or not (old_map or new_map):
+            return _SAME if same(old, new) else _MODIFIED
+        return _compare_maps(old_map, new_map, of)
+    old_list, new_list = old if isinstance(old, list) else [], new if isinstance(new, list) else []
+    if of.list_atomic or not (old_list or new_list):
+        return _SAME if same(old, new) else _MODIFIED
+    return _compare_lists(old_list, new_list, of)
+
+
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], of: Type) -> _Found:
+    touched: Branch = {}
+    removed: Branch = {}
+    for name in sorted(new):
+        value = new[name]
+        if name not in old:
+            touched["f:" + name] = whole(value, of.member(name))
+            continue
+        before = old[name]
+        if before is value or ((of.built_in or type(value) is str) and before == value):
+            continue
+        member_touched, member_removed = _compare(before, value, of.member(name))
+        if member_touched is not None:
+            touched["f:" + name] = member_touched
+        if member_removed is not None:
+            removed["f:" + name] = member_removed
+    if any(name not in new for name in old):
+        for name, value in old.items():
+            if name not in new:
+                removed["f:" + name] = whole(value, of.member(name))
+        removed = ordered(removed)
+    return _Found(touched or None, removed or None)
+
+
+def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
+    items = of.items
+    assert items is not None
+    before, after = _by_element(old, of), _by_element(new, of)
+    touched: Branch = {}
+    removed: Branch = {}
+    for element in before | after:
+        olds, news = before.get(element, ()), after.get(element, ())
+        if len(olds) == len(news) == 1:
+            if items.built_in and olds[0] == news[0]:
+                continue
+            item_touched, item_removed = _compare(olds[0], news[0], items)
+            if item_touched is not None:
+                touched[element] = item_touched
+            if item_removed is not None:
+                removed[element] = item_removed
+        elif len(olds) > 1 and len(news) > 1:
+            if not same(list(olds), list(news)):
+                touched[element] = {}
+        else:
+            # Repeated elements are owned as a whole; one that stands alone by its fields.
+            if olds:
+                removed[element] = {} if len(olds) > 1 else whole(olds[0], items)
+            if news:
+                touched[element] = {} if len(news) > 1 else whole(news[0], items)
+    return _Found(ordered(touched) or None, ordered(removed) or None)
+
+
+def _by_element(values: list[Any], of: Type) -> dict[str, tuple[Any, ...]]:
+    out: dict[str, tuple[Any, ...]] = {}
+    for item in values:
+        element = of.element_of(item)
+        out[element] = (*out[element], item) if element in out else (item,)
+    return out

@@ -1,0 +1,68 @@
+"""From `kubectl apply` on the client to `kubectl apply --server-side`: the annotation of the one, the managers of the other.
+
+Where manager `kubectl` applies, fields that its last client-side apply set and nobody has changed since are its own, and
+the annotation is kept up to date for clients that go back. Follows k8s.io/apimachinery/pkg/util/managedfields/internal
+(lastappliedmanager.go, lastappliedupdater.go, lastapplied.go).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.fieldmanager import fieldset
+from tetrapod.machinery.fieldmanager.compare import compare
+from tetrapod.machinery.fieldmanager.fieldset import FieldSet
+from tetrapod.machinery.fieldmanager.pathelement import scalar_json
+from tetrapod.machinery.fieldmanager.toset import field_set
+from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
+from tetrapod.machinery.fieldmanager.updater import Conflict
+from tetrapod.machinery.fieldmanager.validate import validate
+from tetrapod.machinery.gvk import Object
+
+KUBECTL: Final = "kubectl"
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_MAX_ANNOTATIONS: Final = 256 * 1024
+
+
+def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -> list[Conflict]:
+    """The conflicts that the last client-side apply does not explain; `live` is in `version`."""
+    allowed = _unchanged_since(live, version, of)
+    if allowed is None:
+        return conflicts
+    return [conflict for conflict in conflicts if not fieldset.has(allowed, conflict.path)]
+
+
+def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
+    """The fields that the annotation sets and that still have its values; None where it is missing or of no use."""
+    text = _annotations(live).get(ANNOTATION)
+    if not text or validate(live, of):
+        return None
+    try:
+        applied = orjson.loads(text)
+        if not isinstance(applied, dict) or applied.get("apiVersion") != version or not applied.get("kind") or validate(applied, of):
+            return None
+        changes = compare(applied, live, of)
+        return fieldset.difference(fieldset.difference(field_set(applied, of), changes.touched), changes.removed)
+    except (orjson.JSONDecodeError, TypeError, SchemaError):
+        return None
+
+
+def with_annotation(merged: Object, config: Object) -> Object:
+    """The merged object, its annotation rewritten from what was applied; unchanged if it has none."""
+    if not _annotations(merged).get(ANNOTATION):
+        return merged
+    metadata = dict(config.get("metadata") or {})
+    if isinstance(metadata.get("annotations"), dict):
+        metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != ANNOTATION}
+    text = scalar_json({**config, "metadata": metadata}) + "\n"
+    annotations = {**_annotations(merged), ANNOTATION: text}
+    if sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items()) > _MAX_ANNOTATIONS:
+        del annotations[ANNOTATION]
+    return {**merged, "metadata": {**merged["metadata"], "annotations": annotations}}
+
+
+def _annotations(obj: Object) -> dict[str, Any]:
+    annotations = (obj.get("metadata") or {}).get("annotations")
+    return annotations if isinstance(annotations, dict) else {}

@@ -1,0 +1,257 @@
+"""`FieldManager`: keeps `metadata.managedFields` of one kind through every write, and merges server-side applies.
+
+The endpoints call `update` once a create, update or patch has its final object (before validation), and `apply` for an
+apply patch. Nothing that is passed in is changed. Upstream's chain of managers is one method each here, in its order:
+version check, last-applied annotation, tracking from the first apply, capping, manager identity, time, system fields.
+Follows k8s.io/apimachinery/pkg/util/managedfields (internal/fieldmanager.go and its neighbours).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
+from tetrapod.machinery.fieldmanager.capping import cap_update_managers
+from tetrapod.machinery.fieldmanager.entries import APPLY, UPDATE, Managed, decode, encode, identifier, is_reset, new_entry, now
+from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
+from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
+from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, Updater
+from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.fieldmanager.zero import empty_object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.types import load
+
+_log = logging.getLogger(__name__)
+_CURRENT: Final = "current-operation"
+_BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_SYSTEM_FIELDS: Final = fieldset.of_fields(
+    [
+        ("apiVersion",),
+        ("kind",),
+        ("metadata",),
+        *(
+            ("metadata", name)
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        ),
+    ]
+)
+"""What never has an owner."""
+
+
+class FieldManager:
+    """Of one endpoint: a kind in the version that requests use, or one of its subresources."""
+
+    def __init__(
+        self,
+        kind: GroupVersionKind,
+        node_for: Callable[[str], SchemaNode | None],
+        convert: Callable[[Object, str], Object] | None = None,
+        *,
+        hub: str = "",
+        reset_fields: Mapping[str, FieldFilter] | None = None,
+        subresource: str = "",
+    ) -> None:
+        """
+        Args:
+            kind: what a request to this endpoint has as `apiVersion` and `kind`.
+            node_for: the schema of the kind in an `apiVersion`; None or LookupError where there is no such version.
+            convert: an object of the kind in another `apiVersion`, LookupError where there is none; only needed if the
+                kind has several versions. It must not change what it is given.
+            hub: the `apiVersion` of the objects that `update` and `apply` take and give; the request's if empty.
+            reset_fields: by version, a filter for what users of this endpoint cannot own (`fieldset.exclude`, `include`).
+            subresource: noted in the entries.
+        """
+        self._kind = kind
+        self._version = kind.api_version
+        self._hub = hub or kind.api_version
+        self._node_for = node_for
+        self._convert_to = convert
+        self._subresource = subresource
+        self._types: dict[str, Type] = {}
+        self._updater = Updater(self._type_for, self._convert, reset_fields or {})
+
+    def update(self, live: Object | None, new: Object, manager: str) -> Object:
+        """`new` with the managed fields it has after `manager` made it out of `live` (None: it is a create).
+
+        An object that does not fit its schema keeps the live one's managed fields.
+        """
+        managed, kept = self._decode_live_or_new(live, new)
+        bare = _without_managed_fields(new)
+        try:
+            updated = self._update(live, bare, managed, manager)
+        except (SchemaError, MissingVersionError, StatusError) as error:
+            _log.debug("managed fields of %s were left as they were: %s", self._kind, error)
+            return _with_managed_fields(bare, kept)
+        return _with_managed_fields(bare, encode(updated))
+
+    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
+        """The live object (None: there is none yet) merged with an applied configuration, with its managed fields.
+
+        The caller defaults and normalizes the result as it does with any new object (upstream decodes it into Go
+        structs at this point): it may hold nulls where the configuration had them or where a map lost its last member.
+
+        Raises:
+            StatusError: 400 for a configuration that is of another kind or does not fit the schema, 409 for conflicts.
+        """
+        if (gvk := _kind_of(config)) != self._kind:
+            raise bad_request(f"invalid object type: {gvk}")
+        try:
+            managed = decode(_metadata(live).get("managedFields"))
+        except ValueError as error:
+            raise _failure(f"failed to decode managed fields: {error}") from error
+        bare = self._empty() if live is None else _without_managed_fields(live)
+        try:
+            if not managed:
+                managed = self._update(None, bare, managed, _BEFORE_FIRST_APPLY) if live is not None else {}
+            merged, managed = self._apply_as(bare, config, managed, manager, force=force)
+        except SchemaError as error:
+            raise _failure(f"failed to create typed live object ({_describe(bare)}): {error}") from error
+        except Conflicts as error:
+            raise conflict.refusal(error.conflicts) from error
+        if manager == lastapplied.KUBECTL:
+            merged = lastapplied.with_annotation(merged, config)
+        return _with_managed_fields(merged, encode(managed))
+
+    # --- update ---
+
+    def _update(self, live: Object | None, new: Object, managed: Managed, manager: str) -> Managed:
+        if not managed and _metadata(live).get("uid"):
+            # Tracking starts with the creation or the first apply, not with any update in between.
+            return managed
+        old = self._empty() if live is None else self._convert(_without_managed_fields(live), self._version)
+        manager_id = identifier(manager or "unknown", UPDATE, self._version, self._subresource)
+        managed = self._updater.update(old, self._convert(new, self._version), self._version, managed, _CURRENT)
+        change = managed.pop(_CURRENT, None)
+        owned = fieldset.difference(change.fields, _SYSTEM_FIELDS) if change is not None else {}
+        if owned:
+            if manager_id in managed:
+                owned = fieldset.union(owned, managed[manager_id].fields)
+            managed[manager_id] = new_entry(manager_id, owned, self._version, applied=False, time=now())
+        return cap_update_managers(managed)
+
+    def _decode_live_or_new(self, live: Object | None, new: Object) -> tuple[Managed, Any]:
+        """The managers before the update: the request's own idea of them counts if it makes sense, on the main resource."""
+        kept, sent = _metadata(live).get("managedFields"), _metadata(new).get("managedFields")
+        if not self._subresource:
+            if is_reset(sent):
+                return {}, kept
+            if sent and sent != kept:
+                try:
+                    return decode(sent), kept
+                except ValueError:
+                    pass
+        try:
+            return decode(kept), kept
+        except ValueError:
+            return {}, kept
+
+    # --- apply ---
+
+    def _apply_as(self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool) -> tuple[Object, Managed]:
+        try:
+            return self._apply(live, config, managed, manager, force=force)
+        except Conflicts as error:
+            if manager != lastapplied.KUBECTL:
+                raise
+            of = self._type_for(self._version)
+            left = lastapplied.left_over(error.conflicts, self._convert(live, self._version), self._version, of)
+            if left:
+                raise Conflicts(left) from error
+        return self._apply(live, config, managed, manager, force=True)
+
+    def _apply(self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool) -> tuple[Object, Managed]:
+        if _metadata(config).get("managedFields") is not None:
+            raise bad_request("metadata.managedFields must be nil")
+        of = self._type_for(self._version)
+        if errors := validate(config, of):
+            raise _failure(f"failed to create typed patch object ({_describe(config)}): {join(errors)}")
+        manager_id = identifier(manager or "unknown", APPLY, "", self._subresource)
+        versioned = self._convert(live, self._version)
+        merged, managed = self._updater.apply(versioned, config, self._version, managed, manager_id, force=force)
+        entry = managed.pop(manager_id, None)
+        owned = fieldset.difference(entry.fields, _SYSTEM_FIELDS) if entry is not None else {}
+        if entry is not None and owned:
+            time = entry.time if merged is None else now()
+            managed[manager_id] = new_entry(manager_id, owned, self._version, applied=True, time=time)
+        return (live if merged is None else self._convert(merged, self._hub)), managed
+
+    # --- versions ---
+
+    def _type_for(self, version: str) -> Type:
+        found = self._types.get(version)
+        if found is None:
+            found = self._types[version] = compile_root(self._node(version), load(OBJECT_META))
+        return found
+
+    def _node(self, version: str) -> SchemaNode:
+        try:
+            node = self._node_for(version)
+        except LookupError:
+            node = None
+        if node is None:
+            raise MissingVersionError(version)
+        return node
+
+    def _convert(self, obj: Object, version: str) -> Object:
+        if obj.get("apiVersion") == version or self._convert_to is None:
+            return obj
+        try:
+            return self._convert_to(obj, version)
+        except LookupError as error:
+            raise MissingVersionError(version) from error
+
+    def _empty(self) -> Object:
+        return empty_object(self._kind, self._node(self._version))
+
+
+def _metadata(obj: Object | None) -> Object:
+    metadata = obj.get("metadata") if obj is not None else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _without_managed_fields(obj: Object) -> Object:
+    if "managedFields" not in _metadata(obj):
+        return obj
+    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
+
+
+def _with_managed_fields(obj: Object, entries: Any) -> Object:
+    if not entries:
+        return obj if "managedFields" not in _metadata(obj) else _without_managed_fields(obj)
+    return {**obj, "metadata": {**_metadata(obj), "managedFields": entries}}
+
+
+def _kind_of(obj: Object) -> GroupVersionKind:
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    kind = kind if isinstance(kind, str) else ""
+    try:
+        return GroupVersion.parse(api_version if isinstance(api_version, str) else "").with_kind(kind)
+    except ValueError:
+        return GroupVersionKind("", "", kind)
+
+
+def _describe(obj: Object) -> str:
+    metadata = _metadata(obj)
+    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_of(obj)}"
+
+
+def _failure(message: str) -> StatusError:
+    """Upstream answers these with a bare 500; what fails is the client's object, so we say 400."""
+    return bad_request(message)
+
+
+__all__ = ["FieldManager", "FieldSet"]

@@ -1,0 +1,147 @@
+"""Path elements: how one step into an object is written in `fieldsV1`, ordered, and shown in messages.
+
+A field set is kept in its wire form (see `fieldset.py`), so a path element is its wire text: `f:NAME` a field, `k:{…}` a
+list element by its keys, `v:VALUE` an element of a set, `i:N` an element by its place; `.` is the containing element itself.
+Follows sigs.k8s.io/structured-merge-diff/fieldpath (element.go, serialize-pe.go) and value/value.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.patch.goformat import go_float
+
+SELF: Final = "."
+_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def field_element(name: str) -> str:
+    return "f:" + name
+
+
+def value_element(value: Any) -> str:
+    return "v:" + scalar_json(value)
+
+
+def key_element(fields: Iterable[tuple[str, Any]]) -> str:
+    """The element whose key fields have these values; the pairs are sorted by name."""
+    return "k:{" + ",".join(f'"{name}":{scalar_json(value)}' for name, value in fields) + "}"
+
+
+def scalar_json(value: Any) -> str:
+    """A value as Go writes it in JSON: HTML characters escaped, whole floats without a point, keys sorted."""
+    if isinstance(value, str):
+        text = orjson.dumps(value).decode()
+        return text if text.isalnum() else text.translate(_HTML)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
+
+
+@lru_cache(maxsize=8192)
+def canonical(element: str) -> str | None:
+    """The one spelling of an element that others may have spelled differently; None for a kind unknown to us.
+
+    Raises:
+        ValueError: it is no path element.
+    """
+    kind, text = element[:2], element[2:]
+    if len(element) < 2:
+        raise ValueError("key must be 2 characters long:")
+    if kind[1] != ":":
+        raise ValueError(f"missing colon: {element}")
+    match kind:
+        case "f:":
+            return element
+        case "v:":
+            return value_element(orjson.loads(text))
+        case "k:":
+            fields = orjson.loads(text)
+            if not isinstance(fields, dict):
+                raise ValueError(f"not an object: {element}")
+            return key_element(sorted(fields.items()))
+        case "i:":
+            return f"i:{int(text)}"
+        case _:
+            return None
+
+
+@lru_cache(maxsize=8192)
+def order(element: str) -> tuple[Any, ...]:
+    """The sort key of an element among its siblings: fields, then keys, values, places; numbers by size."""
+    kind, text = element[:2], element[2:]
+    match kind:
+        case ".":
+            return (0,)
+        case "f:":
+            return (1, text)
+        case "k:":
+            return (2, tuple((name, _value_order(value)) for name, value in sorted(orjson.loads(text).items())))
+        case "v:":
+            return (3, _value_order(orjson.loads(text)))
+        case _:
+            return (4, int(text))
+
+
+def _value_order(value: Any) -> tuple[int, Any]:
+    match value:
+        case bool():
+            return (2, value)
+        case int() | float():
+            return (0, value)
+        case str():
+            return (1, value)
+        case list():
+            return (3, tuple(map(_value_order, value)))
+        case dict():
+            return (4, tuple((k, _value_order(value[k])) for k in sorted(value)))
+        case _:
+            return (5, 0)
+
+
+@lru_cache(maxsize=8192)
+def show(element: str) -> str:
+    """An element as messages show it: `.spec`, `[name="c"]`, `[="x"]`, `[0]`."""
+    kind, text = element[:2], element[2:]
+    match kind:
+        case "f:":
+            return f".{text}"
+        case "k:":
+            return "[" + ",".join(f"{name}={_show_value(value)}" for name, value in sorted(orjson.loads(text).items())) + "]"
+        case "v:":
+            return f"[={_show_value(orjson.loads(text))}]"
+        case _:
+            return f"[{text}]"
+
+
+def _show_value(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return go_float(value)
+        case str():
+            return go_quote(value)
+        case list():
+            return "[" + ",".join(map(_show_value, value)) + "]"
+        case dict():
+            return "".join(f"{k}={_show_value(v)}" for k, v in value.items())
+        case _:
+            return str(value)
+
+
+def show_path(path: Iterable[str]) -> str:
+    return "".join(map(show, path))
+
+
+def key_fields(element: str) -> dict[str, Any]:
+    """The key fields that a `k:` element selects by."""
+    fields: dict[str, Any] = orjson.loads(element[2:])
+    return fields

@@ -1,0 +1,92 @@
+"""Taking fields out of an object, and two adjustments of field sets that need the type.
+
+Follows sigs.k8s.io/structured-merge-diff/typed (remove.go, reconcile_schema.go) and fieldpath/set.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.machinery.fieldmanager.fieldset import Branch, FieldSet, branch_of, is_member
+from tetrapod.machinery.fieldmanager.pathelement import SELF
+from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
+
+
+def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
+    """A copy without these fields and list elements; what loses all its members becomes null, as upstream has it."""
+    kind = of.kind_of(value)
+    if kind == SCALAR:
+        return value
+    if kind == MAP:
+        if not isinstance(value, dict) or not value or of.map_atomic:
+            return None
+        return _members(value, fields, of) or None
+    if kind == LIST and (not isinstance(value, list) or not value or of.list_atomic):
+        return None
+    return _items(value, fields, of) or None
+
+
+def _members(value: dict[str, Any], fields: FieldSet, of: Type) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, member in value.items():
+        branch = fields.get("f:" + name)
+        if branch is None:
+            out[name] = member
+        elif not is_member(branch):
+            out[name] = remove_items(member, branch, of.member(name))
+    return out
+
+
+def _items(value: list[Any], fields: FieldSet, of: Type) -> list[Any]:
+    assert of.items is not None
+    out: list[Any] = []
+    for item in value:
+        branch = fields.get(of.element_of(item))
+        if branch is None:
+            out.append(item)
+        elif not is_member(branch):
+            out.append(remove_items(item, branch, of.items))
+    return out
+
+
+def with_named_fields(fields: FieldSet, of: Type | None) -> FieldSet:
+    """The set with every declared field on the way to a member as a member too."""
+    out: FieldSet = {}
+    for element, branch in fields.items():
+        if not branch:
+            out[element] = branch
+            continue
+        if element == SELF:
+            continue
+        child = None if of is None else of.child(element)
+        below = with_named_fields(branch, child)
+        declared = of is not None and element[:2] == "f:" and of.field(element[2:]) is not None
+        out[element] = {SELF: {}, **_below(below)} if declared or SELF in branch else below
+    return out
+
+
+def _below(branch: Branch) -> Branch:
+    return {k: v for k, v in branch.items() if k != SELF} if SELF in branch else branch
+
+
+def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
+    """The set as it would be under today's schema: who owned parts of what is atomic now owns the whole.
+
+    The same set is given back where nothing changes.
+    """
+    if of is None or not (of.takes_map or of.takes_list) or (of.takes_map and of.deduced):
+        return fields
+    changed: dict[str, Branch] = {}
+    for element, branch in fields.items():
+        if not branch or element == SELF:
+            continue
+        child = of.child(element)
+        if child is None:
+            continue
+        if (child.map_atomic if child.takes_map else child.takes_list and child.list_atomic) and not child.deduced:
+            changed[element] = {}
+            continue
+        below = reconcile(branch, child)
+        if below is not branch:
+            changed[element] = branch_of(is_member(branch), _below(below)) or {}
+    return {**fields, **changed} if changed else fields

@@ -1,0 +1,60 @@
+"""The field set of an applied configuration: every field it mentions.
+
+Follows sigs.k8s.io/structured-merge-diff/typed/tofieldset.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.machinery.fieldmanager.fieldset import Branch, FieldSet, branch_of, is_member, ordered
+from tetrapod.machinery.fieldmanager.pathelement import SELF
+from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
+
+
+def field_set(value: Any, of: Type) -> FieldSet:
+    """The fields of a whole object.
+
+    Raises:
+        SchemaError: it has an undeclared field, or a list element without a key.
+    """
+    branch = _branch(value, of)
+    return branch or {}
+
+
+def _branch(value: Any, of: Type) -> Branch | None:
+    """What a value adds below (and as `.` at) its path; None where that is nothing."""
+    kind = of.kind_of(value)
+    if kind == SCALAR or (kind == MAP and of.map_atomic) or (kind == LIST and of.list_atomic):
+        return {}
+    if kind == MAP:
+        return _members(value, of) if isinstance(value, dict) else None
+    return _items(value, of) if isinstance(value, list) else None
+
+
+def _members(value: dict[str, Any], of: Type) -> Branch | None:
+    out: Branch = {}
+    for name in sorted(value):
+        member = value[name]
+        branch = _branch(member, of.member(name))
+        if member is None or member == {} or of.field(name) is None:
+            branch = _as_member(branch)
+        if branch is not None:
+            out["f:" + name] = branch
+    return out or None
+
+
+def _items(value: list[Any], of: Type) -> Branch | None:
+    assert of.items is not None
+    elements = [of.element_of(item) for item in value]
+    out: Branch = {}
+    for element, item in zip(elements, value, strict=True):
+        # An element that is there twice is owned as a whole.
+        out[element] = {} if element in out else _as_member(_branch(item, of.items))
+    return ordered(out) or None
+
+
+def _as_member(branch: Branch | None) -> Branch | None:
+    if branch is None or is_member(branch):
+        return branch or {}
+    return branch_of(True, {k: v for k, v in branch.items() if k != SELF})

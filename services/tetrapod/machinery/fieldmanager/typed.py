@@ -1,0 +1,243 @@
+"""`Type`: what structured merge knows of a value's type, compiled from a `SchemaNode`.
+
+Every walker of this package goes by it: is a value a leaf, a map whose members are owned one by one, or a list whose
+elements are known by keys or by value? Nodes are compiled when first met and keep their `Type`.
+Follows k8s.io/kube-openapi/pkg/schemaconv (openapi.go, smd.go) and sigs.k8s.io/structured-merge-diff/typed/helpers.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.machinery.fieldmanager.pathelement import SELF, key_element, scalar_json, value_element
+from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.types import load
+
+SCALAR: Final = 1
+LIST: Final = 2
+MAP: Final = 3
+
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
+
+
+class SchemaError(Exception):
+    """A value does not fit its type in a way that leaves it without a field set."""
+
+
+class Type:
+    """A type may allow a scalar, a list and a map at once; then the value says what it is."""
+
+    __slots__ = (
+        "_fields",
+        "_keys",
+        "_node",
+        "_preserve",
+        "built_in",
+        "deduced",
+        "element",
+        "items",
+        "keys",
+        "list_atomic",
+        "map_atomic",
+        "scalar",
+        "takes_list",
+        "takes_map",
+    )
+
+    def __init__(self, scalar: str = "") -> None:
+        self.scalar = scalar
+        """ "numeric", "string", "boolean", "untyped"; "" where none is allowed."""
+        self.takes_list = self.takes_map = False
+        self.list_atomic = self.map_atomic = False
+        self.keys: tuple[str, ...] = ()
+        """The key fields of a list's elements, sorted; a set has none."""
+        self.items: Type | None = None
+        self.element: Type | None = None
+        """The type of a map's members other than its declared fields; None refuses them."""
+        self.deduced = False
+        """A map of anything and no declared fields."""
+        self.built_in = False
+        """Whether values were decoded by schema: then `==` tells them apart (it does not tell true from 1)."""
+        self._keys: tuple[tuple[str, Any], ...] = ()
+        self._node: SchemaNode | None = None
+        self._preserve = False
+        self._fields: dict[str, Type | None] = {}
+        """The declared fields; None until first looked at."""
+
+    def field(self, name: str) -> Type | None:
+        """The type of a declared field; None if it is not declared."""
+        found = self._fields.get(name)
+        if found is None and name in self._fields:
+            assert self._node is not None
+            found = self._fields[name] = compile_node(self._node.properties[name], preserve=self._preserve)
+        return found
+
+    def member(self, name: str) -> Type:
+        """The type of a member, declared or not.
+
+        Raises:
+            SchemaError: undeclared, and no others are allowed.
+        """
+        found = self.field(name) or self.element
+        if found is None:
+            raise SchemaError(f".{name}: field not declared in schema")
+        return found
+
+    def kind_of(self, value: Any) -> int:
+        """As what a value is treated: what it is if the type allows that, else the first of map, scalar, list that it allows."""
+        if isinstance(value, dict):
+            if self.takes_map:
+                return MAP
+        elif isinstance(value, list):
+            if self.takes_list:
+                return LIST
+        elif value is not None and self.scalar:
+            return SCALAR
+        return MAP if self.takes_map else SCALAR if self.scalar else LIST
+
+    def element_of(self, item: Any) -> str:
+        """The path element of an item of an associative list.
+
+        Raises:
+            SchemaError: the item has none.
+        """
+        if not self._keys:
+            if isinstance(item, dict):
+                raise SchemaError("associative list without keys has an element that's a map type")
+            if isinstance(item, list):
+                raise SchemaError("not supported: associative list with lists as elements")
+            if item is None:
+                raise SchemaError("associative list without keys has an element that's an explicit null")
+            return value_element(item)
+        if not isinstance(item, dict):
+            what = "a null element" if item is None else "non-map elements"
+            raise SchemaError(f"associative list with keys may not have {what}")
+        if len(self._keys) == 1:
+            name, default = self._keys[0]
+            value = item.get(name, default)
+            if value is not NO_DEFAULT:
+                return f'k:{{"{name}":{scalar_json(value)}}}'
+        fields = [(name, value) for name, default in self._keys if (value := item.get(name, default)) is not NO_DEFAULT]
+        if not fields:
+            names = " ".join(f'"{name}"' for name in self.keys)
+            raise SchemaError(
+                f"associative list with keys has an element that omits all key fields [{names}] "
+                "(and doesn't have default values for any key fields)"
+            )
+        return key_element(fields)
+
+    def child(self, element: str) -> Type | None:
+        """The type below a path element, as far as the type can tell."""
+        if element[:2] == "f:" and self.takes_map:
+            return self.field(element[2:]) or self.element
+        return self.items if self.takes_list and element != SELF else None
+
+
+def compile_node(node: SchemaNode, *, preserve: bool = False) -> Type:
+    """The type of a node; `preserve`: unknown fields are kept because a schema around the node says so."""
+    key = "fieldmanager+preserve" if preserve else "fieldmanager"
+    found: Type | None = node.compiled.get(key)
+    if found is None:
+        # Put there before its parts are compiled: types may be circles.
+        found = node.compiled[key] = Type()
+        _fill(found, node, preserve)
+    return found
+
+
+def compile_root(node: SchemaNode, object_meta: SchemaNode) -> Type:
+    """The type of a kind: `metadata` is always an ObjectMeta, whatever a custom resource's schema says of it."""
+    found: Type | None = node.compiled.get("fieldmanager root")
+    if found is None:
+        found = node.compiled["fieldmanager root"] = Type()
+        _fill(found, node, False)
+        _add_object_fields(found, object_meta)
+    return found
+
+
+def _add_object_fields(of: Type, object_meta: SchemaNode) -> None:
+    of.takes_map, of.deduced = True, False
+    string = Type("string")
+    of._fields.update(apiVersion=string, kind=string, metadata=compile_node(object_meta))
+
+
+def _fill(of: Type, node: SchemaNode, preserve: bool) -> None:
+    if node.definition == _QUANTITY:
+        of.scalar = "untyped"
+    elif node.definition == _RAW_EXTENSION:
+        _fill_untyped(of)
+    elif node.int_or_string:
+        _fill_deduced(of)
+    else:
+        preserve = preserve or node.preserve_unknown
+        match node.type:
+            case "object":
+                _fill_map(of, node, preserve)
+            case "array":
+                _fill_list(of, node, preserve)
+            case "string":
+                of.scalar = "string" if node.format in ("", "byte") else "untyped"
+            case "integer" | "number":
+                of.scalar = "numeric"
+            case "boolean":
+                of.scalar = "boolean"
+            case _:
+                of.scalar = "untyped"
+                _fill_list(of, node, preserve)
+                _fill_map(of, node, preserve)
+
+
+def _fill_map(of: Type, node: SchemaNode, preserve: bool) -> None:
+    of.takes_map = True
+    of.built_in = bool(node.definition)
+    of.map_atomic = node.map_type == "atomic"
+    of._node, of._preserve = node, preserve and not node.definition
+    of._fields = dict.fromkeys(node.properties)
+    if node.additional_properties is not None:
+        of.element = compile_node(node.additional_properties, preserve=of._preserve)
+    elif preserve or not node.properties:
+        of.element = DEDUCED
+        of.deduced = not node.properties
+    if node.embedded_resource:
+        _add_object_fields(of, load(OBJECT_META))
+
+
+def _fill_list(of: Type, node: SchemaNode, preserve: bool) -> None:
+    of.takes_list = True
+    of.items = UNTYPED if node.items is None else compile_node(node.items, preserve=preserve)
+    keys: tuple[str, ...] = ()
+    match node.list_type:
+        case "map":
+            keys = node.list_map_keys
+        case "set":
+            pass
+        case "" if "merge" in node.patch_strategy:
+            keys = (node.patch_merge_key,) if node.patch_merge_key else ()
+        case _:
+            of.list_atomic = True
+    of.keys = keys
+    of._keys = tuple((name, _default(node.items, name)) for name in sorted(keys))
+
+
+def _default(node: SchemaNode | None, name: str) -> Any:
+    child = node.properties.get(name) if node is not None else None
+    return NO_DEFAULT if child is None or child.default is None else child.default
+
+
+def _fill_untyped(of: Type) -> None:
+    """Anything, as one leaf."""
+    of.scalar, of.takes_list, of.takes_map, of.list_atomic, of.map_atomic = "untyped", True, True, True, True
+    of.items = of.element = UNTYPED
+
+
+def _fill_deduced(of: Type) -> None:
+    """Anything: maps by their members, lists as one leaf."""
+    of.scalar, of.takes_list, of.takes_map, of.list_atomic = "untyped", True, True, True
+    of.items, of.element, of.deduced = UNTYPED, DEDUCED, True
+
+
+UNTYPED: Final = Type()
+DEDUCED: Final = Type()
+_fill_untyped(UNTYPED)
+_fill_deduced(DEDUCED)

@@ -1,0 +1,90 @@
+"""Does an applied configuration fit its type? The complaints carry upstream's texts and paths.
+
+Follows sigs.k8s.io/structured-merge-diff/typed/validate.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.machinery.fieldmanager.pathelement import show
+from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
+from tetrapod.machinery.patch.goformat import plain, syntax, type_name
+
+
+def validate(value: Any, of: Type, *, allow_duplicates: bool = False) -> list[str]:
+    """The complaints about a whole object, each with its path."""
+    return [f"{path}: {message}" if path else message for path, message in _value(value, of, allow_duplicates)]
+
+
+def join(errors: list[str]) -> str:
+    """Several complaints as one text."""
+    return errors[0] if len(errors) == 1 else "\n".join(["errors:", *(f"  {error}" for error in errors)])
+
+
+_Errors = list[tuple[str, str]]
+
+
+def _value(value: Any, of: Type, allow_duplicates: bool) -> _Errors:
+    if value is None:
+        return []
+    kind = of.kind_of(value)
+    if kind == MAP:
+        if not isinstance(value, dict):
+            return [("", f"expected map, got &{{{plain(value)}}}")]
+        return _members(value, of, allow_duplicates)
+    if kind == LIST:
+        if not isinstance(value, list):
+            return [("", f"expected list, got &{{{plain(value)}}}")]
+        return _items(value, of, allow_duplicates)
+    message = _scalar(value, of.scalar)
+    return [("", message)] if message else []
+
+
+def _scalar(value: Any, scalar: str) -> str:
+    match scalar:
+        case "numeric":
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                return f"expected numeric (int or float), got {type_name(value)}"
+        case "string":
+            if not isinstance(value, str):
+                return f"expected string, got &value.valueUnstructured{{Value:{syntax(value)}}}"
+        case "boolean":
+            if not isinstance(value, bool):
+                return f"expected boolean, got &{{{plain(value)}}}"
+        case _:
+            if isinstance(value, dict | list):
+                return f"expected any scalar, got &{{{plain(value)}}}"
+    return ""
+
+
+def _members(value: dict[str, Any], of: Type, allow_duplicates: bool) -> _Errors:
+    errors: _Errors = []
+    for name, member in value.items():
+        found = of.field(name) or of.element
+        if found is None:
+            # The first undeclared field ends the walk, as upstream's does.
+            errors.append((f".{name}", "field not declared in schema"))
+            break
+        errors += [(f".{name}{path}", message) for path, message in _value(member, found, allow_duplicates)]
+    return errors
+
+
+def _items(value: list[Any], of: Type, allow_duplicates: bool) -> _Errors:
+    assert of.items is not None
+    errors: _Errors = []
+    seen: set[str] = set()
+    for i, item in enumerate(value):
+        if of.list_atomic:
+            shown = f"[{i}]"
+        else:
+            try:
+                element = of.element_of(item)
+            except SchemaError as error:
+                return [*errors, ("", f"element {i}: {error}")]
+            shown = show(element)
+            if element in seen and not allow_duplicates:
+                errors.append(("", f"duplicate entries for key {shown}"))
+            seen.add(element)
+        errors += [(shown + path, message) for path, message in _value(item, of.items, allow_duplicates)]
+    return errors
