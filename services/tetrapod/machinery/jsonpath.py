@@ -1,0 +1,268 @@
+"""kubectl's JSONPath: printer columns of custom resources, scale paths and selectable fields are written in it.
+
+`compile("{.spec.replicas}")` takes a template (text and expressions in braces), `compile_path(".spec.replicas")` one
+expression. Evaluation is over decoded JSON. Follows k8s.io/client-go/util/jsonpath (jsonpath.go); the parser is in
+`jsonpath_parser.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from tetrapod.machinery.jsonpath_parser import (
+    ArrayNode,
+    FieldNode,
+    FilterNode,
+    IdentifierNode,
+    JsonPathError,
+    ListNode,
+    LiteralNode,
+    Node,
+    RecursiveNode,
+    UnionNode,
+    WildcardNode,
+    parse_template,
+)
+from tetrapod.machinery.patch.goformat import plain, type_name
+
+__all__ = ["JsonPath", "JsonPathError", "compile", "compile_path", "print_value"]
+
+_MAX_RESULTS: Final = 100_000
+"""Recursive descents and unions multiply; upstream has no limit."""
+
+
+class JsonPath:
+    """A parsed template; can be evaluated any number of times."""
+
+    __slots__ = ("_allow_missing", "_nodes", "_simple")
+
+    def __init__(self, nodes: Sequence[Node], allow_missing_keys: bool = True) -> None:
+        self._nodes = nodes
+        self._allow_missing = allow_missing_keys
+        self._simple = _simple_fields(nodes)
+
+    def find(self, data: Any) -> list[list[Any]]:
+        """The values of each expression of the template.
+
+        Raises:
+            JsonPathError: with upstream's text.
+        """
+        if self._simple is not None and self._allow_missing:
+            return [_walk_fields(data, self._simple)]
+        return _Evaluation(self._allow_missing).find(data, self._nodes)
+
+    def first(self, data: Any) -> Any:
+        """The first value of the first expression; None where there is none or it fails."""
+        try:
+            results = self.find(data)
+        except JsonPathError:
+            return None
+        return results[0][0] if results and results[0] else None
+
+    def execute(self, data: Any) -> str:
+        """The template with its values printed in place."""
+        return "".join(" ".join(print_value(value) for value in values) for values in self.find(data))
+
+
+def compile(template: str, *, allow_missing_keys: bool = True) -> JsonPath:
+    """Parse a template. Raises JsonPathError."""
+    return JsonPath(parse_template(template).nodes, allow_missing_keys)
+
+
+def compile_path(path: str, *, allow_missing_keys: bool = True) -> JsonPath:
+    """Parse one expression without its braces, as resource definitions hold it. Raises JsonPathError."""
+    return compile(f"{{{path}}}", allow_missing_keys=allow_missing_keys)
+
+
+def print_value(value: Any) -> str:
+    """A value as Go prints it; null at the top is `<no value>`."""
+    return "<no value>" if value is None else plain(value)
+
+
+def _simple_fields(nodes: Sequence[Node]) -> tuple[str, ...] | None:
+    """The names of a plain path (`{.spec.replicas}`), which nearly all are."""
+    if len(nodes) != 1 or not isinstance(nodes[0], ListNode):
+        return None
+    inner = nodes[0].nodes
+    names = tuple(node.name for node in inner if isinstance(node, FieldNode))
+    return names if inner and len(names) == len(inner) else None
+
+
+def _walk_fields(data: Any, names: tuple[str, ...]) -> list[Any]:
+    for name in names:
+        if not isinstance(data, dict) or name not in data:
+            return []
+        data = data[name]
+    return [data]
+
+
+class _Evaluation:
+    """One walk over a template; keeps the state of `range … end`."""
+
+    def __init__(self, allow_missing: bool) -> None:
+        self._allow_missing = allow_missing
+        self._current: list[Any] = []
+        self._stack: list[list[Any]] = []
+        self._begin = 0
+        self._inside = 0
+        self._end = 0
+
+    def find(self, data: Any, nodes: Sequence[Node]) -> list[list[Any]]:
+        self._current = [data]
+        found: list[list[Any]] = []
+        for i, node in enumerate(nodes):
+            results = self._walk(self._current, node)
+            if 0 < self._end <= self._inside:
+                self._end -= 1
+                break
+            if self._begin:
+                self._begin -= 1
+                self._inside += 1
+                for k, value in enumerate(results):
+                    if k == len(results) - 1:
+                        self._inside -= 1
+                    found += self.find(value, nodes[i + 1 :])
+                break
+            found.append(results)
+        return found
+
+    def _walk(self, values: list[Any], node: Node) -> list[Any]:
+        match node:
+            case ListNode():
+                return self._walk_list(values, node)
+            case FieldNode():
+                return self._field(values, node.name)
+            case LiteralNode():
+                return [node.value] if isinstance(node.value, str) else [node.value] * len(values)
+            case ArrayNode():
+                return [item for value in values if value is not None for item in _slice(value, node)]
+            case WildcardNode():
+                return [item for value in values for item in _children(value)]
+            case UnionNode():
+                return _bounded(item for part in node.parts for item in self._walk_list(values, part))
+            case RecursiveNode():
+                return _bounded(_descend(values))
+            case FilterNode():
+                return self._filter(values, node)
+            case _:
+                return self._identifier(values, node)
+
+    def _walk_list(self, values: list[Any], node: ListNode) -> list[Any]:
+        for inner in node.nodes:
+            values = self._walk(values, inner)
+        return values
+
+    def _field(self, values: list[Any], name: str) -> list[Any]:
+        found = [value[name] for value in values if isinstance(value, dict) and name in value]
+        if not found and values and not self._allow_missing:
+            raise JsonPathError(f"{name} is not found")
+        return found
+
+    def _identifier(self, values: list[Any], node: IdentifierNode) -> list[Any]:
+        if node.name == "range":
+            self._stack.append(self._current)
+            self._begin += 1
+            return values
+        if node.name != "end":
+            raise JsonPathError(f"unrecognized identifier {node.name}")
+        if self._end < self._inside:
+            self._end += 1
+        elif self._stack:
+            self._current = self._stack.pop()
+        else:
+            raise JsonPathError("not in range, nothing to end")
+        return []
+
+    def _filter(self, values: list[Any], node: FilterNode) -> list[Any]:
+        found = []
+        for value in values:
+            if not isinstance(value, list):
+                raise JsonPathError(f"{plain(value)} is not array or slice and cannot be filtered")
+            found += [item for item in value if self._passes(item, node)]
+        return found
+
+    def _passes(self, item: Any, node: FilterNode) -> bool:
+        if node.operator == "exists":
+            try:
+                return bool(self._walk_list([item], node.left))
+            except JsonPathError:
+                return False
+        sides = []
+        for side in (node.left, node.right):
+            results = self._walk_list([item], side)
+            if len(results) != 1:
+                raise JsonPathError("can only compare one element at a time")
+            sides.append(results[0])
+        return _compare(sides[0], node.operator, sides[1])
+
+
+def _bounded(values: Iterator[Any]) -> list[Any]:
+    found = []
+    for value in values:
+        found.append(value)
+        if len(found) > _MAX_RESULTS:
+            raise JsonPathError("too many results")
+    return found
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value)]  # upstream goes through maps at random
+    return value if isinstance(value, list) else []
+
+
+def _descend(values: list[Any]) -> Iterator[Any]:
+    """Every array and object that is not empty, outer ones first."""
+    for value in values:
+        inner = _children(value)
+        if inner:
+            yield value
+            yield from _descend(inner)
+
+
+def _slice(value: Any, node: ArrayNode) -> list[Any]:
+    if not isinstance(value, list):
+        raise JsonPathError(f"{type_name(value)} is not array or slice")
+    length = len(value)
+    start = node.start if node.start is not None else 0
+    end = node.end if node.end is not None else length
+    if start < 0:
+        start += length
+    if end < 0 or (end == 0 and node.derived_end):
+        end += length
+    if end != start:
+        if start >= length or start < 0:
+            raise JsonPathError(f"array index out of bounds: index {start}, length {length}")
+        if end > length or end < 0:
+            raise JsonPathError(f"array index out of bounds: index {end - 1}, length {length}")
+        if start > end:
+            raise JsonPathError(f"starting index {start} is greater than ending index {end}")
+    if node.step is not None and node.step <= 0:
+        raise JsonPathError("step must be > 0")
+    return value[start : end : node.step or 1]
+
+
+def _compare(left: Any, operator: str, right: Any) -> bool:
+    kinds = [_kind(left), _kind(right)]
+    if "" in kinds:
+        raise JsonPathError("invalid type for comparison")
+    if kinds[0] != kinds[1]:
+        raise JsonPathError("incompatible types for comparison")
+    match operator:
+        case "==":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+    if operator not in ("<", ">", "<=", ">="):
+        raise JsonPathError(f"unrecognized filter operator {operator}")
+    if kinds[0] == "bool":
+        raise JsonPathError("invalid type for comparison")
+    less, equal = left < right, left == right
+    return bool({"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}[operator])
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return {int: "int", float: "float", str: "string"}.get(type(value), "")

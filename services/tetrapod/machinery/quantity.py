@@ -1,0 +1,274 @@
+"""Resource quantities: `100m`, `1.5Gi`, `1e3`, parsed, compared, added and written in canonical form.
+
+Objects keep quantities as strings; defaulting canonicalizes them with `canonical`, admission and quota compute with them.
+Follows k8s.io/apimachinery/pkg/api/resource/quantity.go: a text that is canonical already, or nearly, is kept as it was sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NoReturn, TypeAlias
+
+Format: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
+
+FORMAT_TEXT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+NUMERIC_TEXT: Final = "unable to parse numeric part of quantity"
+SUFFIX_TEXT: Final = "unable to parse quantity's suffix"
+
+NANO: Final = 10**9
+_MAX_INT64: Final = (1 << 63) - 1
+_MAX_DIGITS: Final = 18
+_MAX_EXPONENT: Final = 4_000
+"""Upstream computes lazily and lets larger ones through; nothing sensible has one, and we would fill the memory."""
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIX: Final = {0: "", **{exponent: suffix for suffix, exponent in _BINARY.items()}}
+_DIGITS: Final = frozenset("0123456789")
+_SUFFIX_CHARS: Final = frozenset("eEinumkKMGTP")
+
+
+class Quantity:
+    """An amount in billionths (`nano`), the notation it came in, and its text where that is kept; immutable."""
+
+    __slots__ = ("format", "nano", "text")
+
+    def __init__(self, nano: int, fmt: Format = "DecimalSI", text: str = "") -> None:
+        self.nano = nano
+        self.format: Format = fmt
+        self.text = text
+
+    @classmethod
+    def parse(cls, text: str) -> Quantity:
+        """Parse a quantity.
+
+        Raises:
+            ValueError: with upstream's text.
+        """
+        return _parse(text)
+
+    @classmethod
+    def of(cls, value: Any) -> Quantity:
+        """A quantity as it stands in an object: text, number, or null for zero."""
+        if isinstance(value, str):
+            return _parse(value.strip())
+        if value is None:
+            return ZERO
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(FORMAT_TEXT)
+        return _parse(format(value, ".17g") if isinstance(value, float) and value.is_integer() else str(value))
+
+    @classmethod
+    def from_int(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
+        return cls(value * NANO, fmt)
+
+    @classmethod
+    def from_milli(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
+        return cls(value * 10**6, fmt)
+
+    def __str__(self) -> str:
+        if not self.text:
+            self.text = _canonical(self.nano, self.format)
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
+
+    @property
+    def value(self) -> int:
+        """Whole units, rounded up, within int64 (upstream: Value)."""
+        return min(-(-self.nano // NANO), _MAX_INT64)
+
+    @property
+    def milli_value(self) -> int:
+        """Thousandths, rounded up, within int64 (upstream: MilliValue)."""
+        return min(-(-self.nano // 10**6), _MAX_INT64)
+
+    @property
+    def is_zero(self) -> bool:
+        return self.nano == 0
+
+    @property
+    def sign(self) -> int:
+        return (self.nano > 0) - (self.nano < 0)
+
+    def as_int64(self) -> int | None:
+        """The exact value where it is a whole number within int64, else None."""
+        whole, rest = divmod(self.nano, NANO)
+        return whole if not rest and -_MAX_INT64 - 1 <= whole <= _MAX_INT64 else None
+
+    def as_float(self) -> float:
+        try:
+            return self.nano / NANO
+        except OverflowError:
+            return float("inf") if self.nano > 0 else float("-inf")
+
+    def round_up(self, scale: int) -> Quantity:
+        """At most `-scale` decimal places (`round_up(-3)` for thousandths), away from zero; the text is kept if none is lost."""
+        unit = _ten_to(9 + scale)
+        if self.nano % unit == 0:
+            return self
+        nano = -(-abs(self.nano) // unit) * unit
+        return Quantity(nano if self.nano > 0 else -nano, self.format)
+
+    def cmp(self, other: Quantity) -> int:
+        return (self.nano > other.nano) - (self.nano < other.nano)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nano - other.nano, self.format if self.nano else other.format)
+
+    def __mul__(self, factor: int) -> Quantity:
+        return Quantity(self.nano * factor, self.format)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.nano, self.format)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.nano == other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nano < other.nano
+
+    def __le__(self, other: Quantity) -> bool:
+        return self.nano <= other.nano
+
+    def __gt__(self, other: Quantity) -> bool:
+        return self.nano > other.nano
+
+    def __ge__(self, other: Quantity) -> bool:
+        return self.nano >= other.nano
+
+
+ZERO: Final = Quantity(0, "DecimalSI", "0")
+
+
+def canonical(value: Any) -> str:
+    """The text under which an object keeps the quantity that a client sent as `value`. Raises ValueError."""
+    return str(Quantity.of(value))
+
+
+def _split(text: str) -> tuple[bool, str, str, str]:
+    """Sign (true for minus), digits before and after the point, suffix; leading zeros are dropped."""
+    negative = text[0] == "-"
+    at = 1 if text[0] in "+-" else 0
+    end = len(text)
+    while at < end and text[at] == "0":
+        at += 1
+    start = at
+    while at < end and text[at] in _DIGITS:
+        at += 1
+    whole = text[start:at] or "0"
+    fraction = ""
+    if at < end and text[at] == ".":
+        start = at = at + 1
+        while at < end and text[at] in _DIGITS:
+            at += 1
+        fraction = text[start:at]
+    suffix_start = at
+    while at < end and text[at] in _SUFFIX_CHARS:
+        at += 1
+    if at < end and text[at] in "+-":
+        at += 1
+    while at < end and text[at] in _DIGITS:
+        at += 1
+    if at < end:
+        _fail(FORMAT_TEXT)
+    return negative, whole, fraction, text[suffix_start:]
+
+
+def _fail(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _interpret(suffix: str) -> tuple[int, Format]:
+    """Exponent (of 2 where the format is BinarySI, else of 10) and format."""
+    if suffix in _DECIMAL:
+        return _DECIMAL[suffix], "DecimalSI"
+    if suffix in _BINARY:
+        return _BINARY[suffix], "BinarySI"
+    if suffix[0] in "eE" and suffix[1:].lstrip("+-").isdigit() and len(suffix) < 20:
+        exponent = int(suffix[1:])
+        if exponent > _MAX_EXPONENT:
+            _fail(NUMERIC_TEXT)
+        return exponent, "DecimalExponent"
+    _fail(SUFFIX_TEXT)
+
+
+def _parse(text: str) -> Quantity:
+    if text == "0":
+        return ZERO
+    if not text:
+        _fail(FORMAT_TEXT)
+    negative, whole, fraction, suffix = _split(text)
+    exponent, fmt = _interpret(suffix)
+    digits = whole + fraction
+    if len(digits) > _MAX_EXPONENT:
+        _fail(NUMERIC_TEXT)
+    number = int(digits)
+    scale = (0 if fmt == "BinarySI" else exponent) - len(fraction)
+    if _is_small(fmt, whole, fraction, exponent, scale):
+        kept = _is_kept(fmt, digits, number, scale)
+        nano = number * (1 << exponent if fmt == "BinarySI" else 1) * _ten_to(scale + 9)
+    else:
+        kept = False
+        nano = _large(fmt, number, exponent, scale)
+        if fmt == "BinarySI" and 0 < nano < NANO:
+            fmt = "DecimalSI"
+    return Quantity(-nano if negative else nano, fmt, text if kept else "")
+
+
+def _is_small(fmt: Format, whole: str, fraction: str, exponent: int, scale: int) -> bool:
+    """Whether upstream's int64 arithmetic applies; only such texts are kept."""
+    if fmt != "BinarySI":
+        return len(whole) + len(fraction) <= _MAX_DIGITS and scale >= -9
+    return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
+
+
+def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
+    if fmt == "BinarySI":
+        return number & 7 != 0
+    return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+
+
+def _large(fmt: Format, number: int, exponent: int, scale: int) -> int:
+    """Billionths, rounded up; binary amounts are capped at int64."""
+    if fmt == "BinarySI":
+        unit = 10**-scale
+        nano = -(-number * (1 << exponent) * NANO // unit)
+        return min(nano, _MAX_INT64 * NANO)
+    shift = scale + 9
+    if shift >= 0:
+        return number * _ten_to(shift)
+    # Anything but zero is at least one billionth, however small.
+    return -(-number // _ten_to(min(-shift, len(str(number)) + 1)))
+
+
+def _ten_to(power: int) -> int:
+    result: int = 10**power
+    return result
+
+
+def _canonical(nano: int, fmt: Format) -> str:
+    """The shortest text without a fraction whose exponent is a multiple of three, or of ten for powers of two."""
+    if nano == 0:
+        return "0"
+    whole, rest = divmod(nano, NANO)
+    if fmt == "BinarySI" and not rest and not -1024 < whole < 1024:
+        exponent = 0
+        while whole % 1024 == 0 and exponent < 60:
+            whole //= 1024
+            exponent += 10
+        return f"{whole}{_BINARY_SUFFIX[exponent]}"
+    exponent, number = -9, nano
+    largest = _MAX_EXPONENT * 2 if fmt == "DecimalExponent" else 18
+    while number % 1000 == 0 and exponent < largest:
+        number //= 1000
+        exponent += 3
+    if fmt == "DecimalExponent":
+        return f"{number}e{exponent}" if exponent else str(number)
+    return f"{number}{_DECIMAL_SUFFIX[exponent]}"
