@@ -6,7 +6,7 @@ The `Cacher` (cacher/) implements `ResourceStorage` over a `Backend`. Keys here 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -18,13 +18,15 @@ class Entry(Protocol):
 
     Entries are immutable and shared; `object()` hands out a fresh copy that its caller may change; `peek()` the shared
     parse, which nobody may change. `representations` keeps other finished bytes of the same revision (another version, a
-    watch frame), so that each is made once.
+    watch frame), so that each is made once; like the shared parse it is dropped when the entry has grown cold.
     """
 
     key: str
     raw: bytes
     revision: int
-    representations: dict[Any, Any]
+
+    @property
+    def representations(self) -> dict[Any, Any]: ...
 
     def object(self) -> Object: ...
     def peek(self) -> Object: ...
@@ -107,10 +109,36 @@ class WatchEvent(NamedTuple):
     status: Object | None = None
 
 
+Sink: TypeAlias = Callable[[Sequence[WatchEvent]], None]
+"""Takes events at once: no waiting. An event (and its entry) is shared by all watches, so what is made of it can be too."""
+
+
 class Watch(Protocol):
-    """An open watch: iterate for batches of events; it ends by itself when the server sheds it (slow, shutdown, compaction)."""
+    """An open watch; it ends by itself when the server sheds it (slow, shutdown, compaction).
+
+    Read it by iterating for batches. Or, where many watch: iterate `initial()`, with back-pressure, then `subscribe` a sink, which is
+    called within the cacher's own step for every batch of changes (no task switch per watch), and wait for `ended()`.
+    A sink looks at its own buffer and closes the watch when its client is slow.
+    """
 
     def __aiter__(self) -> AsyncIterator[list[WatchEvent]]: ...
+
+    def initial(self) -> AsyncIterator[list[WatchEvent]]:
+        """The initial events in chunks, with the bookmark that ends them. Then nothing more: go on with `subscribe`."""
+        ...
+
+    def subscribe(self, sink: Sink) -> None:
+        """Hand what has queued up to `sink` now, and from here on every batch of events as it happens."""
+        ...
+
+    async def ended(self) -> None:
+        """Returns once the watch has ended, whoever ended it."""
+        ...
+
+    def bookmark(self) -> WatchEvent:
+        """A bookmark of this moment, for before a timeout (upstream sends one 2 s ahead)."""
+        ...
+
     def close(self) -> None: ...
 
 

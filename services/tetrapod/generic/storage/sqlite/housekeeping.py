@@ -6,6 +6,7 @@ Timers, not tasks: an idle store wakes up once per compaction interval and finds
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
@@ -63,10 +64,8 @@ class Housekeeping:
 
     async def _compact_to(self, revision: int) -> None:
         self._plan_compaction(self._revision())
-        try:
+        with contextlib.suppress(Compacted, FutureRevision):  # nothing has been written since, or somebody compacted further
             await self.compact(revision)
-        except (Compacted, FutureRevision):
-            pass  # nothing has been written since, or somebody compacted further
 
     def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         task = asyncio.get_running_loop().create_task(work())

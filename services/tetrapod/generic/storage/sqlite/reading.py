@@ -38,7 +38,7 @@ def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
 
 def read_range(connection: sqlite3.Connection, query: RangeQuery) -> Range:
     now = last_revision(connection)
-    if query.revision == 0 or query.revision == now:
+    if query.revision in {0, now}:
         return _current_range(connection, query, now)
     if query.revision > now:
         raise FutureRevision(f"revision {query.revision} is in the future, the store is at {now}")
@@ -94,19 +94,10 @@ def history(connection: sqlite3.Connection, span: tuple[str, str], first: int, l
         "WHERE n.revision BETWEEN ? AND ? AND n.key >= ? AND n.key < ? ORDER BY n.revision LIMIT ?",
         (first, last, *span, limit),
     )
-    return [_event(*row) for row in rows]
+    return [_event(row) for row in rows]
 
 
-def _event(
-    key: str,
-    value: bytes | None,
-    revision: int,
-    created: int,
-    lease: int,
-    old: bytes | None,
-    old_revision: int,
-    old_created: int,
-    old_lease: int,
-) -> BackendEvent:
-    previous = None if old is None else KeyValue(key, old, old_revision, old_created, old_lease)
+def _event(row: tuple[str, bytes | None, int, int, int, bytes | None, int, int, int]) -> BackendEvent:
+    key, value, revision, created, lease, old, *about_old = row
+    previous = None if old is None else KeyValue(key, old, *about_old)
     return BackendEvent(key, value, revision, previous, value is not None and created == revision, lease)

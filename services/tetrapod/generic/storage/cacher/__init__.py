@@ -1,0 +1,6 @@
+"""Cached storage of resources: the layer between registry and backend."""
+
+from tetrapod.generic.storage.cacher.cacher import Cacher
+from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
+
+__all__ = ["Cacher", "CachingStorageFactory"]

@@ -1,0 +1,174 @@
+"""`Cacher`: the storage of one resource, as the registry sees it: reads from a cache, writes to the backend.
+
+It costs nothing until it is first read; then one background task fills the cache and keeps it in step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.cacher.cache import Cache
+from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.freshness import Freshness
+from tetrapod.generic.storage.cacher.listing import Lister
+from tetrapod.generic.storage.cacher.reflector import Reflector
+from tetrapod.generic.storage.cacher.watching import CacheWatch
+from tetrapod.generic.storage.cacher.window import MOST
+from tetrapod.generic.storage.cacher.writing import Writer
+from tetrapod.generic.storage.interface import (
+    Entry,
+    ListPage,
+    ListQuery,
+    Preconditions,
+    StorageConfig,
+    TryUpdate,
+    Watch,
+    WatchEvent,
+    WatchQuery,
+)
+from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.leases import LeaseManager
+from tetrapod.generic.storage.resource_version import parse_resource_version
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import resource_expired
+
+BOOKMARK_SECONDS: Final = 60.0
+NO_PRECONDITIONS: Final = Preconditions()
+
+
+class Cacher:
+    """Implements `ResourceStorage`. `root` is where all resources lie ("/registry")."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        config: StorageConfig,
+        *,
+        root: str = "/registry",
+        leases: LeaseManager | None = None,
+        window: int = MOST,
+        bookmark_seconds: float = BOOKMARK_SECONDS,
+    ) -> None:
+        self.config = config
+        self.prefix = f"{root}/{config.prefix}/"
+        self._backend = backend
+        self._cache = Cache(len(self.prefix), window=window)
+        self._reflector = Reflector(backend, self.prefix, self._cache)
+        self._freshness = Freshness(backend, self._cache, self._reflector)
+        self._lister = Lister(backend, self.prefix, self._cache, self._freshness)
+        self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
+        self._bookmark_seconds = bookmark_seconds
+        self._bookmark_timer: asyncio.TimerHandle | None = None
+
+    # Reads
+
+    async def get(self, key: str, resource_version: str = "") -> Entry | None:
+        if resource_version in {"", "0"}:
+            if resource_version:
+                await self._freshness.filled()
+            elif not await self._freshness.latest():
+                return await self._from_backend(key)
+        else:
+            await self._freshness.at_least(parse_resource_version(resource_version))
+        return self._cache.entries.get(key)
+
+    async def _from_backend(self, key: str) -> Entry | None:
+        kv = await self._backend.get(self.prefix + key)
+        return None if kv is None else StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease)
+
+    async def list(self, query: ListQuery) -> ListPage:
+        return await self._lister.list(query)
+
+    async def count(self) -> int:
+        if self._cache.filled:
+            return len(self._cache.entries)
+        return (await self._backend.range(self.prefix, prefix_end(self.prefix), count_only=True)).total
+
+    async def ready(self) -> None:
+        await self._freshness.filled()
+
+    @property
+    def revision(self) -> int:
+        """How far the cache has come."""
+        return self._reflector.revision()
+
+    # Watches
+
+    async def watch(self, query: WatchQuery) -> Watch:
+        asked = parse_resource_version(query.resource_version)
+        if not query.resource_version and await self._freshness.latest():
+            pass
+        elif asked and query.initial_events:
+            await self._freshness.at_least(asked)
+        else:
+            await self._freshness.filled()
+        # From here on nothing is awaited: the watch begins exactly where its initial state ends.
+        now = self._reflector.revision()
+        watch = CacheWatch(self._cache.fanout, query, max(asked, now))
+        if query.initial_events or (query.initial_events is None and not asked):
+            end = WatchEvent("BOOKMARK", None, now, initial_end=True) if query.initial_events and query.bookmarks else None
+            watch.begin_with(self._snapshot(query), end)
+        elif asked:
+            if asked < self._cache.window.start:
+                return self._too_old(watch, asked)
+            watch.push(self._missed(query, asked))
+        self._cache.fanout.add(watch)
+        if query.bookmarks and self._bookmark_timer is None:
+            self._plan_bookmarks()
+        return watch
+
+    def _snapshot(self, query: WatchQuery) -> Sequence[StoredEntry]:
+        if not query.single:
+            return self._cache.entries.within(query.prefix)
+        entry = self._cache.entries.get(query.prefix)
+        return [] if entry is None else [entry]
+
+    def _missed(self, query: WatchQuery, asked: int) -> Sequence[WatchEvent]:
+        """Events of what has changed since revision `asked`."""
+        events = []
+        for change in self._cache.window.since(asked):
+            concerned = change.key == query.prefix if query.single else change.key.startswith(query.prefix)
+            if concerned and (event := change.event(query.predicate)) is not None:
+                events.append(event)
+        return events
+
+    def _too_old(self, watch: CacheWatch, asked: int) -> Watch:
+        status = resource_expired(f"too old resource version: {asked} ({self._cache.window.start})").to_status()
+        watch.push([WatchEvent("ERROR", None, 0, status=status)])
+        watch.close()
+        return watch
+
+    def _plan_bookmarks(self) -> None:
+        seconds = self._bookmark_seconds * random.uniform(0.75, 1.0)
+        self._bookmark_timer = asyncio.get_running_loop().call_later(seconds, self._bookmark)
+
+    def _bookmark(self) -> None:
+        """Bookmarks to all that want them, for as long as anybody does."""
+        self._bookmark_timer = None
+        if self._cache.fanout.bookmark():
+            self._plan_bookmarks()
+
+    # Writes
+
+    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
+        return await self._writer.create(key, obj, ttl)
+
+    async def guaranteed_update(
+        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = NO_PRECONDITIONS, allow_absent: bool = False
+    ) -> Entry:
+        return await self._writer.guaranteed_update(key, try_update, preconditions, allow_absent)
+
+    async def delete(
+        self, key: str, *, preconditions: Preconditions = NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
+    ) -> Entry:
+        return await self._writer.delete(key, preconditions, validate)
+
+    async def close(self) -> None:
+        if self._bookmark_timer is not None:
+            self._bookmark_timer.cancel()
+        self._cache.fanout.close()
+        await self._reflector.close()

@@ -1,0 +1,128 @@
+"""`StoredEntry`: one revision of one object, as the finished bytes and little else.
+
+Ten thousand of them wait in memory for each one that is looked into, so what is derived (a parse, other representations) is kept
+only for the entries touched last: `_warm` is a process-wide queue bounded by the bytes it stands for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from tetrapod.generic.storage.encoding import respliced, splice
+from tetrapod.machinery.gvk import Object
+
+WARM_BYTES: Final = 8 << 20
+NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: _Metadata
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+class _Derived:
+    """What has been made of an entry's bytes."""
+
+    __slots__ = ("parsed", "representations")
+
+    def __init__(self) -> None:
+        self.parsed: Object | None = None
+        self.representations: dict[Any, Any] = {}
+
+
+class StoredEntry:
+    """Implements `Entry`. `lease` is the backend's, 0 for none."""
+
+    __slots__ = ("_derived", "_labels", "key", "lease", "raw", "revision")
+
+    def __init__(self, key: str, raw: bytes, revision: int, lease: int = 0) -> None:
+        self.key = key
+        self.raw = raw
+        self.revision = revision
+        self.lease = lease
+        self._labels: Mapping[str, str] | None = None
+        self._derived: _Derived | None = None
+
+    @classmethod
+    def stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
+        """Of a stored value. Raises CorruptObject."""
+        return cls(key, splice(value, revision), revision, lease)
+
+    def object(self) -> Object:
+        parsed: Object = orjson.loads(self.raw)
+        return parsed
+
+    def peek(self) -> Object:
+        derived = self._warmed()
+        if derived.parsed is None:
+            derived.parsed = orjson.loads(self.raw)
+        return derived.parsed
+
+    @property
+    def representations(self) -> dict[Any, Any]:
+        return self._warmed().representations
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        if self._labels is None:
+            self._labels = self._head().labels or NO_LABELS
+        return self._labels
+
+    @property
+    def uid(self) -> str:
+        return self._head().uid
+
+    @property
+    def namespace(self) -> str:
+        return self.key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    def as_deleted(self, revision: int) -> StoredEntry:
+        """This state, carrying the revision of its deletion."""
+        return StoredEntry(self.key, respliced(self.raw, self.revision, revision), revision)
+
+    def cool(self) -> None:
+        self._derived = None
+
+    def _head(self) -> _Metadata:
+        return _decode_head(self.raw).metadata
+
+    def _warmed(self) -> _Derived:
+        if self._derived is None:
+            self._derived = _Derived()
+            _warm.add(self)
+        return self._derived
+
+
+class _Warm:
+    """The entries that have something derived, oldest first."""
+
+    def __init__(self) -> None:
+        self._entries: deque[StoredEntry] = deque()
+        self._bytes = 0
+
+    def add(self, entry: StoredEntry) -> None:
+        self._entries.append(entry)
+        self._bytes += len(entry.raw)
+        while self._bytes > WARM_BYTES and len(self._entries) > 1:
+            oldest = self._entries.popleft()
+            self._bytes -= len(oldest.raw)
+            oldest.cool()
+
+
+_warm = _Warm()

@@ -1,0 +1,154 @@
+"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it in step, for as long as the process lives.
+
+Begun on first use. When the store is away it keeps asking and goes on where it stopped, and open watches notice nothing; when it
+stopped too long ago (compacted) it lists anew. Follows client-go's reflector and the cacher of k8s.io/apiserver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from tetrapod.generic.storage.backend import Backend, BackendWatch, Compacted, FutureRevision, KeyValue, Unavailable
+from tetrapod.generic.storage.cacher.cache import Cache
+from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.encoding import CorruptObject
+from tetrapod.generic.storage.keys import prefix_end
+
+log = logging.getLogger(__name__)
+
+PAGE: Final = 1000
+FIRST_WAIT: Final = 0.05
+LONGEST_WAIT: Final = 5.0
+PROGRESS_SECONDS: Final = 0.1
+"""How often progress is asked for while somebody waits (upstream: progressRequestPeriod)."""
+
+
+class Reflector:
+    def __init__(self, backend: Backend, prefix: str, cache: Cache) -> None:
+        self._backend = backend
+        self._prefix = prefix
+        self._end = prefix_end(prefix)
+        self._cache = cache
+        self._stream: BackendWatch | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._first: asyncio.Future[None] | None = None
+        cache.fanout.revision = self.revision
+
+    def revision(self) -> int:
+        """Everything up to this revision has been applied. (A stream in step may know more than its last event told.)"""
+        if self._stream is not None:
+            return max(self._cache.revision, self._stream.progress)
+        return self._cache.revision
+
+    async def ready(self) -> None:
+        """Returns once the cache has been filled. Raises Unavailable when an attempt to fill it failed meanwhile."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"reflector {self._prefix}")
+        if not self._cache.filled:
+            if self._first is None:
+                self._first = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._first)
+
+    async def reach(self, revision: int, seconds: float) -> bool:
+        """Wait until `revision` has been applied; False if it takes longer than `seconds`."""
+        if self.revision() >= revision:
+            return True
+        reached = self._cache.reached(revision)
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask_progress())
+        try:
+            async with asyncio.timeout(seconds):
+                await reached
+        except TimeoutError:
+            return self.revision() >= revision
+        return True
+
+    async def _ask_progress(self) -> None:
+        try:
+            while self._cache.awaited:
+                with contextlib.suppress(Unavailable):
+                    await self._backend.request_progress()
+                await asyncio.sleep(PROGRESS_SECONDS)
+        finally:
+            self._asking = None
+
+    async def _run(self) -> None:
+        wait = FIRST_WAIT
+        while True:
+            before = self._cache.revision
+            try:
+                if not self._cache.filled:
+                    await self._fill()
+                await self._follow()
+            except (Compacted, FutureRevision) as error:
+                log.info("listing %s anew: %s", self._prefix, error)
+                if self._cache.revision > before:
+                    wait = FIRST_WAIT
+                await self._refill()
+            except Exception as error:
+                self._report(error)
+            if self._cache.revision > before:
+                wait = FIRST_WAIT
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _refill(self) -> None:
+        try:
+            await self._fill()
+        except Exception as error:
+            self._report(error)
+
+    async def _fill(self) -> None:
+        """Read everything at one revision, in pages."""
+        page = await self._backend.range(self._prefix, self._end, limit=PAGE)
+        revision, entries = page.revision, self._entries(page.kvs)
+        while page.more:
+            page = await self._backend.range(page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision)
+            entries += self._entries(page.kvs)
+        self._cache.replace(entries, revision)
+        if self._first is not None and not self._first.done():
+            self._first.set_result(None)
+        self._first = None
+
+    def _entries(self, kvs: Sequence[KeyValue]) -> list[StoredEntry]:
+        entries = []
+        for kv in kvs:
+            try:
+                entries.append(StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease))
+            except CorruptObject as error:
+                log.error("%s cannot be served: %s", kv.key, error)
+        return entries
+
+    async def _follow(self) -> None:
+        async with self._backend.watch(self._prefix, self._end, self._cache.revision + 1, previous=False) as stream:
+            self._stream = stream
+            try:
+                async for batch in stream:
+                    self._cache.apply(batch.events)
+                    self._cache.advance(max(batch.revision, stream.progress))
+            finally:
+                self._cache.advance(stream.progress)
+                self._stream = None
+
+    def _report(self, error: Exception) -> None:
+        """Whoever waits for the first fill is told; those who read an older cache read on."""
+        if not isinstance(error, Unavailable):
+            log.error("following %s failed: %s", self._prefix, error, exc_info=error)
+        else:
+            log.debug("following %s: %s", self._prefix, error)
+        if self._first is not None and not self._first.done():
+            self._first.set_exception(error if isinstance(error, Unavailable) else Unavailable(f"the cache could not be filled: {error}"))
+            self._first.exception()  # it may be that nobody waits any more
+        self._first = None
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._task, self._asking) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._report(Unavailable("the cache is closed"))

@@ -1,0 +1,205 @@
+"""`CacheWatch`, an open watch, and `Fanout`, which knows who watches what and hands each change to them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
+
+from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.window import Change
+from tetrapod.generic.storage.interface import Predicate, Sink, WatchEvent, WatchQuery
+
+log = logging.getLogger(__name__)
+
+QUEUE: Final = 4096
+"""Events that may wait for a watch; one that is slower than that is ended, never waited for."""
+CHUNK: Final = 500
+
+
+class CacheWatch:
+    """Implements `Watch`. `after` is the revision of the state that it began with: only later changes concern it."""
+
+    __slots__ = (
+        "_end",
+        "_fanout",
+        "_queue",
+        "_sink",
+        "_snapshot",
+        "_snapshot_end",
+        "_waiter",
+        "after",
+        "bookmarks",
+        "closed",
+        "predicate",
+        "scope",
+    )
+
+    def __init__(self, fanout: Fanout, query: WatchQuery, after: int) -> None:
+        self._fanout = fanout
+        self.scope = query.prefix
+        self.predicate: Predicate = query.predicate
+        self.bookmarks = query.bookmarks
+        self.after = after
+        self.closed = False
+        self._snapshot: deque[StoredEntry] = deque()
+        self._snapshot_end: WatchEvent | None = None
+        self._queue: deque[WatchEvent] = deque()
+        self._sink: Sink | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._end: asyncio.Future[None] | None = None
+
+    # What the cacher does
+
+    def begin_with(self, snapshot: Sequence[StoredEntry], end: WatchEvent | None) -> None:
+        """These are the initial events; `end` is the bookmark that closes them."""
+        self._snapshot.extend(snapshot)
+        self._snapshot_end = end
+
+    def push(self, events: Sequence[WatchEvent]) -> None:
+        if self._sink is not None:
+            self._hand_over(self._sink, events)
+            return
+        self._queue.extend(events)
+        if len(self._queue) > QUEUE:
+            log.warning("a watch of %r was ended: its client is too slow", self.scope)
+            self._queue.clear()
+            self._snapshot.clear()
+            self._snapshot_end = None
+            self.close()
+        self._wake()
+
+    # What the client does
+
+    def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
+        return self._batches()
+
+    async def initial(self) -> AsyncIterator[list[WatchEvent]]:
+        while self._snapshot or self._snapshot_end is not None:
+            if chunk := self._next_chunk():
+                yield chunk
+            else:
+                await asyncio.sleep(0)  # none of the chunk matched: let others run
+
+    async def _batches(self) -> AsyncIterator[list[WatchEvent]]:
+        async for chunk in self.initial():
+            yield chunk
+        while True:
+            if self._queue:
+                batch = list(self._queue)
+                self._queue.clear()
+                yield batch
+            elif self.closed:
+                return
+            else:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+
+    def subscribe(self, sink: Sink) -> None:
+        while self._snapshot or self._snapshot_end is not None:
+            if chunk := self._next_chunk():
+                self._hand_over(sink, chunk)
+        if self._queue:
+            batch = list(self._queue)
+            self._queue.clear()
+            self._hand_over(sink, batch)
+        if not self.closed:
+            self._sink = sink
+
+    async def ended(self) -> None:
+        if not self.closed:
+            if self._end is None:
+                self._end = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._end)
+
+    def bookmark(self) -> WatchEvent:
+        return WatchEvent("BOOKMARK", None, max(self.after, self._fanout.revision()))
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        self._sink = None
+        self._fanout.remove(self)
+        self._wake()
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
+
+    def _next_chunk(self) -> list[WatchEvent]:
+        matches = self.predicate.matches
+        taken = [self._snapshot.popleft() for _ in range(min(CHUNK, len(self._snapshot)))]
+        chunk = [WatchEvent("ADDED", entry, entry.revision) for entry in taken if matches(entry)]
+        if not self._snapshot and self._snapshot_end is not None:
+            chunk.append(self._snapshot_end)
+            self._snapshot_end = None
+        return chunk
+
+    def _hand_over(self, sink: Sink, events: Sequence[WatchEvent]) -> None:
+        try:
+            sink(events)
+        except Exception:
+            log.exception("a watch of %r was ended: its sink failed", self.scope)
+            self.close()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Fanout:
+    """Open watches by what they watch: everything, a namespace ("ns/"), or one key."""
+
+    def __init__(self, revision: Callable[[], int]) -> None:
+        self.revision = revision
+        self._by_scope: dict[str, dict[CacheWatch, None]] = {}
+
+    def add(self, watch: CacheWatch) -> None:
+        self._by_scope.setdefault(watch.scope, {})[watch] = None
+
+    def remove(self, watch: CacheWatch) -> None:
+        watches = self._by_scope.get(watch.scope)
+        if watches is not None:
+            watches.pop(watch, None)
+            if not watches:
+                del self._by_scope[watch.scope]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_scope.values()))
+
+    def deliver(self, changes: Sequence[Change]) -> None:
+        """Hand the changes of one step to everybody concerned, in one push each."""
+        if not self._by_scope:
+            return
+        batches: dict[CacheWatch, list[WatchEvent]] = {}
+        for change in changes:
+            for watch in self._concerned(change.key):
+                if change.revision > watch.after and (event := change.event(watch.predicate)) is not None:
+                    batches.setdefault(watch, []).append(event)
+        for watch, events in batches.items():
+            watch.push(events)
+
+    def _concerned(self, key: str) -> list[CacheWatch]:
+        namespace = key[: key.find("/") + 1]
+        concerned = list(self._by_scope.get("", ()))
+        if namespace:
+            concerned.extend(self._by_scope.get(namespace, ()))
+        concerned.extend(self._by_scope.get(key, ()))
+        return concerned
+
+    def bookmark(self) -> bool:
+        """Send each watch that wants them a bookmark. False: nobody does."""
+        revision = self.revision()
+        wanting = [watch for watches in self._by_scope.values() for watch in watches if watch.bookmarks]
+        event = [WatchEvent("BOOKMARK", None, revision)]
+        for watch in wanting:
+            if revision >= watch.after:
+                watch.push(event)
+        return bool(wanting)
+
+    def close(self) -> None:
+        """End every watch; what has been queued is still read."""
+        for watches in list(self._by_scope.values()):
+            for watch in list(watches):
+                watch.close()

@@ -1,0 +1,62 @@
+"""The stored form of objects, and the splicing of resourceVersion into it.
+
+Stored: JSON with kind, apiVersion and metadata first and no metadata.resourceVersion. Served: the same bytes with
+`"resourceVersion":"N",` directly behind `"metadata":{`. Values that others wrote (a stock kube-apiserver on the same etcd) are
+put into this form once, when they are read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import orjson
+
+from tetrapod.machinery.gvk import Object
+
+HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
+
+
+class CorruptObject(Exception):
+    """A stored value that is not a JSON object (upstream: "unable to decode")."""
+
+
+def encode(obj: Object, api_version: str, kind: str) -> bytes:
+    """The stored bytes of `obj`, which is left as it is."""
+    stored: Object = {"kind": obj.get("kind") or kind, "apiVersion": obj.get("apiVersion") or api_version, "metadata": {}}
+    stored.update(obj)
+    metadata = obj.get("metadata") or {}
+    stored["metadata"] = (
+        {name: value for name, value in metadata.items() if name != "resourceVersion"} if "resourceVersion" in metadata else metadata
+    )
+    return orjson.dumps(stored)
+
+
+def splice(stored: bytes, revision: int) -> bytes:
+    """The served bytes of a stored value. Raises CorruptObject."""
+    head = HEAD.match(stored)
+    if head is None:
+        stored = _normalized(stored)
+        head = HEAD.match(stored)
+        assert head is not None
+    at = head.end()
+    if stored.endswith(b"\n"):  # kube-apiserver's encoder writes one
+        stored = stored[:-1]
+    comma = b"" if stored[at : at + 1] == b"}" else b","
+    return b'%b"resourceVersion":"%d"%b%b' % (stored[:at], revision, comma, stored[at:])
+
+
+def respliced(raw: bytes, old: int, new: int) -> bytes:
+    """Served bytes of revision `old` as of revision `new`."""
+    head = HEAD.match(raw)
+    assert head is not None
+    behind = head.end() + len(b'"resourceVersion":"%d"' % old)
+    return b'%b"resourceVersion":"%d"%b' % (raw[: head.end()], new, raw[behind:])
+
+
+def _normalized(stored: bytes) -> bytes:
+    try:
+        obj = orjson.loads(stored)
+        return encode(obj, str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise CorruptObject(f"a stored value is not a JSON object: {error}") from error
