@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from integration.registry.kinds import define
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.cacher import CachingStorageFactory
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.sqlite import SqliteBackend
+
+MakeStore = Callable[..., Store]
+
+
+@pytest.fixture
+async def storages() -> AsyncIterator[StorageFactory]:
+    """The embedded store, in memory, behind real caches."""
+    backend = SqliteBackend(":memory:")
+    factory = CachingStorageFactory(backend)
+    yield factory
+    await factory.close()
+    await backend.close()
+
+
+@pytest.fixture
+def make_store(storages: StorageFactory) -> MakeStore:
+    def make(kind: str, resource: str, strategy: Strategy, *, group: str = "", namespaced: bool = True) -> Store:
+        definition = define(kind, resource, strategy, group=group, namespaced=namespaced)
+        config = StorageConfig(definition.storage_prefix, "v1", kind, namespaced)
+        return Store(definition, storages.resource(config))
+
+    return make
+
+
+@pytest.fixture
+def ctx() -> Context:
+    return Context(namespace="ns")
+
+
+@pytest.fixture
+def dry() -> Context:
+    return Context(namespace="ns", dry_run=True)
