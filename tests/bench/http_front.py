@@ -82,7 +82,7 @@ async def serve_ours(pki: Pki, ready: Any) -> None:
 async def measure(pipe: Any, background: Any) -> None:
     task = asyncio.ensure_future(background)
     while True:
-        while not pipe.poll():
+        while not pipe.poll():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         if pipe.recv() == "end":
             task.cancel()

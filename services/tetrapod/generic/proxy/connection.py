@@ -1,0 +1,289 @@
+"""`BackendConnection`: one connection to a backend, carrying one exchange at a time, parsed by httptools.
+
+The body of an answer is either read by whoever asked (`chunk`, `read`) or piped into a client's `StreamWriter` as it arrives; in both
+cases reading from the backend pauses while too much of it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import httptools
+
+from tetrapod.generic.request import HeaderList, StreamWriter
+
+HIGH_WATER: Final = 256 * 1024
+
+
+class BackendError(Exception):
+    """The backend could not be reached, or broke off. `untouched`: no byte of an answer had come."""
+
+    def __init__(self, message: str, *, untouched: bool = False) -> None:
+        super().__init__(message)
+        self.untouched = untouched
+
+
+class BackendConnection(asyncio.Protocol):
+    def __init__(self, on_idle: Callable[[BackendConnection], None], on_lost: Callable[[BackendConnection], None]) -> None:
+        self.transport: Any = None
+        self.idle_since = 0.0
+        self.used = False  # has carried an exchange before
+        self.lost = False
+        self.sender: asyncio.Task[None] | None = None  # still sends the body of the request
+        self._on_idle = on_idle
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._parser = httptools.HttpResponseParser(self)
+        self._reset("")
+
+    def _reset(self, method: str) -> None:
+        self.status = 0
+        self.headers: HeaderList = []
+        self.complete = False
+        self.rest = b""  # what followed a 101
+        self.upgraded = False
+        self._method = method
+        self._active = bool(method)
+        self._in_head = False
+        self._request_sent = False
+        self._keep_alive = False
+        self._touched = False
+        self._until_close = False
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._paused = False
+        self._error: BackendError | None = None
+        self._writer: StreamWriter | None = None
+        self._head: asyncio.Future[None] | None = None
+        self._signal: asyncio.Future[None] | None = None
+
+    # --- asking
+
+    def begin(self, method: str, head: bytes, body: bytes = b"", *, all_sent: bool = True) -> None:
+        self.used = self.idle_since > 0
+        self._reset(method)
+        self._request_sent = all_sent
+        self._head = self._loop.create_future()
+        self.transport.write(head + body)
+
+    async def send(self, data: bytes) -> None:
+        if not self.lost:
+            self.transport.write(data)
+            await self._writable.wait()
+
+    def sent(self) -> None:
+        """The whole request is written."""
+        self._request_sent = True
+        self._maybe_idle()
+
+    async def answer(self) -> None:
+        """Wait for `status` and `headers`. Raises BackendError."""
+        assert self._head is not None
+        await self._head
+        if self.status == 0:
+            raise self._error or BackendError("no answer")
+
+    async def read(self, limit: int = 1 << 30) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while part := await self.chunk():
+            size += len(part)
+            if size > limit:
+                self.close()
+                raise BackendError(f"the answer is larger than {limit} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    async def chunk(self) -> bytes:
+        """The next piece of the body, b"" at its end. Raises BackendError where it breaks off."""
+        while not self._chunks:
+            if self.complete:
+                return b""
+            if self._error is not None:
+                raise self._error
+            self._resume()
+            await self._wait()
+        data = self._chunks.popleft()
+        self._size -= len(data)
+        return data
+
+    def take(self) -> bytes | None:
+        """The whole body, if it is here already."""
+        if not self.complete:
+            return None
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        return data
+
+    async def pipe(self, writer: StreamWriter) -> None:
+        """Write the body to `writer` piece by piece as it comes, no faster than it takes it."""
+        while self._chunks:
+            writer.write(self._chunks.popleft())
+        self._size = 0
+        self._writer = writer
+        while not self.complete:
+            if self._error is not None:
+                raise self._error
+            if writer.buffered() > HIGH_WATER:
+                self._pause()
+                await writer.drain()
+            self._resume()
+            await self._wait()
+
+    def close(self) -> None:
+        """Give the exchange up, and the connection with it."""
+        self._active = False
+        if self.sender is not None:
+            self.sender.cancel()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def detach(self, protocol: asyncio.Protocol) -> None:
+        """After a 101: `protocol` receives from now on, first what has come already."""
+        self._active = False
+        self.lost = True
+        self._on_lost(self)
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        if self.rest:
+            protocol.data_received(self.rest)
+            self.rest = b""
+        self._resume()
+
+    async def _wait(self) -> None:
+        self._signal = self._loop.create_future()
+        await self._signal
+
+    def _wake(self) -> None:
+        signal, self._signal = self._signal, None
+        if signal is not None and not signal.done():
+            signal.set_result(None)
+
+    def _pause(self) -> None:
+        if not self._paused and not self.lost:
+            self._paused = True
+            self.transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            if not self.transport.is_closing():
+                self.transport.resume_reading()
+
+    # --- the transport's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        if self.upgraded:
+            self.rest += data
+            return
+        if not self._active:
+            self.transport.abort()  # nobody asked
+            return
+        self._touched = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self.rest += data[upgrade.args[0] :]
+            self._pause()
+        except httptools.HttpParserError as error:
+            self._fail(BackendError(f"malformed HTTP response: {error}"))
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        self._writable.set()
+        self._on_lost(self)
+        if self._active and self._until_close and exc is None:
+            self.on_message_complete()
+        elif self._active:
+            text = f"connection lost: {exc}" if exc else "EOF"
+            self._fail(BackendError(text, untouched=not self._touched))
+
+    def _fail(self, error: BackendError) -> None:
+        self._active = False
+        self._error = error
+        if self._head is not None and not self._head.done():
+            self._head.set_result(None)
+        self._wake()
+
+    # --- the parser's side
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self.headers = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # trailers are dropped
+            self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        status = self._parser.get_status_code()
+        if 100 <= status < 200 and status != 101:
+            return
+        self.status = status
+        self._keep_alive = self._parser.should_keep_alive()
+        framed = any(n in (b"content-length", b"transfer-encoding") for n, _ in self.headers)
+        if status == 101:
+            self.upgraded = True
+        elif self._method == "HEAD":
+            self._finish()
+            self._parser = httptools.HttpResponseParser(self)
+        elif not framed and status not in (204, 304):
+            self._until_close = True
+            self._keep_alive = False
+        if self._head is not None and not self._head.done():
+            self._head.set_result(None)
+
+    def on_body(self, body: bytes) -> None:
+        if self._writer is not None:
+            self._writer.write(body)
+            if self._writer.buffered() > HIGH_WATER:
+                self._pause()
+                self._wake()
+            return
+        self._chunks.append(body)
+        self._size += len(body)
+        if self._size > HIGH_WATER:
+            self._pause()
+        self._wake()
+
+    def on_message_complete(self) -> None:
+        if self.status >= 200 and not self.complete:
+            self._finish()
+
+    def _finish(self) -> None:
+        self.complete = True
+        self._wake()
+        if not self._request_sent:  # an answer that did not wait for the whole request
+            self._keep_alive = False
+            if self.sender is not None:
+                self.sender.cancel()
+        if not self._keep_alive or self.lost:
+            self._active = False
+            if not self.lost:
+                self.transport.close()
+        else:
+            self._maybe_idle()
+
+    def _maybe_idle(self) -> None:
+        """Free for the next exchange, once both sides have said all."""
+        if self.complete and self._request_sent and self._keep_alive and self._active and not self.transport.is_closing():
+            self._active = False
+            self._resume()
+            self.idle_since = self._loop.time()
+            self._on_idle(self)

@@ -1,0 +1,91 @@
+"""`forward`: pass a request on to a backend and its answer back, as kube-aggregator's UpgradeAwareHandler does.
+
+Streams go both ways without being collected; an answer that is already here whole becomes a plain `Response`; a 101 becomes a splice.
+Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from tetrapod.generic.http.head import render
+from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.headers import answer_headers, forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.splice import Splice
+from tetrapod.generic.request import (
+    HeaderList,
+    Hijacked,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+    UpgradeResponse,
+)
+
+log = logging.getLogger(__name__)
+
+
+async def forward(
+    pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str = "", headers: HeaderList | None = None
+) -> Response:
+    """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given.
+
+    Raises BackendError.
+    """
+    request.cancel_when_gone = True
+    if not target:
+        target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
+    if headers is None:
+        headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
+    upgrade = upgrade_of(request.headers) if request.upgrade is not None else b""
+    length = _length(request.headers)
+    connection = await pool.exchange(
+        endpoint,
+        request.method,
+        target,
+        headers,
+        b"" if length == 0 else request.body,
+        upgrade=upgrade,
+        length=length,
+    )
+    if connection.status == 101:
+        return _switch(connection)
+    back = answer_headers(connection.headers)
+    body = connection.take()
+    if body is not None:
+        return Response(connection.status, back, body)
+
+    async def run(writer: StreamWriter) -> None:
+        try:
+            await connection.pipe(writer)
+        except BackendError as error:
+            log.warning("backend %s broke off its answer to %s: %s", endpoint.authority, request.raw_path, error)
+            raise
+        finally:
+            if not connection.complete:
+                connection.close()
+
+    return StreamResponse(connection.status, back, run)
+
+
+def _length(headers: HeaderList) -> int | None:
+    """Bytes of the request's body; None where only its end will tell."""
+    length: int | None = 0
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
+            length = None
+    return length
+
+
+def _switch(connection: BackendConnection) -> UpgradeResponse:
+    async def run(client: Hijacked) -> None:
+        client.transport.write(render(101, b"", connection.headers, b""))
+        splice = Splice()
+        connection.detach(splice.backend)
+        client.take_over(splice.client)
+        await splice.run()
+
+    return UpgradeResponse(run)

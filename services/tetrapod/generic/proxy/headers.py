@@ -1,0 +1,94 @@
+"""Headers on their way through the proxy: pure functions.
+
+Upstream: net/http/httputil/reverseproxy.go, k8s.io/client-go/transport/round_trippers.go (SetAuthProxyHeaders, headerKeyEscape).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.request import HeaderList
+
+_HOP_BY_HOP: Final = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
+_IDENTITY: Final = (b"x-remote-", b"impersonate-")
+_TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def escape_header_key(key: str) -> str:
+    """Percent-encode what a header name cannot hold, and `%`."""
+    return "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
+
+
+def identity_headers(user: UserInfo) -> HeaderList:
+    """What the front proxy says of the user."""
+    headers = [(b"x-remote-user", user.name.encode())]
+    if user.uid:
+        headers.append((b"x-remote-uid", user.uid.encode()))
+    headers += [(b"x-remote-group", group.encode()) for group in user.groups]
+    for key, values in user.extra.items():
+        name = f"x-remote-extra-{escape_header_key(key)}".encode()
+        headers += [(name, value.encode()) for value in values]
+    return headers
+
+
+def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id: str) -> HeaderList:
+    """What is sent to a backend, but Host, Upgrade and the framing. What a client says of identities is never passed on."""
+    listed = _connection_tokens(headers)
+    kept: HeaderList = []
+    forwarded: list[bytes] = []
+    for name, value in headers:
+        if name == b"x-forwarded-for":
+            forwarded.append(value)
+        elif name not in _OURS and name not in listed and not name.startswith(_IDENTITY):
+            kept.append((name, value))
+    if remote:
+        forwarded.append(remote.encode())
+    if forwarded:
+        kept.append((b"x-forwarded-for", b", ".join(forwarded)))
+    if audit_id:
+        kept.append((b"audit-id", audit_id.encode()))
+    return kept + identity_headers(user)
+
+
+def answer_headers(headers: HeaderList) -> HeaderList:
+    """What is passed back to the client. Date is written by our own front."""
+    listed = _connection_tokens(headers)
+    return [(name, value) for name, value in headers if name not in _HOP_BY_HOP and name != b"date" and name not in listed]
+
+
+def upgrade_of(headers: HeaderList) -> bytes:
+    """The protocol that is asked for, empty where no upgrade is."""
+    if b"upgrade" not in _connection_tokens(headers):
+        return b""
+    return next((value for name, value in headers if name == b"upgrade"), b"")
+
+
+def _connection_tokens(headers: HeaderList) -> frozenset[bytes]:
+    tokens: frozenset[bytes] = frozenset()
+    for name, value in headers:
+        if name == b"connection":
+            tokens |= {token.strip().lower() for token in value.split(b",")}
+    return tokens
+
+
+def render_request(method: str, target: str, host: str, headers: HeaderList, framing: bytes) -> bytes:
+    """The head of a request; `framing` is whole lines."""
+    parts = [f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n".encode("latin-1")]
+    for name, value in headers:
+        parts += (name, b": ", value, b"\r\n")
+    parts += (framing, b"\r\n")
+    return b"".join(parts)

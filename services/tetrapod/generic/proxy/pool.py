@@ -1,0 +1,242 @@
+"""`BackendPool`: keep-alive connections by endpoint, and exchanges over them. Used by the proxy, for webhooks, and for calls to auth."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.headers import render_request
+from tetrapod.generic.proxy.tls import ClientTLS, client_context
+from tetrapod.generic.request import BodyReader, HeaderList
+
+IDLE_TIMEOUT: Final = 60.0
+"""Shorter than the 90 s of upstream's servers, so that it is we who close."""
+MAX_IDLE: Final = 256
+DIAL_TIMEOUT: Final = 30.0
+_REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    host: str
+    port: int
+    tls: ClientTLS | None = None
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class BackendPool:
+    """Raises BackendError for whatever goes wrong on the way."""
+
+    def __init__(self) -> None:
+        self._idle: dict[Endpoint, deque[BackendConnection]] = {}
+        self._all: set[BackendConnection] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    # --- exchanges
+
+    async def exchange(
+        self,
+        endpoint: Endpoint,
+        method: str,
+        target: str,
+        headers: HeaderList,
+        body: BodyReader | bytes = b"",
+        *,
+        host: str = "",
+        upgrade: bytes = b"",
+        length: int | None = None,
+    ) -> BackendConnection:
+        """Ask, and return when status and headers of the answer are here; the caller reads the body or closes the connection.
+
+        A `body` that is a reader is sent as it arrives: with `length` bytes, or in chunks where that is None. A connection of
+        the pool that turns out to be dead is replaced by a new one if the request may be repeated.
+        """
+        streamed = not isinstance(body, bytes)
+        framing = _framing(method, body, length, upgrade)
+        head = render_request(method, target, host or endpoint.authority, headers, framing)
+        fresh = bool(upgrade)
+        while True:
+            connection = await self._connection(endpoint, fresh=fresh)
+            try:
+                if isinstance(body, bytes):
+                    connection.begin(method, head, body)
+                else:
+                    connection.begin(method, head, all_sent=False)
+                    connection.sender = asyncio.create_task(_send_body(connection, body, length))
+                await connection.answer()
+                return connection
+            except BackendError as error:
+                connection.close()
+                if not (connection.used and error.untouched and method in _REPLAYABLE and not streamed):
+                    raise
+                fresh = True
+            except BaseException:
+                connection.close()
+                raise
+
+    async def fetch(
+        self,
+        method: str,
+        url: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | HeaderList | None = None,
+        timeout: float = 30.0,
+        *,
+        tls: ClientTLS | None = None,
+        host: str = "",
+        limit: int = 64 << 20,
+    ) -> tuple[int, HeaderList, bytes]:
+        """One whole request and answer. Raises BackendError, and TimeoutError after `timeout` seconds. Redirects are not followed."""
+        endpoint, target, named = parse_url(url, tls)
+        async with asyncio.timeout(timeout):
+            connection = await self.exchange(endpoint, method, target, header_list(headers), body, host=host or named)
+            try:
+                return connection.status, connection.headers, await connection.read(limit)
+            except BaseException:
+                connection.close()
+                raise
+
+    async def stream(
+        self, method: str, url: str, headers: Mapping[str, str] | HeaderList | None = None, *, tls: ClientTLS | None = None
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Pieces of an answer as they come, each with the status; leaving the iteration closes the connection."""
+        endpoint, target, named = parse_url(url, tls)
+        connection = await self.exchange(endpoint, method, target, header_list(headers), host=named)
+        try:
+            yield connection.status, b""
+            while piece := await connection.chunk():
+                yield connection.status, piece
+        finally:
+            if not connection.complete:
+                connection.close()
+
+    # --- connections
+
+    async def _connection(self, endpoint: Endpoint, *, fresh: bool) -> BackendConnection:
+        idle = self._idle.get(endpoint)
+        while idle and not fresh:
+            connection = idle.pop()
+            if not connection.lost and not connection.transport.is_closing():
+                return connection
+        return await self._connect(endpoint)
+
+    async def _connect(self, endpoint: Endpoint) -> BackendConnection:
+        loop = asyncio.get_running_loop()
+
+        def idle(connection: BackendConnection) -> None:
+            self._keep(endpoint, connection)
+
+        tls = endpoint.tls
+        try:
+            context = client_context(tls) if tls is not None else None
+            name = (tls.server_name or endpoint.host) if tls is not None else None
+            async with asyncio.timeout(DIAL_TIMEOUT):
+                _, connection = await loop.create_connection(
+                    lambda: BackendConnection(idle, self._all.discard), endpoint.host, endpoint.port, ssl=context, server_hostname=name
+                )
+        except TimeoutError:
+            raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
+        except ssl.SSLCertVerificationError as error:
+            raise BackendError(f"tls: failed to verify certificate: {error.verify_message}", untouched=True) from error
+        except (OSError, ValueError) as error:
+            raise BackendError(f"dial tcp {endpoint.authority}: {_reason(error)}", untouched=True) from error
+        self._all.add(connection)
+        return connection
+
+    def _keep(self, endpoint: Endpoint, connection: BackendConnection) -> None:
+        idle = self._idle.setdefault(endpoint, deque())
+        if len(idle) >= MAX_IDLE:
+            connection.transport.close()
+            return
+        idle.append(connection)
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(IDLE_TIMEOUT, self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeper = None
+        loop = asyncio.get_running_loop()
+        oldest = loop.time() - IDLE_TIMEOUT
+        for endpoint, idle in list(self._idle.items()):
+            while idle and (idle[0].idle_since < oldest or idle[0].lost):
+                connection = idle.popleft()
+                if not connection.lost:
+                    connection.transport.close()
+            if not idle:
+                del self._idle[endpoint]
+        if self._idle:
+            self._sweeper = loop.call_later(IDLE_TIMEOUT / 4, self._sweep)
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._all)
+
+    async def close(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        self._idle.clear()
+        for connection in list(self._all):
+            connection.close()
+        await asyncio.sleep(0)
+
+
+def _framing(method: str, body: BodyReader | bytes, length: int | None, upgrade: bytes) -> bytes:
+    lines = b"Connection: Upgrade\r\nUpgrade: %b\r\n" % upgrade if upgrade else b""
+    if not isinstance(body, bytes):
+        return lines + (b"Transfer-Encoding: chunked\r\n" if length is None else b"Content-Length: %d\r\n" % length)
+    if body or method in ("POST", "PUT", "PATCH"):
+        return lines + b"Content-Length: %d\r\n" % len(body)
+    return lines
+
+
+async def _send_body(connection: BackendConnection, body: BodyReader, length: int | None) -> None:
+    try:
+        while length != 0 and (data := await body.chunk()):
+            await connection.send(b"%x\r\n%b\r\n" % (len(data), data) if length is None else data)
+            if connection.lost:
+                return
+            if length is not None:
+                length -= len(data)
+        if length is None:
+            await connection.send(b"0\r\n\r\n")
+        connection.sender = None
+        connection.sent()
+    except Exception:  # the client has gone: the backend must not take half for the whole
+        connection.sender = None
+        connection.close()
+
+
+def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
+    """An endpoint, the request target, and the Host header as the URL writes it."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BackendError(f"unsupported URL {url!r}", untouched=True)
+    secure = parts.scheme == "https"
+    endpoint = Endpoint(parts.hostname, parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return endpoint, target, parts.netloc.rpartition("@")[2]
+
+
+def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:
+    if headers is None:
+        return []
+    if isinstance(headers, list):
+        return headers
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _reason(error: Exception) -> str:
+    """As Go words it, for the causes that people look for."""
+    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+        return "connect: connection refused"
+    return str(error) or type(error).__name__

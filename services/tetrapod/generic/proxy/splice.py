@@ -1,0 +1,63 @@
+"""Two connections made one: what arrives at either is written to the other, no faster than that one takes it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class _Half(asyncio.Protocol):
+    def __init__(self, ended: asyncio.Future[None]) -> None:
+        self.transport: Any = None
+        self.peer: _Half | None = None
+        self._ended = ended
+        self._waiting: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        peer = self.peer
+        if peer is not None and peer.transport is not None:
+            if not peer.transport.is_closing():
+                peer.transport.write(data)
+        else:
+            self._waiting.append(data)
+
+    def join(self, peer: _Half) -> None:
+        self.peer = peer
+        waiting, self._waiting = self._waiting, []
+        for data in waiting:
+            peer.transport.write(data)
+
+    def pause_writing(self) -> None:
+        if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
+            self.peer.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
+            self.peer.transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+
+class Splice:
+    """Give `client` and `backend` to their transports (set_protocol and connection_made), then await `run`."""
+
+    def __init__(self) -> None:
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.client = _Half(self._ended)
+        self.backend = _Half(self._ended)
+
+    async def run(self) -> None:
+        """Returns when either side has closed; then what is written is flushed and the other closed."""
+        self.client.join(self.backend)
+        self.backend.join(self.client)
+        try:
+            await self._ended
+        finally:
+            for half in (self.client, self.backend):
+                if half.transport is not None:
+                    half.transport.close()

@@ -1,0 +1,80 @@
+"""The fixtures of the HTTP front, and a front that forwards everything to one backend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from integration.http.conftest import Client, Serve, pki, pytest_asyncio_loop_factories, serve, tls
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
+from tetrapod.generic.request import Request, Response
+
+__all__ = ["pki", "pytest_asyncio_loop_factories", "serve", "tls"]
+
+Front = Callable[[Endpoint], Awaitable[Client]]
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[BackendPool]:
+    pool = BackendPool()
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture
+async def front(serve: Serve, pool: BackendPool) -> AsyncIterator[Front]:
+    clients: list[Client] = []
+
+    async def make(endpoint: Endpoint) -> Client:
+        async def handler(request: Request) -> Response:
+            request.user = UserInfo("alice", groups=("g",))
+            try:
+                return await forward(pool, endpoint, request)
+            except BackendError as error:
+                return Response(503, [], str(error).encode())
+
+        client = await Client.connect(await serve(handler))
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        await client.close()
+
+
+class RawBackend:
+    """A backend that hands each connection to a coroutine."""
+
+    def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
+        self._serve = serve
+        self.connections = 0
+        self.closed = asyncio.Event()
+
+    async def __aenter__(self) -> RawBackend:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        return self
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            await self._serve(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            self.closed.set()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint("127.0.0.1", self._server.sockets[0].getsockname()[1])
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+
+def endpoint_of(server: HttpServer) -> Endpoint:
+    return Endpoint("127.0.0.1", server.port)

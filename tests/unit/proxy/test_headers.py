@@ -1,0 +1,68 @@
+"""Headers through the proxy."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.proxy.headers import answer_headers, escape_header_key, forwarded_headers, upgrade_of
+
+ALICE = UserInfo("alice", "u1", ("a", "system:authenticated"), {"authentication.kubernetes.io/node-name": ("n1", "n2")})
+
+
+def test_identities_are_written_anew_and_credentials_dropped() -> None:
+    sent = [
+        (b"authorization", b"Bearer x"),
+        (b"x-remote-user", b"admin"),
+        (b"x-remote-group", b"system:masters"),
+        (b"x-remote-extra-foo", b"bar"),
+        (b"x-remote-uid", b"0"),
+        (b"impersonate-user", b"bob"),
+        (b"accept", b"*/*"),
+    ]
+    assert forwarded_headers(sent, ALICE, "10.1.1.1", "id") == [
+        (b"accept", b"*/*"),
+        (b"x-forwarded-for", b"10.1.1.1"),
+        (b"audit-id", b"id"),
+        (b"x-remote-user", b"alice"),
+        (b"x-remote-uid", b"u1"),
+        (b"x-remote-group", b"a"),
+        (b"x-remote-group", b"system:authenticated"),
+        (b"x-remote-extra-authentication.kubernetes.io%2Fnode-name", b"n1"),
+        (b"x-remote-extra-authentication.kubernetes.io%2Fnode-name", b"n2"),
+    ]
+
+
+def test_what_concerns_one_connection_is_dropped() -> None:
+    sent = [
+        (b"connection", b"X-Private, keep-alive"),
+        (b"x-private", b"1"),
+        (b"keep-alive", b"300"),
+        (b"te", b"trailers"),
+        (b"transfer-encoding", b"chunked"),
+        (b"upgrade", b"h2c"),
+        (b"x-kept", b"1"),
+    ]
+    assert forwarded_headers(sent, UserInfo("u"), "", "") == [(b"x-kept", b"1"), (b"x-remote-user", b"u")]
+    assert answer_headers([*sent, (b"date", b"today"), (b"content-length", b"3")]) == [(b"x-kept", b"1"), (b"content-length", b"3")]
+
+
+def test_the_chain_of_addresses_grows() -> None:
+    sent = [(b"x-forwarded-for", b"1.2.3.4"), (b"x-forwarded-for", b"5.6.7.8")]
+    assert (b"x-forwarded-for", b"1.2.3.4, 5.6.7.8, 9.9.9.9") in forwarded_headers(sent, ALICE, "9.9.9.9", "")
+
+
+def test_an_upgrade_needs_both_headers() -> None:
+    assert upgrade_of([(b"connection", b"keep-alive, Upgrade"), (b"upgrade", b"websocket")]) == b"websocket"
+    assert upgrade_of([(b"upgrade", b"websocket")]) == b""
+
+
+@given(st.text(min_size=1))
+def test_extra_keys_survive_the_way(key: str) -> None:
+    from urllib.parse import unquote
+
+    escaped = escape_header_key(key)
+    assert unquote(escaped) == key
+    assert escaped.isascii()
+    assert not set(escaped) & set(' :/()\r\n"')
