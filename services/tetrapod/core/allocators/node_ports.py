@@ -1,0 +1,111 @@
+"""Node ports: one stored object holds the set that is taken, changed by compare-and-swap, exact under several replicas.
+
+Upstream: pkg/registry/core/service/portallocator, kept at /registry/ranges/servicenodeports as a RangeAllocation.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from tetrapod.generic.storage.interface import Entry, ResourceStorage, StorageConfig, StorageFactory, Updated
+from tetrapod.machinery.gvk import Object
+
+KEY: Final = "servicenodeports"
+_Change: TypeAlias = Callable[[int], int]
+
+
+class PortError(Exception):
+    """Why a port cannot be had."""
+
+
+class NodePorts:
+    def __init__(self, ports: str, storages: StorageFactory) -> None:
+        """`ports` is `30000-32767`."""
+        low, _, high = ports.partition("-")
+        self.low, self.high = int(low), int(high or low)
+        self._range = ports
+        self._storage: ResourceStorage = storages.resource(StorageConfig("ranges", "v1", "RangeAllocation", namespaced=False))
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low + 1
+
+    async def take(self, port: int, dry_run: bool) -> None:
+        """
+        Raises:
+            PortError: outside of the range, or taken.
+        """
+        if not self.low <= port <= self.high:
+            raise PortError(f"provided port is not in the valid range. The range of valid ports is {self._range}")
+
+        def claim(taken: int) -> int:
+            if taken >> (port - self.low) & 1:
+                raise PortError("provided port is already allocated")
+            return taken | 1 << (port - self.low)
+
+        await self._change(claim, dry_run)
+
+    async def take_any(self, dry_run: bool, avoid: frozenset[int] = frozenset()) -> int:
+        """
+        Raises:
+            PortError: none is left.
+        """
+        chosen = 0
+
+        def claim(taken: int) -> int:
+            nonlocal chosen
+            offset = random.randrange(self.size)
+            for i in range(self.size):
+                place = (offset + i) % self.size
+                if not taken >> place & 1 and self.low + place not in avoid:
+                    chosen = self.low + place
+                    return taken | 1 << place
+            raise PortError("range is full")
+
+        await self._change(claim, dry_run)
+        return chosen
+
+    async def release(self, ports: list[int]) -> None:
+        mask = sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
+        if mask:
+            await self._change(lambda taken: taken & ~mask, False)
+
+    async def taken(self) -> set[int]:
+        entry = await self._storage.get(KEY)
+        bits = _bits(entry.peek() if entry else None)
+        return {self.low + i for i in range(self.size) if bits >> i & 1}
+
+    async def replace(self, ports: set[int]) -> None:
+        """Make exactly these taken (repair)."""
+        wanted = sum(1 << (port - self.low) for port in ports if self.low <= port <= self.high)
+        await self._change(lambda _: wanted, False)
+
+    async def _change(self, change: _Change, dry_run: bool) -> None:
+        async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
+            before = _bits(current)
+            after = change(before)
+            return None if after == before and current is not None else Updated(self._object(after))
+
+        if dry_run:
+            entry = await self._storage.get(KEY)
+            change(_bits(entry.peek() if entry else None))
+            return
+        await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
+
+    def _object(self, bits: int) -> Object:
+        data = bits.to_bytes((self.size + 7) // 8, "big").lstrip(b"\0")
+        return {
+            "kind": "RangeAllocation",
+            "apiVersion": "v1",
+            "metadata": {"name": KEY},
+            "range": self._range,
+            "data": base64.b64encode(data).decode(),
+        }
+
+
+def _bits(obj: Object | None) -> int:
+    """The bitmap, a big-endian integer as Go's big.Int writes it."""
+    return int.from_bytes(base64.b64decode((obj or {}).get("data") or ""), "big")
