@@ -1,0 +1,1 @@
+"""What is no plain object: subresources and resources that answer themselves."""

@@ -1,0 +1,170 @@
+"""core/v1, the group without a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tetrapod.core.allocators.cluster_ips import ClusterIPs
+from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.defaults import cluster, networking, volumes, workloads
+from tetrapod.core.strategies.events import EventStrategy
+from tetrapod.core.strategies.namespace_store import NamespaceStore
+from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
+from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
+from tetrapod.core.strategies.scale import scale
+from tetrapod.core.strategies.services import ServiceStrategy
+from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.tables import cluster as tables
+from tetrapod.core.tables import networking as network_tables
+from tetrapod.core.tables import pods as pod_tables
+from tetrapod.core.tables import storage as storage_tables
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
+
+
+def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> list[ResourceDefinition]:
+    """`rests` answers what is no plain object, by path: "pods/eviction", "bindings", "componentstatuses" …"""
+    return [
+        builtin("", "bindings", Strategy(), rest=_rest(rests, "bindings")),
+        builtin("", "componentstatuses", Strategy(), rest=_rest(rests, "componentstatuses"), table=tables.COMPONENT_STATUSES),
+        *_simple(),
+        _namespaces(),
+        _nodes(rests),
+        *_volumes(),
+        _pods(rests),
+        _replication_controllers(),
+        _quotas(),
+        builtin(
+            "",
+            "serviceaccounts",
+            KindStrategy(returns_deleted=True),
+            table=tables.SERVICE_ACCOUNTS,
+            subresources={"token": rests["serviceaccounts/token"]},
+        ),
+        _services(rests, addresses, ports),
+    ]
+
+
+def _rest(rests: Mapping[str, Rest | Strategy], name: str) -> Rest:
+    found = rests[name]
+    if not isinstance(found, Rest):
+        raise TypeError(f"{name} needs a Rest")
+    return found
+
+
+def _simple() -> list[ResourceDefinition]:
+    secret = KindStrategy(default=cluster.default_secret, fields={"type": lambda o: o.get("type") or ""})
+    return [
+        builtin("", "configmaps", KindStrategy(), table=tables.CONFIG_MAPS),
+        builtin(
+            "",
+            "endpoints",
+            KindStrategy(default=networking.default_endpoints, create_on_update=True),
+            storage_prefix="services/endpoints",
+            table=network_tables.ENDPOINTS,
+            deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
+        ),
+        builtin("", "events", EventStrategy(), table=tables.EVENTS),
+        builtin("", "limitranges", KindStrategy(default=cluster.default_limit_range, create_on_update=True)),
+        builtin(
+            "",
+            "podtemplates",
+            KindStrategy(
+                default=lambda o: workloads.default_pod_template(o.get("template")), generation=["template"], returns_deleted=True
+            ),
+            table=pod_tables.POD_TEMPLATES,
+        ),
+        builtin("", "secrets", secret, table=tables.SECRETS),
+    ]
+
+
+def _namespaces() -> ResourceDefinition:
+    subresources = {"finalize": NamespaceFinalizeStrategy(), "status": NamespaceStatusStrategy()}
+    for strategy in subresources.values():
+        strategy.namespaced = False
+    return replace(builtin("", "namespaces", NamespaceStrategy(), table=tables.NAMESPACES, subresources=subresources), store=NamespaceStore)
+
+
+def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
+    node = KindStrategy(
+        default=cluster.default_node,
+        status=True,
+        fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
+    )
+    return builtin(
+        "",
+        "nodes",
+        node,
+        storage_prefix="minions",
+        table=tables.NODES,
+        subresources={"proxy": rests["nodes/proxy"], "status": status_of(node)},
+    )
+
+
+def _volumes() -> list[ResourceDefinition]:
+    claim = KindStrategy(
+        default=volumes.default_persistent_volume_claim, status=True, initial_status={"phase": "Pending"}, returns_deleted=True
+    )
+    volume = KindStrategy(default=volumes.default_persistent_volume, status=True, initial_status={"phase": "Pending"}, returns_deleted=True)
+    return [
+        builtin(
+            "",
+            "persistentvolumeclaims",
+            claim,
+            table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
+            subresources={"status": status_of(claim)},
+        ),
+        builtin("", "persistentvolumes", volume, table=storage_tables.PERSISTENT_VOLUMES, subresources={"status": status_of(volume)}),
+    ]
+
+
+def _pods(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
+    pod = PodStrategy()
+    paths = ("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize")
+    return builtin(
+        "",
+        "pods",
+        pod,
+        table=pod_tables.PODS,
+        subresources={**{path: rests[f"pods/{path}"] for path in paths}, "status": PodStatusStrategy(pod)},
+    )
+
+
+def _replication_controllers() -> ResourceDefinition:
+    controller = KindStrategy(
+        default=workloads.default_replication_controller,
+        status=True,
+        initial_status={"replicas": 0},
+        generation=["spec"],
+        returns_deleted=True,
+        fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
+    )
+    controller.garbage_collection_default = "Orphan"
+    return builtin(
+        "",
+        "replicationcontrollers",
+        controller,
+        storage_prefix="controllers",
+        table=pod_tables.REPLICATION_CONTROLLERS,
+        subresources={"scale": scale(), "status": status_of(controller)},
+    )
+
+
+def _quotas() -> ResourceDefinition:
+    quota = KindStrategy(default=cluster.default_resource_quota, status=True, returns_deleted=True)
+    return builtin("", "resourcequotas", quota, table=tables.RESOURCE_QUOTAS, subresources={"status": status_of(quota)})
+
+
+def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> ResourceDefinition:
+    service = ServiceStrategy(addresses, ports)
+    return builtin(
+        "",
+        "services",
+        service,
+        storage_prefix="services/specs",
+        table=network_tables.SERVICES,
+        subresources={"proxy": rests["services/proxy"], "status": status_of(service)},
+    )

@@ -1,0 +1,29 @@
+"""Every resource that core serves, group by group: the list to read, and to add to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tetrapod.core.allocators.cluster_ips import ClusterIPs
+from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, storage
+from tetrapod.generic.registry.builtin import forget_facts
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
+
+
+def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> list[ResourceDefinition]:
+    found = [
+        *core_v1.definitions(rests, addresses, ports),
+        *apps.definitions(),
+        *others.definitions(),
+        *autoscaling.definitions(),
+        *batch.definitions(),
+        *networking.definitions(),
+        *policy.definitions(),
+        *storage.definitions(),
+        *admissionregistration.definitions(),
+    ]
+    forget_facts()
+    return found

@@ -1,0 +1,82 @@
+"""Assigning a pod to a node: `pods/binding` and the older `bindings` (upstream: BindingREST in core/pod/storage/storage.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.rests.stores import PODS, Stores
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery import field, status
+from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
+from tetrapod.machinery.timestamps import now_rfc3339
+
+SUCCESS: Final[Object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+_BINDING: Final = GroupResource("", "pods/binding")
+
+
+class BindingRest(Rest):
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
+        meta = obj.setdefault("metadata", {})
+        name = name or meta.get("name", "")
+        if meta.get("name", name) != name:
+            raise status.bad_request("name in URL does not match name in Binding object")
+        target = obj.get("target") or {}
+        errors = []
+        if target.get("kind") not in ("", None, "Node"):
+            errors.append(field.not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+        if not target.get("name"):
+            errors.append(field.required("target.name"))
+        if errors:
+            raise status.invalid(GroupKind("", "Binding"), name, errors)
+        if validate is not None:
+            await validate(obj)
+        await self._assign(ctx, name, target["name"], obj)
+        return dict(SUCCESS)
+
+    async def _assign(self, ctx: Context, name: str, node: str, binding: Object) -> None:
+        store = self._stores[PODS]
+
+        async def assign(current: Object | None) -> Object:
+            if current is None:
+                raise status.not_found(PODS, name)
+            spec = current.setdefault("spec", {})
+            if current["metadata"].get("deletionTimestamp"):
+                raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
+            if spec.get("nodeName"):
+                raise _conflict(name, f"pod {name} is already assigned to node {field.go_quote(spec['nodeName'])}")
+            if spec.get("schedulingGates"):
+                raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
+            spec["nodeName"] = node
+            _merge(current["metadata"], "annotations", binding["metadata"].get("annotations"))
+            _set_condition(current, {"type": "PodScheduled", "status": "True"})
+            return current
+
+        await store.update(ctx, name, assign, strategy=_Unchecked())
+
+
+def _conflict(name: str, why: str) -> status.StatusError:
+    return status.conflict(_BINDING, name, why)
+
+
+class _Unchecked(Strategy):
+    """Binding changes what a user may not change."""
+
+
+def _merge(meta: Object, key: str, more: Object | None) -> None:
+    if more:
+        meta[key] = {**(meta.get(key) or {}), **more}
+
+
+def _set_condition(pod: Object, condition: Object) -> None:
+    conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+    for existing in conditions:
+        if existing.get("type") == condition["type"]:
+            if existing.get("status") != condition["status"]:
+                existing.update(condition, lastTransitionTime=now_rfc3339())
+            return
+    conditions.append({"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **condition})

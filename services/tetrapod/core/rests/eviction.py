@@ -1,0 +1,149 @@
+"""`pods/eviction`: deletion that disruption budgets may refuse (upstream: pkg/registry/core/pod/storage/eviction.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.rests.binding import SUCCESS
+from tetrapod.core.rests.stores import BUDGETS, PODS, Stores
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.machinery import labels, status
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_rfc3339
+
+_REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_MAX_DISRUPTED: Final = 2000
+
+
+class EvictionRest(Rest):
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
+        if obj.get("metadata", {}).get("name", name) != name:
+            raise status.bad_request("name in URL does not match name in Eviction object")
+        if validate is not None:
+            await validate(obj)
+        wanted = dict(obj.get("deleteOptions") or {})
+        dry_run = ctx.dry_run or bool(wanted.get("dryRun"))
+        inner = Context(ctx.user, ctx.namespace, ctx.version, "", dry_run, ctx.warnings, ctx.annotations)
+        store = self._stores[PODS]
+        pod = (await store.get(inner, name)).peek()
+        if not _ignores_budgets(pod):
+            budget = await self._budget_of(ctx.namespace, pod)
+            if budget is not None and not (_ready(pod) is False and _evicts_unhealthy(budget)):
+                await self._use(inner, budget, name)
+        await self._mark(inner, store, name)
+        await store.delete(inner, name, wanted, None)
+        return dict(SUCCESS)
+
+    async def _budget_of(self, namespace: str, pod: Object) -> Object | None:
+        page = await self._stores[BUDGETS].list(Context(namespace=namespace), ListQuery(f"{namespace}/"))
+        pod_labels = pod["metadata"].get("labels") or {}
+        found = []
+        for entry in page.entries:
+            selector = (entry.peek().get("spec") or {}).get("selector")
+            if selector is not None and labels.from_label_selector(selector).matches(pod_labels):
+                found.append(entry.peek())
+        if len(found) > 1:
+            raise StatusError(500, "", _SEVERAL)
+        return found[0] if found else None
+
+    async def _use(self, ctx: Context, budget: Object, pod: str) -> None:
+        """Take one disruption from the budget, or refuse."""
+
+        async def take(current: Object | None) -> Object:
+            if current is None:
+                raise status.not_found(BUDGETS, budget["metadata"]["name"])
+            found = current.setdefault("status", {})
+            name = current["metadata"]["name"]
+            if (found.get("observedGeneration") or 0) < (current["metadata"].get("generation") or 0):
+                raise _refusal(f"The disruption budget {name} is still being processed by the server.", 10)
+            allowed = found.get("disruptionsAllowed") or 0
+            if allowed < 0:
+                raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
+            if len(found.get("disruptedPods") or {}) > _MAX_DISRUPTED:
+                raise status.forbidden(BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+            if allowed == 0:
+                text = f"The disruption budget {name} needs {found.get('desiredHealthy', 0)} healthy pods and has "
+                raise _refusal(f"{text}{found.get('currentHealthy', 0)} currently", 0)
+            found["disruptionsAllowed"] = allowed - 1
+            if allowed == 1:
+                _deny(current)
+            found.setdefault("disruptedPods", {})[pod] = now_rfc3339()
+            return current
+
+        await self._stores[BUDGETS].update(ctx, budget["metadata"]["name"], take, strategy=_Unchecked())
+
+    async def _mark(self, ctx: Context, store: Store, name: str) -> None:
+        """Say in the pod's status why it goes."""
+
+        async def mark(current: Object | None) -> Object:
+            if current is None:
+                raise status.not_found(PODS, name)
+            conditions = current.setdefault("status", {}).setdefault("conditions", [])
+            conditions[:] = [c for c in conditions if c.get("type") != "DisruptionTarget"]
+            conditions.append(
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": now_rfc3339(),
+                    "reason": "EvictionByEvictionAPI",
+                    "message": "Eviction API: evicting",
+                }
+            )
+            return current
+
+        await store.update(ctx, name, mark, strategy=_Unchecked())
+
+
+class _Unchecked(Strategy):
+    """The server's own change of a status."""
+
+
+def _refusal(message: str, retry_after: int) -> StatusError:
+    details: Object = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
+    error = StatusError(429, "TooManyRequests", _REFUSED, details)
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
+        error.headers.append((b"retry-after", str(retry_after).encode()))
+    return error
+
+
+def _deny(budget: Object) -> None:
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "reason": "InsufficientPods",
+        "message": "",
+        "lastTransitionTime": now_rfc3339(),
+        "observedGeneration": budget["status"].get("observedGeneration", 0),
+    }
+    conditions = budget["status"].setdefault("conditions", [])
+    conditions[:] = [*(c for c in conditions if c.get("type") != "DisruptionAllowed"), condition]
+
+
+def _ignores_budgets(pod: Object) -> bool:
+    """Pods that have ended, wait for a node, or go already disrupt nothing."""
+    found = pod.get("status") or {}
+    return found.get("phase") in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+
+
+def _evicts_unhealthy(budget: Object) -> bool:
+    policy = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy")
+    if policy == "AlwaysAllow":
+        return True
+    found = budget.get("status") or {}
+    return (found.get("currentHealthy") or 0) >= (found.get("desiredHealthy") or 0) and (found.get("desiredHealthy") or 0) > 0

@@ -1,0 +1,18 @@
+"""The stores that a rest works on, by resource: those of the server, looked up when a request comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from tetrapod.generic.registry.store import Store
+from tetrapod.machinery.gvk import GroupResource
+
+Stores: TypeAlias = Mapping[GroupResource, Store]
+
+PODS: Final = GroupResource("", "pods")
+NODES: Final = GroupResource("", "nodes")
+SERVICES: Final = GroupResource("", "services")
+ENDPOINTS: Final = GroupResource("", "endpoints")
+SERVICE_ACCOUNTS: Final = GroupResource("", "serviceaccounts")
+BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")

@@ -1,0 +1,63 @@
+"""`pods/ephemeralcontainers` and `pods/resize`: an update of one part of a pod (upstream: core/pod/strategy.go)."""
+
+from __future__ import annotations
+
+from tetrapod.core.strategies.pods import PodStrategy
+from tetrapod.generic.registry.context import Context
+from tetrapod.machinery.gvk import Object
+
+
+class EphemeralContainersStrategy(PodStrategy):
+    has_status = False
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        containers = (new.get("spec") or {}).get("ephemeralContainers")
+        new["spec"] = {k: v for k, v in (old.get("spec") or {}).items() if k != "ephemeralContainers"}
+        if containers:
+            new["spec"]["ephemeralContainers"] = containers
+        new["status"] = old.get("status", {})
+        _keep_metadata(new, old)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]
+
+
+class ResizeStrategy(PodStrategy):
+    has_status = False
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        wanted = {}
+        for kind in ("initContainers", "containers"):
+            for container in (new.get("spec") or {}).get(kind) or ():
+                wanted[kind, container.get("name")] = container
+        spec = dict(old.get("spec") or {})
+        if (resources := (new.get("spec") or {}).get("resources")) is not None:
+            spec["resources"] = resources
+        for kind in ("initContainers", "containers"):
+            if spec.get(kind):
+                spec[kind] = [_resized(c, wanted.get((kind, c.get("name")))) for c in spec[kind]]
+        new["spec"] = spec
+        new["status"] = old.get("status", {})
+        _keep_metadata(new, old)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]
+
+
+def _resized(container: Object, wanted: Object | None) -> Object:
+    if wanted is None:
+        return container
+    changed = {k: v for k, v in container.items() if k not in ("resources", "resizePolicy")}
+    for key in ("resources", "resizePolicy"):
+        if wanted.get(key) is not None:
+            changed[key] = wanted[key]
+    return changed
+
+
+def _keep_metadata(new: Object, old: Object) -> None:
+    """Only the part itself may change: metadata is the stored one, but for who owns what."""
+    kept = {k: v for k, v in old["metadata"].items() if k not in ("managedFields", "resourceVersion")}
+    for key in ("managedFields", "resourceVersion"):
+        if key in new["metadata"]:
+            kept[key] = new["metadata"][key]
+    new["metadata"] = kept
