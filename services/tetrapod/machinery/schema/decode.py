@@ -15,7 +15,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import unknown
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
-from tetrapod.machinery.schema.decode_special import special
+from tetrapod.machinery.schema.decode_special import resource_amount, special
 from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
 
 __all__ = ["DecodeError", "decode", "zero"]
@@ -24,6 +24,8 @@ Make: TypeAlias = Callable[[], Any]
 
 _JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 """Kinds stored as JSON upstream; a list that others store as protobuf comes back null when it was empty."""
+
+_CORE: Final = "io.k8s.api.core.v1."
 
 
 def decode(node: SchemaNode, obj: Object) -> list[str]:
@@ -56,7 +58,7 @@ def object_walk(node: SchemaNode) -> Walk:
     walk = node.compiled.get("decode")
     if walk is None:
         walk = node.compiled["decode"] = _compile_object(node)
-    return walk  # type: ignore[no-any-return]
+    return walk
 
 
 def _compile_object(node: SchemaNode) -> Walk:
@@ -206,7 +208,8 @@ def _list_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 def _map_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
     values = node.additional_properties
     assert values is not None
-    element = _element_walk(values, parent)
+    amounts = values.format == "quantity" and parent.definition.startswith(_CORE)
+    element = resource_amount if amounts else _element_walk(values, parent)
     plain = _PLAIN.get(values.type) if not values.format and not values.definition else None
 
     def walk(obj: Any) -> Any:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import Walk
 from tetrapod.machinery.schema.node import SchemaNode
@@ -85,11 +86,22 @@ def _unreadable(value: str, fraction: int, out_of_range: bool = False) -> Decode
 
 
 def _quantity(value: Any) -> Any:
+    return _canonical(value, canonical_quantity)
+
+
+def resource_amount(value: Any) -> Any:
+    """A quantity in a core ResourceList, where SetDefaults_ResourceList rounds up to thousandths."""
+    return _canonical(value, _in_thousandths)
+
+
+def _canonical(value: Any, form: Callable[[str], str]) -> Any:
     if value.__class__ is str:
-        canonical = canonical_quantity(value)
+        canonical = form(value)
         return value if canonical == value else canonical
     if value.__class__ in (int, float):
-        return canonical_quantity(str(value))
+        return form(str(value))
+    if value is None:
+        return "0"
     raise DecodeError(_BAD_QUANTITY)
 
 
@@ -99,12 +111,16 @@ _BAD_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-
 @lru_cache(maxsize=4096)
 def canonical_quantity(text: str) -> str:
     """Raises DecodeError with upstream's text."""
-    from tetrapod.machinery.quantity import Quantity
-
     try:
         return str(Quantity.parse(text.strip()))
     except ValueError as error:
         raise DecodeError(str(error)) from None
+
+
+@lru_cache(maxsize=4096)
+def _in_thousandths(text: str) -> str:
+    canonical = canonical_quantity(text)
+    return str(Quantity.parse(canonical).round_up(-3)) if canonical[-1] in "nu" or "e-" in canonical.lower() else canonical
 
 
 def _int_or_string(value: Any) -> Any:

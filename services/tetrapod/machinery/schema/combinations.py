@@ -1,0 +1,86 @@
+"""anyOf, oneOf, allOf and not of a custom resource's schema.
+
+Upstream: k8s.io/kube-openapi/pkg/validation/validate/schema_props.go: of several failing alternatives the one that passed the
+most checks tells its errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.paths import Path, text_of
+from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.schema.value_checks import composite
+
+
+class Combinations:
+    """The alternatives of one schema; compiled when the first value comes by."""
+
+    def __init__(self, rules: Mapping[str, Any], validator: Callable[[SchemaNode], Callable[[Any, Path, list[FieldError]], int]]) -> None:
+        self._validator = validator
+        self._any, self._one, self._all = ([build(s) for s in rules.get(key) or ()] for key in ("anyOf", "oneOf", "allOf"))
+        self._not = build(rules["not"]) if rules.get("not") else None
+
+    def check(self, value: Any, path: Path, errors: list[FieldError]) -> int:
+        passed = 1
+        if self._any:
+            passed += self._check_any(value, path, errors)
+        if self._one:
+            passed += self._check_one(value, path, errors)
+        if self._all:
+            passed += self._check_all(value, path, errors)
+        if self._not is not None and not self._try(self._not, value, path)[1]:
+            errors.append(composite(f"{go_quote(text_of(path))} must not validate the schema (not)"))
+        return passed
+
+    def _try(self, node: SchemaNode, value: Any, path: Path) -> tuple[int, list[FieldError]]:
+        found: list[FieldError] = []
+        return self._validator(node)(value, path, found), found
+
+    def _check_any(self, value: Any, path: Path, errors: list[FieldError]) -> int:
+        best: tuple[int, list[FieldError]] | None = None
+        for node in self._any:
+            passed, found = self._try(node, value, path)
+            if not found:
+                return passed
+            if best is None or passed > best[0]:
+                best = passed, found
+        assert best is not None
+        errors.append(composite(f"{go_quote(text_of(path))} must validate at least one schema (anyOf)"))
+        errors += best[1]
+        return best[0]
+
+    def _check_one(self, value: Any, path: Path, errors: list[FieldError]) -> int:
+        best: tuple[int, list[FieldError]] | None = None
+        first = valid = 0
+        for node in self._one:
+            passed, found = self._try(node, value, path)
+            if not found:
+                valid += 1
+                first = first or passed
+                best = None
+            elif not valid and (best is None or passed > best[0]):
+                best = passed, found
+        if valid == 1:
+            return first
+        what = f"Found {valid} valid alternatives" if valid else "Found none valid"
+        errors.append(composite(f"{go_quote(text_of(path))} must validate one and only one schema (oneOf). {what}"))
+        if best is None:
+            return 0
+        errors += best[1]
+        return best[0]
+
+    def _check_all(self, value: Any, path: Path, errors: list[FieldError]) -> int:
+        total = valid = 0
+        for node in self._all:
+            passed, found = self._try(node, value, path)
+            valid += not found
+            errors += found
+            total += passed
+        if valid != len(self._all):
+            none = "" if valid else ". None validated"
+            errors.append(composite(f"{go_quote(text_of(path))} must validate all the schemas (allOf){none}"))
+        return total

@@ -1,0 +1,146 @@
+"""Metadata of custom resources, and of resources embedded in them (x-kubernetes-embedded-resource).
+
+The schema says nothing of metadata: it is ObjectMeta, decoded as that of any other kind. Upstream:
+k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta (coerce.go, validation.go).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.metadata import validate_object_meta
+from tetrapod.machinery.names import is_dns1035_label, name_is_path_segment
+from tetrapod.machinery.schema.decode import DecodeError, decode
+from tetrapod.machinery.schema.defaulting import copy
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.types.definitions import load
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class CoerceError(Exception):
+    """An embedded resource that is none; `error` says where."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def coerce_root(obj: Object) -> list[str]:
+    """Decode `metadata` of a custom resource in place; returns the paths of unknown fields.
+
+    Raises:
+        DecodeError: a value is not of its field's type.
+    """
+    if obj.get("metadata") is None:
+        obj.pop("metadata", None)
+        return []
+    return [f"metadata.{path}" for path in decode(load(OBJECT_META), obj["metadata"])]
+
+
+def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
+    """Decode the metadata of embedded resources in place; returns the paths of unknown fields.
+
+    Raises:
+        CoerceError: apiVersion, kind or metadata is not what it must be.
+    """
+    if not _has_embedded(node):
+        return []
+    unknown: list[str] = []
+    _coerce(node, value, "", unknown)
+    return unknown
+
+
+def validate_embedded(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
+    """What embedded resources must have: an apiVersion, a kind and, if any, valid metadata."""
+    if not _has_embedded(node):
+        return []
+    errors: list[FieldError] = []
+    if isinstance(value, dict):
+        if node.embedded_resource:
+            errors += _validate_resource(value, path)
+        for key, item in value.items():
+            if key in node.properties:
+                errors += validate_embedded(node.properties[key], item, field.child(path, key))
+            elif node.additional_properties is not None:
+                errors += validate_embedded(node.additional_properties, item, field.key(path, key))
+    elif isinstance(value, list) and node.items is not None:
+        for index, item in enumerate(value):
+            errors += validate_embedded(node.items, item, field.index(path, index))
+    return errors
+
+
+def _has_embedded(node: SchemaNode) -> bool:
+    """Whether there is an embedded resource at or below a node; found out once."""
+    known: bool | None = node.compiled.get("embedded")
+    if known is None:
+        below = [*node.properties.values(), *(n for n in (node.items, node.additional_properties) if n is not None)]
+        known = node.compiled["embedded"] = node.embedded_resource or any(_has_embedded(child) for child in below)
+    return known
+
+
+def _coerce(node: SchemaNode, value: Any, path: str, unknown: list[str]) -> None:
+    if isinstance(value, dict):
+        if node.embedded_resource:
+            _coerce_resource(value, path, unknown)
+        for key, item in value.items():
+            if key in node.properties:
+                _coerce(node.properties[key], item, field.child(path, key), unknown)
+            elif node.additional_properties is not None:
+                _coerce(node.additional_properties, item, field.child(path, key), unknown)
+    elif isinstance(value, list) and node.items is not None:
+        for index, item in enumerate(value):
+            _coerce(node.items, item, field.index(path, index), unknown)
+
+
+def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
+    for key in ("apiVersion", "kind"):
+        if key in value and not isinstance(value[key], str):
+            raise CoerceError(field.invalid(field.child(path, key), value[key], "must be a string"))
+    if value.get("metadata") is None:
+        value.pop("metadata", None)
+        return
+    at = field.child(path, "metadata")
+    sent = copy(value["metadata"])
+    try:
+        found = decode(load(OBJECT_META), value["metadata"])
+    except DecodeError as error:
+        raise CoerceError(field.invalid(at, sent, str(error))) from None
+    unknown += [field.child(at, name) for name in found]
+
+
+def _validate_resource(value: Object, path: str) -> list[FieldError]:
+    errors = [field.required(field.child(path, key)) for key in ("apiVersion", "kind") if key not in value]
+    if "apiVersion" in value:
+        errors += _validate_api_version(value["apiVersion"], field.child(path, "apiVersion"))
+    if "kind" in value:
+        errors += _validate_kind(value["kind"], field.child(path, "kind"))
+    if isinstance(value.get("metadata"), dict):
+        meta = {**value["metadata"], "name": value["metadata"].get("name") or "fakename"}
+        errors += validate_object_meta(meta, bool(meta.get("namespace")), name_is_path_segment, field.child(path, "metadata"))
+    return errors
+
+
+def _validate_api_version(value: Any, path: str) -> list[FieldError]:
+    if not isinstance(value, str):
+        return [field.invalid(path, value, "must be a string")]
+    if not value:
+        return [field.invalid(path, value, "must not be empty")]
+    try:
+        GroupVersion.parse(value)
+    except ValueError as error:
+        return [field.invalid(path, value, str(error))]
+    return []
+
+
+def _validate_kind(value: Any, path: str) -> list[FieldError]:
+    if not isinstance(value, str):
+        return [field.invalid(path, value, "must be a string")]
+    if not value:
+        return [field.invalid(path, value, "must not be empty")]
+    if texts := is_dns1035_label(value.lower()):
+        return [field.invalid(path, value, "may have mixed case, but should otherwise match: " + ",".join(texts))]
+    return []

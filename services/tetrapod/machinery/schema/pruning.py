@@ -1,0 +1,74 @@
+"""Pruning of custom resources: what the schema does not name is removed.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go. The metadata of the object and of embedded
+resources is objectmeta.py's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.machinery.schema.node import SchemaNode
+
+META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def prune(node: SchemaNode, obj: Any, *, root: bool = True) -> list[str]:
+    """Prune in place; the paths of what was removed, sorted, as fieldValidation tells them.
+
+    `root`: the object is a resource, whose apiVersion, kind and metadata stay; otherwise only where the schema embeds one.
+    """
+    pruned: list[str] = []
+    if node.preserve_unknown:
+        _skip(node, obj, "", pruned, root)
+    else:
+        _prune(node, obj, "", pruned, root)
+    return sorted(pruned)
+
+
+def _prune(node: SchemaNode | None, value: Any, path: str, pruned: list[str], resource: bool) -> None:
+    if value.__class__ is dict:
+        _prune_object(node, value, path, pruned, resource)
+    elif value.__class__ is list:
+        items = None if node is None else node.items
+        for index, item in enumerate(value):
+            if item.__class__ in (dict, list):
+                _descend(items, item, f"{path}[{index}]", pruned)
+
+
+def _prune_object(node: SchemaNode | None, value: dict[str, Any], path: str, pruned: list[str], resource: bool) -> None:
+    unknown = []
+    for key, item in value.items():
+        if resource and key in META_FIELDS:
+            continue
+        child = None
+        if node is not None:
+            child = node.properties.get(key) or node.additional_properties
+        if child is None:
+            unknown.append(key)
+        elif item.__class__ in (dict, list):
+            _descend(child, item, f"{path}.{key}" if path else key, pruned)
+    for key in unknown:
+        pruned.append(f"{path}.{key}" if path else key)
+        del value[key]
+
+
+def _skip(node: SchemaNode, value: Any, path: str, pruned: list[str], resource: bool) -> None:
+    """Unknown fields stay here; those below fields that the schema does name may not."""
+    if value.__class__ is dict:
+        for key, item in value.items():
+            if resource and key in META_FIELDS:
+                continue
+            child = node.properties.get(key) or node.additional_properties
+            if child is not None:
+                _descend(child, item, f"{path}.{key}" if path else key, pruned)
+    elif value.__class__ is list and node.items is not None:
+        for index, item in enumerate(value):
+            _descend(node.items, item, f"{path}[{index}]", pruned)
+
+
+def _descend(node: SchemaNode | None, value: Any, path: str, pruned: list[str]) -> None:
+    if node is not None and node.preserve_unknown:
+        _skip(node, value, path, pruned, node.embedded_resource)
+    else:
+        _prune(node, value, path, pruned, node is not None and node.embedded_resource)

@@ -1,0 +1,82 @@
+"""`build`: the `SchemaNode` of a CRD version's openAPIV3Schema.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema (convert.go). Whether a schema is structural at all is for
+structural_rules.py; here what is not understood is passed over. Nodes below are built when a walker first looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+
+VALUE_KEYWORDS: Final = (
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "multipleOf",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "maxProperties",
+    "minProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "x-kubernetes-validations",
+)
+_ATTRIBUTES: Final = tuple(name for name in SchemaNode.__slots__ if name != "compiled")
+
+
+def build(schema: Mapping[str, Any]) -> SchemaNode:
+    """The node of a schema. `schema` is kept and must not be changed afterwards."""
+    return _Lazy(schema)
+
+
+class _Lazy(SchemaNode):
+    """A node that reads its schema when one of its attributes is first looked at."""
+
+    __slots__ = ("_schema",)
+    _schema: Mapping[str, Any]
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self.compiled = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _ATTRIBUTES:
+            raise AttributeError(name)
+        _fill(self, self._schema)
+        return getattr(self, name)
+
+
+def _fill(node: SchemaNode, schema: Mapping[str, Any]) -> None:
+    SchemaNode.__init__(node, schema.get("type") or "")
+    node.format = schema.get("format") or ""
+    node.nullable = bool(schema.get("nullable"))
+    node.default = NO_DEFAULT if schema.get("default") is None else schema["default"]
+    node.required = tuple(schema.get("required") or ())
+    if schema.get("enum"):
+        node.enum = tuple(schema["enum"])
+    if schema.get("properties"):
+        node.properties = {name: build(child) for name, child in schema["properties"].items()}
+    if isinstance(schema.get("items"), dict):
+        node.items = build(schema["items"])
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        node.additional_properties = build(additional)
+    elif additional:
+        node.additional_properties = SchemaNode()
+    node.int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
+    node.preserve_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    node.embedded_resource = bool(schema.get("x-kubernetes-embedded-resource"))
+    node.list_type = schema.get("x-kubernetes-list-type") or ""
+    node.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+    node.map_type = schema.get("x-kubernetes-map-type") or ""
+    node.validations = {key: schema[key] for key in VALUE_KEYWORDS if schema.get(key) not in (None, "", [])}

@@ -1,0 +1,155 @@
+"""`validate`: values of a custom resource against its schema, in the words and the order of the real server.
+
+Upstream: k8s.io/kube-openapi/pkg/validation/validate (schema.go, type.go, schema_props.go, object_validator.go, slice_validator.go) and
+k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go, which turns its errors into field errors. List types,
+embedded resources and CEL are validated elsewhere. Paths are tuples that become text only when there is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.schema.combinations import Combinations
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.paths import Path, text_of
+from tetrapod.machinery.schema.value_checks import check_number, check_string, enum_error, invalid_type, is_float_integer
+
+Validator: TypeAlias = Callable[[Any, Path, list[FieldError]], int]
+"""Adds errors to the list; returns how many checks passed (what picks the best failure of an anyOf)."""
+
+_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_FORMATS: Final = {int: "int64", float: "float64"}
+_NUMERIC_FORMATS: Final = frozenset({"int32", "int64", "float", "float32", "float64", "double"})
+
+
+def validate(node: SchemaNode, obj: Any, path: str = "") -> list[FieldError]:
+    """The errors of a value; `path` stands before theirs."""
+    errors: list[FieldError] = []
+    validator(node)(obj, (), errors)
+    if not path:
+        return errors
+    return [error if error.field == "<nil>" else _below(path, error) for error in errors]
+
+
+def _below(path: str, error: FieldError) -> FieldError:
+    joined = path + error.field if error.field.startswith("[") else f"{path}.{error.field}" if error.field else path
+    return FieldError(error.type, joined, error.detail, error.value)
+
+
+def validator(node: SchemaNode) -> Validator:
+    """The compiled validator of a node."""
+    found: Validator | None = node.compiled.get("validate")
+    if found is None:
+        found = node.compiled["validate"] = _compile(node)
+    return found
+
+
+def _compile(node: SchemaNode) -> Validator:
+    rules = node.validations
+    combined = Combinations(rules, validator) if rules.keys() & {"allOf", "anyOf", "oneOf", "not"} else None
+    has_enum = node.enum is not None
+    check_type = _type_check(node)
+    check_object = _object_check(node)
+    check_list = _list_check(node)
+
+    def validate_value(value: Any, path: Path, errors: list[FieldError]) -> int:
+        passed = check_type(value, path, errors)
+        kind = value.__class__
+        if value is not None:
+            passed += 1 if combined is None else combined.check(value, path, errors)
+            if kind is str:
+                check_string(node, value, path, errors)
+            elif kind is dict:
+                passed += check_object(value, path, errors)
+            elif kind is list:
+                passed += check_list(value, path, errors)
+            elif kind is not bool:
+                passed += check_number(node, value, path, errors)
+        if has_enum and (error := enum_error(node, value, path)) is not None:
+            errors.append(error)
+        return passed + 1
+
+    return validate_value
+
+
+def _type_check(node: SchemaNode) -> Validator:
+    allowed = ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
+    expected = ",".join(allowed)
+    form = node.format if node.format in _NUMERIC_FORMATS else ""
+    numeric = "number" in allowed or "integer" in allowed
+
+    def check(value: Any, path: Path, errors: list[FieldError]) -> int:
+        name = _NAMES[value.__class__]
+        if name in allowed or not allowed:
+            return 1 if allowed else 0
+        if value is None:
+            if node.nullable:
+                return 1
+            errors.append(invalid_type(path, expected, "null"))
+            return 0
+        if name == "number" and "integer" in allowed and is_float_integer(value):
+            return 1
+        if name == "integer" and "number" in allowed:
+            return 1
+        if name not in ("string", "array") and (form if numeric else node.format):
+            errors.append(invalid_type(path, node.format, _FORMATS.get(value.__class__, "")))
+            return 0
+        errors.append(invalid_type(path, expected, name))
+        return 0
+
+    return check
+
+
+def _object_check(node: SchemaNode) -> Validator:
+    rules = node.validations
+    least, most = rules.get("minProperties"), rules.get("maxProperties")
+    properties, rest, required = node.properties, node.additional_properties, node.required
+
+    def check(value: Any, path: Path, errors: list[FieldError]) -> int:
+        size = len(value)
+        if least is not None and size < least:
+            name = text_of(path)
+            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {least} properties", size))
+            return 0
+        if most is not None and size > most:
+            errors.append(_too_many(path, size, most))
+            return 0
+        passed = 0
+        for key, item in value.items():
+            child = properties.get(key)
+            if child is None:
+                if rest is None:
+                    continue
+                child = rest
+            passed += validator(child)(item, (path, key), errors)
+        errors.extend(FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value)
+        return passed
+
+    return check
+
+
+def _list_check(node: SchemaNode) -> Validator:
+    rules = node.validations
+    least, most, items = rules.get("minItems"), rules.get("maxItems"), node.items
+
+    def check(value: Any, path: Path, errors: list[FieldError]) -> int:
+        passed = 1
+        if items is not None:
+            check_item = validator(items)
+            for index, item in enumerate(value):
+                passed += check_item(item, (path, index), errors)
+        size = len(value)
+        if least is not None and size < least:
+            name = text_of(path)
+            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {least} items", size))
+        if most is not None and size > most:
+            errors.append(_too_many(path, size, most))
+        return passed
+
+    return check
+
+
+def _too_many(path: Path, size: int, limit: int) -> FieldError:
+    return FieldError("FieldValueTooMany", text_of(path), f"must have at most {limit} {'item' if limit == 1 else 'items'}", size)

@@ -1,0 +1,152 @@
+"""Checks of single values: strings, numbers, enums, and the words for a wrong type.
+
+Upstream: k8s.io/kube-openapi/pkg/validation/validate (validator.go, values.go, formats.go) and .../errors/schema.go.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.schema import formats
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.paths import Path, text_of
+from tetrapod.machinery.schema.patterns import BadPattern, compile_pattern
+
+_MAX_EXACT: Final = float((1 << 53) - 1)
+
+
+def composite(text: str) -> FieldError:
+    """An error that upstream gives no field."""
+    return FieldError("FieldValueInvalid", "<nil>", text, "")
+
+
+def invalid_type(path: Path, expected: str, value: Any) -> FieldError:
+    name = text_of(path)
+    shown = go_quote(value) if isinstance(value, str) else orjson.dumps(value).decode()
+    return FieldError("FieldValueTypeInvalid", name, f"{name} in body must be of type {expected}: {shown}", value)
+
+
+def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldError]) -> None:
+    """Length and pattern (the first that fails), then the format."""
+    rules = node.validations
+    if rules:
+        error = _string_error(rules, value, path)
+        if error is not None:
+            errors.append(error)
+    if node.format and not formats.matches(node.format, value):
+        errors.append(invalid_type(path, node.format, value))
+
+
+def _string_error(rules: dict[str, Any], value: str, path: Path) -> FieldError | None:
+    most, least, pattern = rules.get("maxLength"), rules.get("minLength"), rules.get("pattern")
+    if most is not None and len(value) > most:
+        return FieldError("FieldValueTooLong", text_of(path), f"may not be more than {most} {'byte' if most == 1 else 'bytes'}", value)
+    if least is not None and len(value) < least:
+        return _invalid(path, value, f"should be at least {least} chars long")
+    if pattern:
+        try:
+            if compile_pattern(pattern).search(value) is None:
+                return _invalid(path, value, f"should match '{pattern}'")
+        except BadPattern as error:
+            return _invalid(path, value, f"should match '{pattern}', but pattern is invalid: {error}")
+    return None
+
+
+def _invalid(path: Path, value: Any, detail: str) -> FieldError:
+    name = text_of(path)
+    return FieldError("FieldValueInvalid", name, f"{name} in body {detail}", value)
+
+
+def is_float_integer(value: float) -> bool:
+    """Whether a float counts as an integer: whole, and exact in JSON's sense."""
+    return abs(value) <= _MAX_EXACT and value.is_integer()
+
+
+def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> int:
+    """The range of the type, then multipleOf, minimum and maximum. (The value is an int or a float.)"""
+    if (text := _out_of_range(node, value, "Checked", path)) is not None:
+        errors.append(composite(text))
+    rules = node.validations
+    if rules:
+        _check_multiple(node, value, path, errors)
+        whole = value.__class__ is int
+        least, most = rules.get("minimum"), rules.get("maximum")
+        if least is not None:
+            bound = int(least) if whole else least
+            if value <= bound if rules.get("exclusiveMinimum") else value < bound:
+                words = "greater than" if rules.get("exclusiveMinimum") else "greater than or equal to"
+                errors.append(_invalid(path, value, f"should be {words} {_go_number(bound)}"))
+        if most is not None:
+            bound = int(most) if whole else most
+            if value >= bound if rules.get("exclusiveMaximum") else value > bound:
+                words = "less than" if rules.get("exclusiveMaximum") else "less than or equal to"
+                errors.append(_invalid(path, value, f"should be {words} {_go_number(bound)}"))
+    return 1
+
+
+def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:
+    factor = node.validations.get("multipleOf")
+    if factor is None:
+        return
+    if (text := _out_of_range(node, factor, "MultipleOf", path)) is not None:
+        errors.append(composite(text))
+        whole = False
+    else:
+        whole = value.__class__ is int and float(factor).is_integer()
+    if factor <= 0:
+        errors.append(_invalid(path, value, f"factor MultipleOf declared for {text_of(path)} must be positive: {_go_number(factor)}"))
+        return
+    if whole:
+        fits = value % int(factor) == 0
+    else:
+        ratio = 1 / factor * value if factor < 1 else value / factor
+        fits = is_float_integer(ratio)
+    if not fits:
+        errors.append(_invalid(path, value, f"should be a multiple of {_go_number(factor)}"))
+
+
+def _out_of_range(node: SchemaNode, value: float, prefix: str, path: Path) -> str | None:
+    if node.type == "integer":
+        limit = 1 << 31 if node.format == "int32" else 1 << 63
+        fits = float(value).is_integer() and -limit <= value < limit
+    elif node.type in ("number", "") and node.format in ("float", "float32"):
+        fits = _fits_float32(value)
+    else:
+        return None
+    if fits:
+        return None
+    form = f"with format {node.format}" if node.format else "(default format)"
+    return f"{prefix} value must be of type {node.type} {form} in {text_of(path)}"
+
+
+def _fits_float32(value: float) -> bool:
+    try:
+        struct.pack("f", value)
+    except OverflowError:
+        return False
+    return math.isfinite(value)
+
+
+def _go_number(value: float) -> str:
+    """A number as Go's %v prints it: floats of 1e21 and more, or below 1e-4, with an exponent."""
+    if isinstance(value, int):
+        return str(value)
+    if value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    return text.replace("e-0", "e-0") if "e" in text else text
+
+
+def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
+    """Null equals no value of an enum, not even null."""
+    assert node.enum is not None
+    for allowed in node.enum:
+        if allowed is not None and isinstance(allowed, bool) == isinstance(value, bool) and allowed == value:
+            return None
+    listed = ", ".join(go_quote(v if isinstance(v, str) else orjson.dumps(v).decode()) for v in node.enum)
+    return FieldError("FieldValueNotSupported", text_of(path), f"supported values: {listed}", value)

@@ -1,0 +1,94 @@
+"""Custom resources are defaulted, pruned and validated as recorded of the real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema import custom, listtypes, objectmeta, validation
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.structural import build
+
+FACTS = Path(__file__).parents[3] / "facts/schema/custom_resources.json"
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(scenario["schema"], case, id=f"{scenario['name']}-{number}")
+        for scenario in json.loads(FACTS.read_text())
+        for number, case in enumerate(scenario["cases"])
+    ]
+
+
+def errors_of(node: SchemaNode, obj: Object) -> list[FieldError]:
+    return validation.validate(node, obj) + objectmeta.validate_embedded(node, obj) + listtypes.validate(node, obj)
+
+
+@pytest.mark.parametrize(("schema", "case"), cases())
+def test_recorded_custom_resources(schema: Object, case: Object) -> None:
+    node, obj = build(schema), json.loads(case["sent"])
+    custom.decode(node, obj)
+    found = [[error.field, error.type, error.body()] for error in errors_of(node, obj)]
+    assert found == case.get("causes", [])
+    if "answer" in case:
+        assert {key: value for key, value in obj.items() if key != "metadata"} == case["answer"]
+
+
+def spec_node(**schema: Any) -> SchemaNode:
+    return build({"type": "object", "properties": {"spec": {"type": "object", **schema}}})
+
+
+def test_unknown_fields_come_metadata_first_then_sorted_then_embedded() -> None:
+    node = spec_node(
+        properties={"tpl": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}}}
+    )
+    tpl = {"apiVersion": "v1", "kind": "Pod", "metadata": {"bogus": 1}, "spec": {"y": 2}}
+    found = custom.decode(node, {"metadata": {"bogus": 1}, "extra": 1, "spec": {"tpl": tpl, "m": 1}})
+    assert found == ["metadata.bogus", "extra", "spec.m", "spec.tpl.spec.y", "spec.tpl.metadata.bogus"]
+
+
+def test_preserved_unknown_fields_stay_but_known_ones_below_are_pruned() -> None:
+    known = {"type": "object", "properties": {"a": {"type": "string"}}}
+    node = spec_node(**{"x-kubernetes-preserve-unknown-fields": True, "properties": {"known": known}})
+    obj: Object = {"spec": {"free": {"x": 1}, "known": {"a": "x", "b": "y"}}}
+    assert custom.decode(node, obj) == ["spec.known.b"]
+    assert obj["spec"] == {"free": {"x": 1}, "known": {"a": "x"}}
+
+
+def test_defaults_are_copies() -> None:
+    node = spec_node(properties={"l": {"type": "array", "items": {"type": "string"}, "default": ["x"]}})
+    first: Object = {"spec": {}}
+    custom.decode(node, first)
+    first["spec"]["l"].append("y")
+    second: Object = {"spec": {}}
+    custom.decode(node, second)
+    assert second["spec"] == {"l": ["x"]}
+
+
+def test_embedded_resources_need_an_api_version_and_a_kind() -> None:
+    node = spec_node(properties={"tpl": {"type": "object", "x-kubernetes-embedded-resource": True}})
+    found = errors_of(node, {"spec": {"tpl": {"kind": "Not A Kind", "metadata": {"namespace": "Bad_NS"}}}})
+    assert [error.field for error in found] == ["spec.tpl.apiVersion", "spec.tpl.kind", "spec.tpl.metadata.namespace"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "value", "texts"),
+    [
+        ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"a": 1, "b": 1}, ['"spec" must validate one and only one schema (oneOf). Found 2 valid alternatives']),
+        ({"not": {"required": ["a"]}}, {"a": 1}, ['"spec" must not validate the schema (not)']),
+        ({"allOf": [{"maxProperties": 1}]}, {"a": 1, "b": 2}, ["must have at most 1 item", '"spec" must validate all the schemas (allOf). None validated']),
+    ],
+)  # fmt: skip
+def test_combinations(rules: Object, value: Object, texts: list[str]) -> None:
+    node = spec_node(**{**rules, "x-kubernetes-preserve-unknown-fields": True})
+    assert [error.detail for error in validation.validate(node, {"spec": value})] == texts
+
+
+def test_a_path_stands_before_every_error() -> None:
+    node = build({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}})
+    assert [error.field for error in validation.validate(node, {"l": [1]}, "default")] == ["default.l[0]"]

@@ -1,0 +1,147 @@
+"""A built-in object is decoded into what Go would have encoded again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tetrapod.machinery import types
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema import unknown
+from tetrapod.machinery.schema.decode import DecodeError, decode
+from tetrapod.machinery.schema.node import SchemaNode
+
+FACTS = Path(__file__).parents[3] / "facts/schema"
+
+
+def lines(name: str) -> list[Any]:
+    return [json.loads(line) for line in (FACTS / name).read_text().splitlines()]
+
+
+def node_of(obj: Object) -> SchemaNode:
+    return types.schema_for(GroupVersion.parse(obj["apiVersion"]).with_kind(obj["kind"]))
+
+
+def decoded(kind: str, obj: Object, api_version: str = "v1") -> Object:
+    decode(types.schema_for(GroupVersion.parse(api_version).with_kind(kind)), obj)
+    return obj
+
+
+@pytest.mark.parametrize("answer", lines("answers.jsonl"), ids=lambda a: f"{a['kind']}")
+def test_recorded_answers_are_fixed_points(answer: Object) -> None:
+    before = json.loads(json.dumps(answer))
+    assert decode(node_of(answer), answer) == []
+    assert answer == before
+
+
+@pytest.mark.parametrize("case", lines("refusals.jsonl"), ids=lambda c: c["message"][:80])
+def test_wrong_types_are_refused_in_recorded_words(case: Object) -> None:
+    sent, message = case["sent"], case["message"]
+    if message.startswith("strict decoding error: "):
+        paths = unknown.find(node_of(sent), sent)
+        assert ", ".join(f'unknown field "{path}"' for path in paths) == message.removeprefix("strict decoding error: ")
+        return
+    with pytest.raises(DecodeError) as refusal:
+        decode(node_of(sent), sent)
+    ours = str(refusal.value).replace("2006-01-02T15:04:05.000000Z", "<time>").replace("2006-01-02T15:04:05Z", "<time>")
+    assert ours == message.replace("ProbeHandler.", "")
+
+
+def test_empty_values_with_omitempty_vanish_and_pointers_stay() -> None:
+    spec = {"containers": [], "nodeName": "", "hostNetwork": False, "priority": 0, "hostUsers": False, "tolerations": []}
+    assert decoded("Pod", {"spec": spec})["spec"] == {"containers": None, "priority": 0, "hostUsers": False}
+
+
+def test_nulls_are_absence_or_zero() -> None:
+    sent = {"metadata": {"labels": {"a": None}, "name": None}, "data": None, "immutable": None}
+    assert decoded("ConfigMap", sent) == {"metadata": {"labels": {"a": ""}}}
+    assert decoded("ConfigMap", {"metadata": None}) == {"metadata": {}}
+
+
+def test_values_without_omitempty_are_written() -> None:
+    container = decoded("Pod", {"spec": {"containers": [{}, None]}})["spec"]["containers"]
+    assert container == [{"name": "", "resources": {}}] * 2
+    assert decoded("Pod", {})["status"] == {}
+
+
+def test_schema_defaults_replace_absent_and_zero_values() -> None:
+    ports = [{"port": 1, "protocol": ""}, {"port": 2}, {"port": 3, "protocol": "UDP"}]
+    decoded_ports = decoded("Service", {"spec": {"ports": ports}})["spec"]["ports"]
+    assert [port["protocol"] for port in decoded_ports] == ["TCP", "TCP", "UDP"]
+    assert decoded("Pod", {"spec": {"containers": [{"livenessProbe": {"grpc": {"port": 1}}}]}})["spec"]["containers"][0][
+        "livenessProbe"
+    ] == {"grpc": {"port": 1, "service": ""}}
+
+
+def test_lists_without_omitempty_read_back_as_null_except_where_json_is_stored() -> None:
+    assert decoded("Role", {"rules": []}, "rbac.authorization.k8s.io/v1")["rules"] is None
+    crd = decoded("CustomResourceDefinition", {"status": {"storedVersions": []}}, "apiextensions.k8s.io/v1")
+    assert crd["status"]["storedVersions"] == []
+    assert crd["status"]["conditions"] is None
+
+
+@pytest.mark.parametrize(("sent", "kept"), [("1.5Gi", "1536Mi"), ("100u", "1m"), ("0.5", "500m"), (2, "2"), (0.25, "250m"), ("1e3", "1e3")])
+def test_quantities_are_canonical(sent: Any, kept: str) -> None:
+    assert decoded("ResourceQuota", {"spec": {"hard": {"cpu": sent}}})["spec"]["hard"] == {"cpu": kept}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("2024-02-29T23:00:00.5+02:00", "2024-02-29T21:00:00Z"),
+        ("2024-01-31T00:00:00Z", "2024-01-31T00:00:00Z"),
+        ("0001-01-01T00:00:00Z", None),
+    ],
+)
+def test_times_are_utc_seconds(sent: str, kept: str | None) -> None:
+    event = decoded("Event", {"firstTimestamp": sent})
+    assert event["firstTimestamp"] == kept
+
+
+@pytest.mark.parametrize("bad", ["2023-02-29T00:00:00Z", "2024-01-01", "", "2024-01-01 00:00:00Z", 5])
+def test_bad_times_are_refused(bad: Any) -> None:
+    with pytest.raises(DecodeError):
+        decoded("Event", {"firstTimestamp": bad})
+
+
+def test_micro_times_keep_microseconds() -> None:
+    lease = decoded("Lease", {"spec": {"renewTime": "2024-01-01T00:00:00.1234567Z"}}, "coordination.k8s.io/v1")
+    assert lease["spec"]["renewTime"] == "2024-01-01T00:00:00.123456Z"
+    with pytest.raises(DecodeError, match="cannot parse"):
+        decoded("Lease", {"spec": {"renewTime": "2024-01-01T00:00:00Z"}}, "coordination.k8s.io/v1")
+
+
+def test_base64_is_canonical_or_refused_at_a_byte() -> None:
+    assert decoded("Secret", {"data": {"a": "aGk=\n", "b": None}})["data"] == {"a": "aGk=", "b": ""}
+    for text, position in (("v", 0), ("a*==", 1), ("aGk", 0), ("aGVsbG8", 4)):
+        with pytest.raises(DecodeError, match=f"illegal base64 data at input byte {position}$"):
+            decoded("Secret", {"data": {"a": text}})
+
+
+@pytest.mark.parametrize("bad", [1.5, True, 3_000_000_000, [], {}])
+def test_int_or_string_is_an_int32_or_a_string(bad: Any) -> None:
+    with pytest.raises(DecodeError):
+        decoded("PodDisruptionBudget", {"spec": {"minAvailable": bad}}, "policy/v1")
+
+
+def test_int_or_string_keeps_both() -> None:
+    spec = {"minAvailable": "50%", "maxUnavailable": 0}
+    assert decoded("PodDisruptionBudget", {"spec": dict(spec)}, "policy/v1")["spec"] == spec
+
+
+def test_unknown_fields_are_dropped_and_told_in_document_order() -> None:
+    pod: Object = {"zz": 1, "metadata": {"lables": {}}, "spec": {"containers": [{"name": "a", "x": 1}], "b": {"c": 1}}, "Kind": "x"}
+    found = decode(types.schema_for(GroupVersionKind("", "v1", "Pod")), pod)
+    assert found == ["zz", "metadata.lables", "spec.containers[0].x", "spec.b", "Kind"]
+    assert pod["spec"] == {"containers": [{"name": "a", "resources": {}}]}
+
+
+def test_schemas_of_crds_take_their_forms() -> None:
+    schema: Object = {"properties": {"a": {"items": {"type": "x", "zz": 1}, "additionalProperties": False, "default": {"free": 1}}}}
+    crd: Object = {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}}
+    found = decode(types.schema_for(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")), crd)
+    assert found == ["spec.versions[0].schema.openAPIV3Schema.properties.a.items.zz"]
+    assert schema["properties"]["a"]["default"] == {"free": 1}
