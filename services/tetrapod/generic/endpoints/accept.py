@@ -33,6 +33,8 @@ class Accepted:
     form: str = ""
     form_version: str = "v1"
     pretty: bool = False
+    include: str = ""
+    """`?includeObject`, what the rows of a Table carry."""
 
     @property
     def plain(self) -> bool:

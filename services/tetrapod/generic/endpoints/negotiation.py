@@ -7,6 +7,7 @@ route matching, whose 406 and 415 come first for built-in resources and have tex
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from tetrapod.generic.endpoints.accept import (
     JSON,
     MEDIA_TYPES,
     PLAIN,
+    TABLE,
     YAML,
     Accepted,
     Offer,
@@ -25,6 +27,7 @@ from tetrapod.generic.endpoints.accept import (
     parse_accept,
     parse_media_type,
 )
+from tetrapod.generic.endpoints.options import parse_query
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, not_acceptable
@@ -58,7 +61,9 @@ def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
     if accepted is None:
         raise not_acceptable(f"only the following media types are accepted: {', '.join(offer.named)}")
     if not accepted.pretty and wants_pretty(request):
-        return Accepted(accepted.media_type, accepted.form, accepted.form_version, True)
+        accepted = replace(accepted, pretty=True)
+    if accepted.form == TABLE and "includeObject" in request.query_string:
+        accepted = replace(accepted, include=parse_query(request.query_string).get("includeObject", ""))
     return accepted
 
 
@@ -67,11 +72,8 @@ _PLAIN_HEADERS: Final = frozenset({"", "*/*", JSON, "application/json, */*"})
 
 def wants_pretty(request: Request) -> bool:
     """`?pretty=true`; without it, browsers, curl and Wget get indented JSON."""
-    if "pretty" in request.query_string:
-        from urllib.parse import parse_qs
-
-        if value := parse_qs(request.query_string).get("pretty"):
-            return value[0] in ("1", "t", "T", "true", "TRUE", "True")
+    if "pretty" in request.query_string and (value := parse_query(request.query_string).get("pretty")):
+        return value in ("1", "t", "T", "true", "TRUE", "True")
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
 
 

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 
 from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
 from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -116,7 +117,7 @@ def decode_list_options(query: Query, *, force_watch: bool = False) -> ListOptio
     if not query and not force_watch:
         return _NO_LIST_OPTIONS
     timeout = parse_int(query["timeoutSeconds"]) if "timeoutSeconds" in query else None
-    options = ListOptions(
+    return ListOptions(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
         watch=force_watch or ("watch" in query and parse_bool(query["watch"])),
@@ -128,7 +129,6 @@ def decode_list_options(query: Query, *, force_watch: bool = False) -> ListOptio
         continue_token=query.get("continue", ""),
         send_initial_events=parse_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
     )
-    return options
 
 
 _NO_LIST_OPTIONS: Final = ListOptions()
@@ -285,24 +285,15 @@ def delete_options_from_body(body: Any) -> Object:
         if (value := body.get(name)) is None:
             continue
         if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
-            raise bad_request(f"json: cannot unmarshal {json_type(value)} into Go struct field DeleteOptions.{name} of type {go_type}")
+            raise bad_request(f"json: cannot unmarshal {json_kind(value)} into Go struct field DeleteOptions.{name} of type {go_type}")
         options[name] = value
     for name, value in options.get("preconditions", {}).items():
         if name in ("uid", "resourceVersion") and not isinstance(value, str | None):
             where = f"DeleteOptions.preconditions.{name}"
-            raise bad_request(f"json: cannot unmarshal {json_type(value)} into Go struct field {where} of type string")
+            raise bad_request(f"json: cannot unmarshal {json_kind(value)} into Go struct field {where} of type string")
     if not options.get("dryRun", True):
         del options["dryRun"]
     return options
-
-
-def json_type(value: Any) -> str:
-    """What Go's decoder calls a JSON value."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    return {str: "string", list: "array", dict: "object"}.get(type(value), "null")
 
 
 def validate_delete_options(options: Object, *, collection: bool = False) -> None:

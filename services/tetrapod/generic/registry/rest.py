@@ -6,14 +6,22 @@ for `connect`, which gets the raw request. Upstream: rest.Storage and its option
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 
+if TYPE_CHECKING:
+    from tetrapod.generic.registry.definition import ResourceDefinition
+    from tetrapod.generic.registry.store import Store
+
 
 class Rest:
+    def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
+        """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""
+        return self
+
     async def get(self, ctx: Context, name: str) -> Object:
         raise NotImplementedError
 

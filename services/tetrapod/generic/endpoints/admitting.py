@@ -1,0 +1,100 @@
+"""What the verb handlers tell admission: the attributes of one operation, and callbacks for the registry.
+
+Mutating plugins see the object in the storage version, before the registry's own preparations; validating ones see what will
+be stored. Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObjectFunc and its siblings.
+"""
+
+from __future__ import annotations
+
+from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.authorization.interface import Attributes as AuthorizationAttributes
+from tetrapod.generic.authorization.interface import Decision
+from tetrapod.generic.authorization.message import forbidden_status
+from tetrapod.generic.endpoints.scope import Scope, request_info
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.request import Request
+from tetrapod.machinery.gvk import Object
+
+
+class Admitting:
+    """One request's dealings with admission. `name` is the path's, or the new object's."""
+
+    __slots__ = ("_context", "_name", "_request", "_scope")
+
+    def __init__(self, scope: Scope, request: Request, context: Context, name: str) -> None:
+        self._scope, self._request, self._context, self._name = scope, request, context, name
+
+    def attributes(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> Attributes:
+        scope, context = self._scope, self._context
+        namespace = context.namespace
+        if not namespace and scope.definition.resource == "namespaces" and not scope.definition.group:
+            namespace = self._name
+        return Attributes(
+            operation=operation,
+            kind=scope.kind,
+            resource=scope.gvr,
+            subresource=scope.subresource,
+            namespace=namespace,
+            name=self._name,
+            object=obj,
+            old_object=old,
+            options=options,
+            dry_run=context.dry_run,
+            user=context.user,
+            warnings=self._request.warnings,
+            annotations=self._request.annotations,
+            request=self._request,
+        )
+
+    async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:
+        """The object after the mutating plugins."""
+        chain = self._scope.admission
+        if not chain.handles(operation):
+            return obj
+        attributes = self.attributes(operation, obj, old, options)
+        await chain.admit(attributes)
+        return attributes.object if attributes.object is not None else obj
+
+    async def validate(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> None:
+        chain = self._scope.admission
+        if not chain.handles(operation):
+            return
+        attributes = self.attributes(operation, obj, old, options)
+        if not attributes.name and obj is not None:  # the name was generated meanwhile
+            attributes.name = obj["metadata"].get("name") or ""
+        await chain.validate(attributes)
+
+    async def delete(self, old: Object, options: Object) -> None:
+        """Both phases, since nothing can be changed."""
+        chain = self._scope.admission
+        if not chain.handles("DELETE"):
+            return
+        attributes = self.attributes("DELETE", None, old, options)
+        await chain.admit(attributes)
+        await chain.validate(attributes)
+
+    async def may_create(self) -> None:
+        """An update that creates needs the right to create.
+
+        Raises:
+            StatusError: 403.
+        """
+        scope = self._scope
+        if scope.authorizer is None:
+            return
+        info = request_info(self._request)
+        attributes = AuthorizationAttributes(
+            user=self._request.user,
+            verb="create",
+            namespace=info.namespace,
+            group=scope.gvr.group,
+            version=scope.gvr.version,
+            resource=scope.gvr.resource,
+            subresource=scope.subresource,
+            name=self._name,
+            resource_request=True,
+            path=self._request.path,
+        )
+        answer = await scope.authorizer.authorize(attributes)
+        if answer.decision is not Decision.ALLOW:
+            raise forbidden_status(attributes, answer.reason)

@@ -1,0 +1,54 @@
+"""Server-side apply (upstream: applyPatcher of handlers/patch.go): the field manager merges, and says who owns what."""
+
+from __future__ import annotations
+
+import orjson
+
+from tetrapod.generic.endpoints.decoding import ShapeError
+from tetrapod.generic.endpoints.mechanisms import Mechanism
+from tetrapod.generic.endpoints.options import WriteOptions
+from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.serializer import yaml
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.status import bad_request
+
+
+class Applying(Mechanism):
+    def __init__(self, scope: Scope, body: bytes, options: WriteOptions, manager: str) -> None:
+        super().__init__(scope, options.field_validation, manager)
+        self.force = options.force
+        try:
+            decoded = yaml.decode(body)
+        except DecodeError as error:
+            raise bad_request(f"error encoding patch: {error}") from None
+        config = decoded.obj if decoded.obj is not None else {}
+        if not isinstance(config, dict):
+            text = f"json: cannot unmarshal {json_kind(config)} into Go value of type map[string]interface {{}}"
+            raise bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {text}")
+        self.config: Object = config
+        self.duplicates = decoded.duplicates
+
+    def create(self, name: str) -> Object:
+        return self._apply(None)
+
+    def revise(self, current: Object) -> Object:
+        return self._apply(current)
+
+    def _apply(self, current: Object | None) -> Object:
+        ownership = self.scope.ownership
+        if ownership is None:
+            raise bad_request(f"{self.scope.kind.kind} cannot be applied")
+        merged = ownership.apply(current, orjson.loads(orjson.dumps(self.config)), self.manager, force=self.force)
+        if self.duplicates:
+            if self.validation == "Strict":
+                text = yaml.strict_text(self.duplicates)
+                raise bad_request(f"error strict decoding patch: error converting YAML to JSON: {text}")
+            self.warnings = list(self.duplicates) if self.validation == "Warn" else []
+        new: Object = orjson.loads(orjson.dumps(merged))
+        try:
+            self.scope.decoder.shape(new)
+        except ShapeError as error:
+            raise bad_request(f"failed to convert merged object to last applied version: {error}") from None
+        return new

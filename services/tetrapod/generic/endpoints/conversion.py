@@ -1,0 +1,101 @@
+"""Between the version of a request and the storage version of its resource, of objects and of finished bytes.
+
+Nearly always they are the same version, or differ in `apiVersion` only; then bytes are sliced, not parsed. Conversion by
+webhooks is asynchronous and done for many objects at once (`ResourceDefinition.convert_many`); `ready` does it ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.interface import Entry
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.serializer.json import encode
+
+
+class Conversion:
+    """Of one resource in one version."""
+
+    __slots__ = ("_convert", "_convert_many", "_prefix", "_stored_prefix", "api_version", "definition", "identity", "stored", "version")
+
+    def __init__(self, definition: ResourceDefinition, version: str) -> None:
+        self.definition = definition
+        self.version = version
+        self.api_version = definition.gvk(version).api_version
+        group = definition.group if definition.storage_group is None else definition.storage_group
+        self.stored = str(GroupVersion(group, definition.storage_version))
+        self.identity = self.api_version == self.stored
+        self._convert = None if self.identity else definition.convert
+        self._convert_many = None if self.identity else definition.convert_many
+        self._prefix = type_prefix(definition.kind, self.api_version)
+        self._stored_prefix = type_prefix(definition.kind, self.stored)
+
+    @property
+    def prefix(self) -> bytes:
+        """How finished bytes of this version begin."""
+        return self._prefix
+
+    async def ready(self, entries: Sequence[Entry]) -> None:
+        """Make `bytes` and `object` of these entries answer at once."""
+        if self._convert_many is None:
+            return
+        missing = [entry for entry in entries if self.version not in entry.representations]
+        if missing:
+            converted = await self._convert_many([entry.object() for entry in missing], self.version)
+            for entry, obj in zip(missing, converted, strict=True):
+                entry.representations[self.version] = encode(obj)
+
+    def bytes(self, entry: Entry) -> bytes:
+        """The finished object in this version."""
+        raw = entry.raw
+        if self.identity and raw.startswith(self._prefix):
+            return raw
+        if self._convert is None and self._convert_many is None and raw.startswith(self._stored_prefix):
+            return self._prefix + raw[len(self._stored_prefix) :]
+        made: bytes | None = entry.representations.get(self.version)
+        if made is None:
+            made = entry.representations[self.version] = encode(self._converted(entry.object()))
+        return made
+
+    def object(self, entry: Entry) -> Object:
+        """A copy in this version, which its caller may change."""
+        if self._convert_many is None:
+            return self._converted(entry.object())
+        copy: Object = orjson.loads(self.bytes(entry))
+        return copy
+
+    def peek(self, entry: Entry) -> Object:
+        """The object in this version, which nobody may change."""
+        return entry.peek() if self.identity else self.object(entry)
+
+    def _converted(self, obj: Object) -> Object:
+        if self.identity:
+            return obj
+        if self._convert is not None:
+            return self._convert(obj, self.version)
+        obj["apiVersion"] = self.api_version
+        return obj
+
+    async def from_stored(self, obj: Object) -> Object:
+        """An object of the storage version (the caller's own) in this version."""
+        if self._convert_many is not None:
+            return (await self._convert_many([obj], self.version))[0]
+        return self._converted(obj)
+
+    async def to_stored(self, obj: Object) -> Object:
+        """An object of this version (the caller's own) in the storage version."""
+        if self.identity:
+            return obj
+        if self._convert_many is not None:
+            return (await self._convert_many([obj], self.definition.storage_version))[0]
+        if self._convert is not None:
+            return self._convert(obj, self.definition.storage_version)
+        obj["apiVersion"] = self.stored
+        return obj
+
+
+def type_prefix(kind: str, api_version: str) -> bytes:
+    return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()

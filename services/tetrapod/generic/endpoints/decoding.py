@@ -1,0 +1,239 @@
+"""Bodies to objects: size, syntax, kind and version, types, unknown and duplicate fields, defaults.
+
+A built-in object is brought into the form that the real server would have written (machinery/schema/decode.py); a custom one is
+pruned and defaulted by its structural schema. Follows create.go and rest.go (transformDecodeError) of
+k8s.io/apiserver/pkg/endpoints/handlers, and schemaCoercingDecoder of apiextensions-apiserver's customresource_handler.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tetrapod.generic.endpoints.accept import JSON
+from tetrapod.generic.endpoints.scheme import is_registered, not_registered, same_family, unknown_conversion
+from tetrapod.generic.request import Request
+from tetrapod.machinery.field import FieldError, invalid
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema import defaulting, pruning
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer import yaml as yaml_serializer
+from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
+from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
+from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.status import invalid as invalid_object
+from tetrapod.machinery.types import load
+
+MAX_BODY: Final = 3 * 1024 * 1024
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+async def read_body(request: Request) -> bytes:
+    """
+    Raises:
+        StatusError: 413 beyond the limit.
+    """
+    return await request.body.read(MAX_BODY)
+
+
+class ShapeError(Exception):
+    """An object that is not of the expected kind, or has a value of a wrong type; the text is upstream's decoder's."""
+
+
+class Decoder:
+    """Of one kind in one version. `schema` is asked on first use; `default` are the version's own defaults."""
+
+    def __init__(
+        self, kind: GroupVersionKind, schema: Callable[[], SchemaNode], default: Callable[[Object], None] | None, *, custom: bool = False
+    ) -> None:
+        self.kind = kind
+        self.custom = custom
+        self._schema = schema
+        self._default = default
+
+    @property
+    def schema(self) -> SchemaNode:
+        return self._schema()
+
+    def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
+        """The object in a body. `validation` is Ignore, Warn (complaints go to `warnings`) or Strict (they refuse).
+
+        Raises:
+            StatusError: 400; 422 for a custom object of another kind.
+        """
+        decoded = self._parse(body, media_type)
+        try:
+            obj, api_version, kind = recognize(decoded.obj)
+        except DecodeError as error:
+            raise self._unrecognized(str(error), body) from None
+        gvk = self._given(api_version, kind, body)
+        try:
+            self.check_kind(gvk)
+            unknown = self.shape(obj, gvk)
+        except ShapeError as error:
+            raise self._unfit(gvk, str(error)) from None
+        if validation != "Ignore" and (decoded.duplicates or unknown):
+            texts = self._complaints(body, media_type, decoded.duplicates, unknown)
+            if validation == "Strict":
+                raise self._unfit(gvk, f"strict decoding error: {strict_text(texts, media_type, decoded.duplicates)}")
+            warnings.extend(texts)
+        self.check_version(gvk)
+        if self.custom and (errors := self.kind_errors(gvk)):
+            name = obj["metadata"].get("name") or ""
+            raise invalid_object(gvk.group_kind, name, errors)
+        return obj
+
+    def _parse(self, body: bytes, media_type: str) -> Decoded:
+        try:
+            if media_type == JSON:
+                return json_serializer.decode(body, unstructured=self.custom)
+            return yaml_serializer.decode(body)
+        except NumberError as error:
+            raise self._unfit(self.kind, str(error)) from None
+        except DecodeError as error:
+            raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
+
+    def _given(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
+        """What the object says it is; a built-in one may leave it to the path."""
+        group, version = GroupVersion.parse(api_version)
+        if self.custom:
+            if not kind:
+                text = f"Object 'Kind' is missing in '{body.decode('utf-8', 'replace')}'"
+                raise self._unrecognized(text, body)
+            return GroupVersionKind(group, version, kind)
+        if not version and group in ("", self.kind.group):
+            group, version = self.kind.group, self.kind.version
+        return GroupVersionKind(group, version, kind or self.kind.kind)
+
+    def check_kind(self, gvk: GroupVersionKind) -> None:
+        """
+        Raises:
+            ShapeError: a kind that is not known, or another than the expected one.
+        """
+        if gvk == self.kind or self.custom:
+            return
+        if not is_registered(gvk.api_version, gvk.kind):
+            raise ShapeError(not_registered(gvk.api_version, gvk.kind))
+        if gvk.kind != self.kind.kind or not same_family(gvk.group_version, self.kind.group):
+            raise ShapeError(unknown_conversion(gvk.version, gvk.kind, self.kind.group, self.kind.kind))
+
+    def check_version(self, gvk: GroupVersionKind) -> None:
+        """
+        Raises:
+            StatusError: 400.
+        """
+        if gvk.group_version != self.kind.group_version:
+            expected = self.kind.api_version
+            raise bad_request(f"the API version in the data ({gvk.api_version}) does not match the expected API version ({expected})")
+
+    def kind_errors(self, gvk: GroupVersionKind) -> list[FieldError]:
+        """What a custom object wrongly says it is."""
+        errors = []
+        if gvk.kind != self.kind.kind:
+            errors.append(invalid("kind", gvk.kind, f"must be {self.kind.kind}"))
+        if gvk.group_version != self.kind.group_version:
+            errors.append(invalid("apiVersion", gvk.api_version, f"must be {self.kind.api_version}"))
+        return errors
+
+    def shape(self, obj: Object, gvk: GroupVersionKind | None = None) -> list[str]:
+        """Bring an object into its stored form, in place, with defaults. Returns the paths of what its type does not have.
+
+        Raises:
+            ShapeError: a value of a wrong type.
+        """
+        gvk = gvk or self.kind
+        if not self.custom:
+            obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
+            unknown = self._decode_typed(obj) if gvk == self.kind else []
+        else:
+            unknown = self._decode_custom(obj)
+        if obj.get("metadata") is None:
+            obj["metadata"] = {}
+        if self._default is not None and gvk == self.kind:
+            self._default(obj)
+        return unknown
+
+    def _decode_typed(self, obj: Object) -> list[str]:
+        try:
+            return typed.decode(self._schema(), obj)
+        except typed.DecodeError as error:
+            raise ShapeError(str(error)) from None
+
+    def _decode_custom(self, obj: Object) -> list[str]:
+        metadata = obj.get("metadata")
+        unknown: list[str] = []
+        if metadata is not None:
+            try:
+                unknown = [f"metadata.{path}" for path in typed.decode(load(_OBJECT_META), metadata)]
+            except typed.DecodeError as error:
+                raise ShapeError(str(error)) from None
+        node = self._schema()
+        unknown += pruning.prune(node, obj)
+        defaulting.apply(node, obj)
+        return unknown
+
+    def _complaints(self, body: bytes, media_type: str, duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
+        if media_type == JSON and not self.custom:
+            return json_serializer.strict_errors(body, unknown)
+        return [*duplicates, *unknown_fields(unknown)]
+
+    def _unrecognized(self, text: str, body: bytes) -> StatusError:
+        return bad_request(f"the object provided is unrecognized (must be of type {self.kind.kind}): {text} ({summary(body)})")
+
+    def _unfit(self, gvk: GroupVersionKind, text: str) -> StatusError:
+        return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
+
+
+def unknown_fields(paths: Sequence[str]) -> list[str]:
+    return [f'unknown field "{path}"' for path in paths]
+
+
+def strict_text(texts: Sequence[str], media_type: str, duplicates: Sequence[str]) -> str:
+    """The complaints as one text; YAML's duplicate keys have a heading."""
+    if media_type != JSON and duplicates:
+        texts = [yaml_serializer.strict_text(list(duplicates)), *texts[len(duplicates) :]]
+    return ", ".join(texts)
+
+
+def ensure_namespace(obj: Object, expected: str) -> None:
+    """The object is in the namespace of the request; one that has none is not asked.
+
+    Raises:
+        StatusError: 400.
+    """
+    metadata = obj["metadata"]
+    given = metadata.get("namespace") or ""
+    if given == expected:
+        return
+    if not given:
+        metadata["namespace"] = expected
+    elif not expected:
+        del metadata["namespace"]
+    else:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def check_name(obj: Object, name: str) -> None:
+    """
+    Raises:
+        StatusError: 400, the object has another name than the path, or none.
+    """
+    given: Any = obj["metadata"].get("name") or ""
+    if not given:
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+__all__ = [
+    "MAX_BODY",
+    "Decoder",
+    "ShapeError",
+    "check_name",
+    "ensure_namespace",
+    "read_body",
+    "strict_text",
+    "unknown_fields",
+]

@@ -1,0 +1,67 @@
+"""DELETE of one object (upstream: handlers/delete.go)."""
+
+from __future__ import annotations
+
+from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.decoding import read_body
+from tetrapod.generic.endpoints.negotiation import body_media_type, negotiate
+from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
+from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer import yaml as yaml_serializer
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.recognize import recognize, syntax_text
+from tetrapod.machinery.status import bad_request
+
+
+async def delete(scope: Scope, request: Request) -> Response:
+    name = request_name(request)
+    accepted = negotiate(request, scope.offer)
+    options = await read_delete_options(scope, request)
+    validate_delete_options(options)
+    context = scope.context(request, bool(options.get("dryRun")))
+    admitting = Admitting(scope, request, context, name)
+    told = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
+
+    async def validate(old: Object) -> None:
+        await admitting.delete(old, told)
+
+    entry, gone = await scope.store.delete(context, name, options, validate)
+    status = 202 if not gone and options.get("orphanDependents") is False else 200
+    if gone and not scope.definition.strategy.return_deleted_object:
+        return scope.representation.object(_success(scope, name, entry.peek()), accepted)
+    return await scope.representation.entry(entry, accepted, status)
+
+
+def _success(scope: Scope, name: str, obj: Object) -> Object:
+    details: Object = {"name": name}
+    if scope.definition.group:
+        details["group"] = scope.definition.group
+    details["kind"] = scope.definition.resource
+    if uid := obj["metadata"].get("uid"):
+        details["uid"] = uid
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+async def read_delete_options(scope: Scope, request: Request) -> Object:
+    """DeleteOptions from the body; from the query only where there is no body.
+
+    Raises:
+        StatusError: 400, 413, 415.
+    """
+    body = await read_body(request)
+    if not body:
+        return delete_options_from_query(request.query_string)
+    media_type = body_media_type(request, scope.offer)
+    serializer = json_serializer if media_type == "application/json" else yaml_serializer
+    try:
+        decoded = serializer.decode(body).obj
+    except DecodeError as error:
+        raise bad_request(syntax_text(error) if serializer is json_serializer else str(error)) from None
+    try:
+        obj, _, _ = recognize(decoded)
+    except DecodeError as error:
+        raise bad_request(str(error)) from None
+    return delete_options_from_body(obj)

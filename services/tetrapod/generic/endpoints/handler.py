@@ -1,0 +1,96 @@
+"""`ResourceHandler`: all the endpoints of one resource in one version; called with `request.info` and `request.user` set.
+
+It dispatches on the verb that the request info names, as upstream's handler of custom resources does; whether a path and a
+method exist at all for a built-in resource is for the router before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.endpoints.connect import connect, stream
+from tetrapod.generic.endpoints.create import create
+from tetrapod.generic.endpoints.delete import delete
+from tetrapod.generic.endpoints.deletecollection import delete_collection
+from tetrapod.generic.endpoints.get import get
+from tetrapod.generic.endpoints.list import list_
+from tetrapod.generic.endpoints.patch import patch
+from tetrapod.generic.endpoints.scope import Scope, request_info
+from tetrapod.generic.endpoints.scopes import Scopes
+from tetrapod.generic.endpoints.update import update
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.status import method_not_supported, not_found
+
+Verb = Callable[[Scope, Request], Awaitable[Response]]
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "get": get,
+    "list": list_,
+    "watch": list_,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+
+
+class ResourceHandler:
+    def __init__(
+        self,
+        definition: ResourceDefinition,
+        version: str,
+        store: Store | None,
+        *,
+        admission: AdmissionChain,
+        authorizer: Authorizer | None = None,
+    ) -> None:
+        self.definition = definition
+        self.version = version
+        self._warning = definition.deprecated.get(version, "")
+        scopes = Scopes(definition, version, store, admission, authorizer)
+        self._scope = scopes.resource()
+        self._subresources = {
+            sub.name: SubresourceHandler(sub, scopes.subresource(sub))
+            for sub in definition.subresources
+            if not sub.versions or version in sub.versions
+        }
+
+    async def __call__(self, request: Request) -> Response:
+        info = request_info(request)
+        if self._warning:
+            request.warnings.append(self._warning)
+        if info.subresource:
+            subresource = self._subresources.get(info.subresource)
+            if subresource is None:
+                raise not_found(self.definition.group_resource, request_info(request).name)
+            return await subresource(request)
+        verb = VERBS.get(info.verb)
+        if verb is None or info.verb not in self.definition.verbs:
+            raise method_not_supported(self.definition.group_resource, info.verb)
+        return await verb(self._scope, request)
+
+    def subresource(self, name: str) -> SubresourceHandler | None:
+        return self._subresources.get(name)
+
+
+class SubresourceHandler:
+    def __init__(self, declared: Subresource, scope: Scope) -> None:
+        self.declared = declared
+        self._scope = scope
+        self.connects = scope.rest is not None and type(scope.rest).connect is not Rest.connect
+
+    async def __call__(self, request: Request) -> Response:
+        info = request_info(request)
+        if self.connects:
+            return await (stream if tuple(self.declared.verbs) == ("get",) else connect)(self._scope, request)
+        verb = VERBS.get(info.verb)
+        if verb is None or info.verb not in self.declared.verbs:
+            raise method_not_supported(self._scope.definition.group_resource, info.verb)
+        return await verb(self._scope, request)

@@ -1,0 +1,191 @@
+"""The patches that change a whole object: JSON patch, merge patch and strategic merge patch.
+
+What comes out is decoded as a body would be; a type error, or in Strict mode an unknown or duplicate field, is a 422 that quotes
+the patched object (the patch itself, for strategic ones). Follows jsonPatcher and smpPatcher of handlers/patch.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
+from tetrapod.generic.endpoints.gotext import go_json, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.machinery.field import invalid
+from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
+from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer.errors import Decoded, DecodeError
+from tetrapod.machinery.status import StatusError, bad_request, not_found
+from tetrapod.machinery.status import invalid as invalid_object
+
+INVALID: Final = "invalid JSON patch"
+
+
+class Mechanism:
+    """One patch request. `warnings` are those of the last try; earlier tries lost a race."""
+
+    def __init__(self, scope: Scope, validation: str, manager: str) -> None:
+        self.scope = scope
+        self.validation = validation
+        self.manager = manager
+        self.warnings: list[str] = []
+
+    def create(self, name: str) -> Object:
+        """The object where there is none yet.
+
+        Raises:
+            StatusError: 404, but for applies.
+        """
+        raise not_found(self.scope.definition.group_resource, name)
+
+    def revise(self, current: Object) -> Object:
+        """The object to store, from a copy of the present one."""
+        raise NotImplementedError
+
+
+class Patching(Mechanism):
+    """A patch whose body is JSON; subclasses apply it."""
+
+    strict_prefix = ""
+
+    def __init__(self, scope: Scope, body: bytes, validation: str, manager: str) -> None:
+        super().__init__(scope, validation, manager)
+        try:
+            decoded = json_serializer.decode(body, unstructured=True)
+        except DecodeError:
+            raise bad_request(INVALID) from None
+        self.patch = self.parse(decoded)
+        self.complaints: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
+
+    def parse(self, decoded: Decoded) -> Any:
+        """Check the decoded body.
+
+        Raises:
+            StatusError: 400.
+        """
+        raise NotImplementedError
+
+    def apply(self, current: Object) -> Object:
+        raise NotImplementedError
+
+    def quoted(self, current: Object, patched: Object) -> str:
+        """What a refusal quotes."""
+        raise NotImplementedError
+
+    def revise(self, current: Object) -> Object:
+        scope = self.scope
+        patched = self.apply(current)
+        shown = orjson.dumps(patched) if self.validation == "Strict" else b""
+        try:
+            unknown = self._shape(patched)
+        except ShapeError as error:
+            raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(str(error))) from None
+        complaints = [*self.complaints, *unknown_fields(unknown)]
+        if complaints and self.validation == "Strict":
+            quoted = self.quoted(current, orjson.loads(shown))
+            raise self._refusal(quoted, f"strict decoding error: {', '.join(complaints)}")
+        self.warnings = complaints if self.validation == "Warn" else []
+        return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
+
+    def _shape(self, patched: Any) -> list[str]:
+        decoder = self.scope.decoder
+        if not isinstance(patched, dict):
+            raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(patched)} into Go value of type {decoder.kind.kind}")
+        gvk = self._said(patched)
+        decoder.check_kind(gvk)
+        unknown = decoder.shape(patched, gvk)
+        if gvk != decoder.kind:
+            if decoder.custom:
+                raise invalid_object(gvk.group_kind, patched["metadata"].get("name") or "", decoder.kind_errors(gvk))
+            decoder.check_version(gvk)
+        return unknown
+
+    def _said(self, patched: Object) -> GroupVersionKind:
+        expected = self.scope.decoder.kind
+        kind, api_version = patched.get("kind") or expected.kind, patched.get("apiVersion") or expected.api_version
+        if not isinstance(kind, str) or not isinstance(api_version, str):
+            raise ShapeError("couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field of type string")
+        try:
+            return GroupVersion.parse(api_version).with_kind(kind)
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def type_text(self, text: str) -> str:
+        """A type error in this mechanism's words."""
+        return text
+
+    @staticmethod
+    def _refusal(quoted: str, text: str) -> StatusError:
+        return invalid_object(GroupKind("", ""), "", [invalid("patch", quoted, text)])
+
+
+class MergePatching(Patching):
+    def parse(self, decoded: Decoded) -> Any:
+        return merge.parse(decoded.obj)
+
+    def apply(self, current: Object) -> Object:
+        patched: Object = _copy(merge.apply(current, self.patch))
+        return patched
+
+    def quoted(self, current: Object, patched: Object) -> str:
+        return go_json(patched, touched_by_merge(self.patch), sort_all=self.scope.definition.custom)
+
+
+class JSONPatching(Patching):
+    strict_prefix = "json patch "
+
+    def parse(self, decoded: Decoded) -> Any:
+        return json_patch.parse(decoded.obj)
+
+    def __init__(self, scope: Scope, body: bytes, validation: str, manager: str) -> None:
+        super().__init__(scope, body, validation, manager)
+        known = ("op", "path", "from", "value")
+        unknown = [f'unknown field "[{i}].{key}"' for i, op in enumerate(self.patch) for key in op if key not in known]
+        self.complaints += [self.strict_prefix + text for text in unknown]
+
+    def apply(self, current: Object) -> Object:
+        patched: Object = _copy(json_patch.apply(current, self.patch))
+        return patched
+
+    def quoted(self, current: Object, patched: Object) -> str:
+        return go_json(patched, touched_by_json_patch(self.patch), sort_all=self.scope.definition.custom)
+
+
+class StrategicPatching(Patching):
+    def parse(self, decoded: Decoded) -> Any:
+        return strategic.parse(decoded.obj)
+
+    def apply(self, current: Object) -> Object:
+        node = self.scope.decoder.schema
+        patched: Object = _copy(strategic.apply(current, self.patch, node))
+        return patched
+
+    def quoted(self, current: Object, patched: Object) -> str:
+        return goformat.plain(self.patch)
+
+    def type_text(self, text: str) -> str:
+        """Upstream fills the struct from a map here, not from JSON, and says so."""
+        found = _UNMARSHAL.search(text)
+        if found is None:
+            return text
+        value, wanted = _REFLECT_KINDS.get(found[1], found[1]), found[2]
+        if wanted.startswith("[]"):
+            return f"cannot restore slice from {value}"
+        if wanted.startswith("map["):
+            return f"cannot restore map from {value}"
+        if wanted in _BASIC:
+            return f"unrecognized type: {wanted}"
+        return f"cannot restore struct from: {value}"
+
+
+_UNMARSHAL: Final = re.compile(r"^json: cannot unmarshal (\w+).* of type (\S+)$")
+_REFLECT_KINDS: Final = {"array": "slice", "object": "map", "number": "int64"}
+_BASIC: Final = frozenset({"bool", "string", "int", "int32", "int64", "uint32", "uint64", "float64"})
+
+
+def _copy(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))

@@ -1,0 +1,33 @@
+"""Owner references that name an owner twice: one is kept, with a warning.
+
+Follows dedupOwnerReferencesAndAddWarning of k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from tetrapod.machinery.gvk import Object
+
+_TEXT = (
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may reject such "
+    "requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
+
+
+def dedup_owner_references(obj: Object, warnings: list[str], *, after_mutation: bool = False) -> None:
+    references = obj["metadata"].get("ownerReferences")
+    if not references or len(references) < 2:
+        return
+    kept, seen, uids = [], set(), []
+    for reference in references:
+        key = orjson.dumps(reference, option=orjson.OPT_SORT_KEYS)
+        if key in seen:
+            uids.append(str(reference.get("uid", "")))
+        else:
+            seen.add(key)
+            kept.append(reference)
+    if uids:
+        obj["metadata"]["ownerReferences"] = kept
+        when = " after mutating admission happens" if after_mutation else ""
+        warnings.append(_TEXT.format(when, ", ".join(dict.fromkeys(uids))))

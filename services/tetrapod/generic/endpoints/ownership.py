@@ -1,0 +1,126 @@
+"""`Ownership`: the field manager of one endpoint, made when the first write needs it, and who is said to manage.
+
+Objects are in the version of the requests. Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, which makes a FieldManager
+for each storage with a schema, and managerOrUserAgent of handlers/create.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.request import Request
+from tetrapod.machinery.fieldmanager import fieldset
+from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
+from tetrapod.machinery.fieldmanager.manager import FieldManager
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema.node import SchemaNode
+
+_MAX_MANAGER: Final = 128
+
+
+def manager_name(request: Request, field_manager: str) -> str:
+    """`?fieldManager=`, or what comes before the slash in the User-Agent."""
+    if field_manager:
+        return field_manager
+    prefix = request.header(b"user-agent").split("/", 1)[0]
+    kept, size = [], 0
+    for char in prefix:
+        size += len(char.encode("utf-8", "replace"))
+        if size > _MAX_MANAGER:
+            break
+        if char.isprintable():
+            kept.append(char)
+        else:
+            size -= len(char.encode("utf-8", "replace"))
+    return "".join(kept)
+
+
+class Ownership:
+    """`kind` is what the endpoint's requests carry."""
+
+    def __init__(
+        self,
+        kind: GroupVersionKind,
+        node_for: Callable[[str], SchemaNode],
+        convert: Callable[[Object, str], Object] | None,
+        reset_fields: Callable[[], Mapping[str, FieldFilter]],
+        subresource: str,
+    ) -> None:
+        def make() -> FieldManager:
+            return FieldManager(kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource)
+
+        self._make: Callable[[], FieldManager] = make
+        self._manager: FieldManager | None = None
+
+    @property
+    def _fields(self) -> FieldManager:
+        if self._manager is None:
+            self._manager = self._make()
+        return self._manager
+
+    def update(self, live: Object | None, new: Object, manager: str) -> Object:
+        return self._fields.update(live, new, manager)
+
+    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
+        """
+        Raises:
+            StatusError: 400 and 409.
+        """
+        return self._fields.apply(live, config, manager, force=force)
+
+
+def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy, subresource: str) -> Ownership:
+    """For the resource itself, or a subresource that is an update of it."""
+    versions = {definition.gvk(served).api_version: served for served in definition.versions}
+
+    def node_for(api_version: str) -> SchemaNode:
+        return definition.schema(versions[api_version])
+
+    def reset_fields() -> dict[str, FieldFilter]:
+        filters = {}
+        for api_version, served in versions.items():
+            paths = list(strategy.reset_fields(served))
+            if strategy.has_status and not subresource:
+                paths.append(("status",))
+            if paths:
+                filters[api_version] = fieldset.exclude(fieldset.of_fields(paths))
+        return filters
+
+    convert = _converter(definition, version, versions) if len(versions) > 1 else None
+    return Ownership(definition.gvk(version), node_for, convert, reset_fields, subresource)
+
+
+def _converter(definition: ResourceDefinition, version: str, versions: Mapping[str, str]) -> Callable[[Object, str], Object]:
+    """Between served versions. Webhooks cannot be waited for here: then other versions' entries are passed over."""
+    stored = Conversion(definition, version).stored
+
+    def convert(obj: Object, api_version: str) -> Object:
+        if definition.convert_many is not None:
+            raise LookupError(api_version)
+        copy: Object = orjson.loads(orjson.dumps(obj))
+        if definition.convert is None:
+            versions[api_version]
+            copy["apiVersion"] = api_version
+            return copy
+        if copy["apiVersion"] != stored:
+            copy = definition.convert(copy, definition.storage_version)
+        return copy if api_version == stored else definition.convert(copy, versions[api_version])
+
+    return convert
+
+
+def of_kind(kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str) -> Ownership:
+    """For a kind that is not the resource's (`autoscaling/v1 Scale`, a review)."""
+
+    def node_for(api_version: str) -> SchemaNode:
+        if GroupVersion.parse(api_version) != kind.group_version:
+            raise LookupError(api_version)
+        return schema()
+
+    return Ownership(kind, node_for, None, dict, subresource)

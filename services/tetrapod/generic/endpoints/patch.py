@@ -1,0 +1,85 @@
+"""PATCH: JSON, merge and strategic merge patches, and server-side apply (upstream: handlers/patch.go).
+
+A patch is an update whose new object is made from the stored one, again for each try, so a race with another writer is no
+conflict unless the patch names a resourceVersion. The four kinds are in `mechanisms.py` and `applying.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tetrapod.generic.endpoints.applying import Applying
+from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
+from tetrapod.generic.endpoints.mechanisms import JSONPatching, Mechanism, MergePatching, StrategicPatching
+from tetrapod.generic.endpoints.negotiation import negotiate, unsupported_media_type
+from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
+from tetrapod.generic.endpoints.ownership import manager_name
+from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.endpoints.update import Writing
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import bad_request, conflict
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY)
+"""Of built-in resources, in the order in which texts list them."""
+CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY)
+
+
+def patch_types(scope: Scope) -> Sequence[str]:
+    return CUSTOM_PATCH_TYPES if scope.definition.custom else PATCH_TYPES
+
+
+async def patch(scope: Scope, request: Request) -> Response:
+    patch_type = request.header(b"content-type").split(";", 1)[0]
+    if patch_type not in patch_types(scope):
+        raise unsupported_media_type(patch_types(scope))
+    name = request_name(request)
+    if not name:
+        raise bad_request("name must be provided")
+    accepted = negotiate(request, scope.offer)
+    body = await read_body(request)
+    applies = patch_type == APPLY
+    options = decode_write_options(request.query_string, "PatchOptions", apply=applies)
+    context = scope.context(request, options.dry_run)
+    mechanism = _mechanism(scope, request, patch_type, body, options)
+
+    async def revise(current: Object | None) -> Object:
+        if current is None or not current["metadata"].get("uid"):
+            new = mechanism.create(name)
+        else:
+            new = mechanism.revise(current)
+        _check_uid(scope, name, new, current)
+        ensure_namespace(new, context.namespace)
+        check_name(new, name)
+        return new
+
+    told = options.to_object("UpdateOptions")  # admission is told of an update, not of a patch
+    writing = Writing(scope, request, context, name, told, options.to_object("CreateOptions"))
+    first = len(request.warnings)
+    try:
+        return await writing.answer(revise, accepted, force_create=applies)
+    finally:
+        request.warnings[first:first] = mechanism.warnings  # the decoder's come before all others, refused or not
+
+
+def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, options: WriteOptions) -> Mechanism:
+    manager = manager_name(request, options.field_manager)
+    match patch_type:
+        case "application/json-patch+json":
+            return JSONPatching(scope, body, options.field_validation, manager)
+        case "application/merge-patch+json":
+            return MergePatching(scope, body, options.field_validation, manager)
+        case "application/strategic-merge-patch+json":
+            return StrategicPatching(scope, body, options.field_validation, manager)
+    return Applying(scope, body, options, manager)
+
+
+def _check_uid(scope: Scope, name: str, new: Object, current: Object | None) -> None:
+    if current is None and (uid := new["metadata"].get("uid")):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(scope.definition.group_resource, name, why)

@@ -1,0 +1,181 @@
+"""Entries and lists of them as finished bytes: in a version, a form (itself, Table, PartialObjectMetadata) and a media type.
+
+The plain form of a stored object is sliced from the bytes that the cacher keeps; a list is a join of such slices, written in
+pieces when it is large so that nobody else waits. Follows k8s.io/apiserver/pkg/endpoints/handlers/response.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.endpoints.accept import JSON, PARTIAL, PARTIAL_LIST, PLAIN, TABLE, Accepted
+from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.endpoints.negotiation import encode_document
+from tetrapod.generic.endpoints.partial import partial_bytes
+from tetrapod.generic.endpoints.scheme import go_package
+from tetrapod.generic.endpoints.tables import Tables, check_include_object
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.request import HeaderList, Response, StreamResponse, StreamWriter
+from tetrapod.generic.storage.interface import Entry, ListPage
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.json import encode
+from tetrapod.machinery.status import StatusError, not_acceptable
+
+STREAM_FROM: Final = 128 * 1024
+"""A list of at least this size is written in pieces; the compression filter compresses from the same size on."""
+_PIECE_ITEMS: Final = 200
+
+_CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in (JSON, "application/yaml")}
+
+
+def json_headers() -> HeaderList:
+    return [_CONTENT_TYPES[JSON]]
+
+
+class Representation:
+    """Of one resource in one version."""
+
+    def __init__(self, definition: ResourceDefinition, version: str) -> None:
+        self.definition = definition
+        self.conversion = Conversion(definition, version)
+        self._prefix_length = 0 if definition.custom else len(self.conversion.prefix)
+        list_kind = definition.list_kind or f"{definition.kind}List"
+        self._list_head = f'{{"kind":"{list_kind}","apiVersion":"{self.conversion.api_version}","metadata":'.encode()
+        self._go_type = "*unstructured.Unstructured" if definition.custom else f"*{go_package(definition.group)}.{definition.kind}"
+
+    # --- one object ---
+
+    async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
+        """The answer with one stored object."""
+        conversion = self.conversion
+        if not conversion.identity:
+            await conversion.ready((entry,))
+        raw = conversion.bytes(entry)
+        if accepted is PLAIN or accepted.plain:
+            return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")
+        return self._formed(lambda: conversion.peek(entry), raw, accepted, status)
+
+    def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
+        """The answer with an object that is not stored as it is (a Status, a Scale, what a Rest made)."""
+        if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
+            return document(obj, Accepted(accepted.media_type, pretty=accepted.pretty), status)
+        raw = encode(obj)
+        if accepted.plain:
+            return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")
+        return self._formed(lambda: obj, raw, accepted, status)
+
+    def _formed(self, peek: Callable[[], Object], raw: bytes, accepted: Accepted, status: int) -> Response:
+        match accepted.form:
+            case "":
+                body = raw
+            case "PartialObjectMetadata":
+                body = partial_bytes(raw, accepted.form_version)
+            case "Table":
+                tables = self.tables(accepted)
+                obj = peek()
+                version = obj.get("metadata", {}).get("resourceVersion")
+                body = tables.table([tables.row(obj, raw)], {"resourceVersion": version} if version else {})
+            case _:
+                raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
+        return self._encoded(body, accepted, status)
+
+    def _encoded(self, body: bytes, accepted: Accepted, status: int) -> Response:
+        if accepted.media_type == JSON and not accepted.pretty:
+            return Response(status, [_CONTENT_TYPES[JSON]], body + b"\n")
+        return document(orjson.loads(body), accepted, status)
+
+    def tables(self, accepted: Accepted) -> Tables:
+        return Tables(self.definition.table, accepted.form_version, check_include_object(accepted.include))
+
+    # --- lists ---
+
+    async def page(self, page: ListPage, accepted: Accepted) -> Response:
+        """The answer with a list."""
+        await self.conversion.ready(page.entries)
+        metadata: Object = {"resourceVersion": page.resource_version}
+        if page.continue_token:
+            metadata["continue"] = page.continue_token
+        if page.remaining is not None:
+            metadata["remainingItemCount"] = page.remaining
+        head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
+        if accepted.media_type != JSON or accepted.pretty:
+            whole = await _gathered(pieces)
+            return document(orjson.loads(head + whole + tail), accepted)
+        if sum(len(entry.raw) for entry in page.entries) < STREAM_FROM:
+            return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b",".join(pieces), tail, b"\n")))
+        return StreamResponse(200, [_CONTENT_TYPES[JSON]], _Stream(head, pieces, tail).run)
+
+    def _list_parts(
+        self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted
+    ) -> tuple[bytes, Iterator[bytes], bytes]:
+        """What comes before the items, the items some at a time, and what comes after."""
+        if accepted.form == PARTIAL:
+            go_type = "*unstructured.UnstructuredList" if self.definition.custom else f"{self._go_type}List"
+            raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
+        if accepted.form == TABLE:
+            tables = self.tables(accepted)
+            if not entries:
+                return tables.table((), metadata), iter(()), b""
+            conversion = self.conversion
+            head = tables.table((), metadata).removesuffix(b"null}") + b"["
+            return head, _joined(entries, lambda e: tables.row(conversion.peek(e), conversion.bytes(e))), b"]}"
+        encoded = orjson.dumps(metadata)
+        if accepted.form == PARTIAL_LIST:
+            version = accepted.form_version
+            head = b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b,"items":' % (PARTIAL_LIST.encode(), version.encode(), encoded)
+            if not entries:
+                return head + b"null}", iter(()), b""
+            to_bytes = self.conversion.bytes
+            return head + b"[", _joined(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
+        return b'%b%b,"items":[' % (self._list_head, encoded), _joined(entries, self._item), b"]}"
+
+    def _item(self, entry: Entry) -> bytes:
+        """An object as a list item: those of built-in kinds do not repeat what they are."""
+        raw = self.conversion.bytes(entry)
+        if not self._prefix_length:
+            return raw
+        if raw.startswith(self.conversion.prefix):
+            return b"{" + raw[self._prefix_length :]
+        obj = orjson.loads(raw)
+        return orjson.dumps({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
+
+
+def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
+    """Any JSON value in the media type that is accepted."""
+    return Response(status, [_CONTENT_TYPES[accepted.media_type]], encode_document(value, accepted.media_type, pretty=accepted.pretty))
+
+
+def _joined(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
+    for start in range(0, len(entries), _PIECE_ITEMS):
+        yield b",".join(map(to_bytes, entries[start : start + _PIECE_ITEMS]))
+
+
+async def _gathered(pieces: Iterator[bytes]) -> bytes:
+    gathered = []
+    for piece in pieces:
+        gathered.append(piece)
+        await asyncio.sleep(0)
+    return b",".join(gathered)
+
+
+class _Stream:
+    """Writes a long list: the loop is free between two pieces, and a slow client is waited for."""
+
+    def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes) -> None:
+        self._head, self._pieces, self._tail = head, pieces, tail
+
+    async def run(self, writer: StreamWriter) -> None:
+        before = self._head
+        try:
+            for piece in self._pieces:
+                writer.write(before + piece)
+                before = b","
+                await writer.drain()
+                await asyncio.sleep(0)
+        except StatusError:  # the status line is out: all that is left is to cut the answer short
+            raise ConnectionAbortedError("the list could not be finished") from None
+        writer.write((b"" if before == b"," else before) + self._tail + b"\n")

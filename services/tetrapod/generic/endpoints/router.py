@@ -1,0 +1,138 @@
+"""`GroupVersionRouter`: the built-in resources of one group-version, by name; and the answers to paths that are none.
+
+A path that no resource has is a 404 Status without details, a method that a path lacks a 405, both before the Accept header
+is looked at. Follows go-restful's routing over what k8s.io/apiserver/pkg/endpoints/installer.go registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.endpoints.accept import MEDIA_TYPES, STREAM_TYPES
+from tetrapod.generic.endpoints.handler import ResourceHandler, SubresourceHandler
+from tetrapod.generic.endpoints.negotiation import check_route_accept, check_route_content_type
+from tetrapod.generic.endpoints.patch import PATCH_TYPES
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.status import StatusError, unknown_path
+
+Methods = Mapping[str, bool]
+"""The methods of a path; whether the route names stream types too."""
+
+_NAMED: Final = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_COLLECTION: Final = {"list": "GET", "watch": "GET", "create": "POST", "deletecollection": "DELETE"}
+_SUBRESOURCE: Final = {**_NAMED, "create": "POST"}
+_EVERYTHING: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_PROXIED: Final = frozenset({"create", "delete", "get", "patch", "update"})
+
+
+class Route:
+    """One path shape: its methods and who answers."""
+
+    __slots__ = ("connects", "handler", "methods", "produced")
+
+    def __init__(self, handler: Handler, methods: frozenset[str], *, streams: bool = False, connects: bool = False) -> None:
+        self.handler = handler
+        self.methods = methods
+        self.produced: Sequence[str] = STREAM_TYPES if streams else MEDIA_TYPES
+        self.connects = connects
+
+    async def __call__(self, request: Request) -> Response:
+        method = request.method
+        if method not in self.methods:
+            raise method_not_allowed()
+        if not self.connects:
+            if method == "PATCH":
+                check_route_content_type(request, PATCH_TYPES)
+            check_route_accept(request, self.produced if method == "GET" else MEDIA_TYPES)
+        return await self.handler(request)
+
+
+class ResourceRoutes:
+    """The paths of one resource."""
+
+    def __init__(self, definition: ResourceDefinition, handler: ResourceHandler) -> None:
+        self.namespaced = definition.namespaced
+        self._is_namespaces = definition.resource == "namespaces" and not definition.group
+        verbs = definition.verbs
+        collection = frozenset(_COLLECTION[v] for v in verbs if v in _COLLECTION)
+        named = frozenset(_NAMED[v] for v in verbs if v in _NAMED)
+        self._collection = Route(handler, collection, streams="watch" in verbs) if collection else None
+        self._named = Route(handler, named) if named else None
+        # A namespaced resource across all namespaces can only be listed and watched.
+        everywhere = frozenset({"GET"}) if "list" in verbs else frozenset()
+        self._everywhere = Route(handler, everywhere, streams="watch" in verbs) if everywhere else None
+        watches = frozenset({"GET"}) if "watch" in verbs else frozenset()
+        self._watched = Route(handler, watches, streams=True) if watches else None
+        self._subresources = {
+            sub.name: _subresource_route(found) for sub in definition.subresources if (found := handler.subresource(sub.name)) is not None
+        }
+
+    def find(self, info: RequestInfo) -> Route | None:
+        """The route of a path, None where there is none."""
+        depth = len(info.parts)
+        in_namespace = bool(info.namespace) and not self._is_namespaces
+        if in_namespace and not self.namespaced:
+            return None
+        if depth > 1 and self.namespaced and not in_namespace:
+            return None
+        if info.verb == "watch" and _is_watch_path(info):
+            return self._watched if depth < 3 else None
+        if depth == 1:
+            return self._everywhere if self.namespaced and not in_namespace else self._collection
+        if depth == 2:
+            return self._named
+        route = self._subresources.get(info.parts[2])
+        if route is None or (depth > 3 and not (route.connects and route.methods >= _EVERYTHING)):
+            return None
+        return route
+
+
+def _subresource_route(handler: SubresourceHandler) -> Route:
+    verbs = handler.declared.verbs
+    if handler.connects and set(verbs) >= _PROXIED:
+        return Route(handler, _EVERYTHING, connects=True)
+    return Route(handler, frozenset(_SUBRESOURCE[v] for v in verbs if v in _SUBRESOURCE), connects=handler.connects)
+
+
+def _is_watch_path(info: RequestInfo) -> bool:
+    """`/api/v1/watch/...`, upstream's older form."""
+    parts = info.path.split("/", 5)
+    return len(parts) > 3 and parts[3 if info.api_prefix == "api" else 4 if len(parts) > 4 else 3] == "watch"
+
+
+class GroupVersionRouter:
+    def __init__(self, group: str, version: str, admission: AdmissionChain, authorizer: Authorizer | None = None) -> None:
+        self.group, self.version = group, version
+        self._admission, self._authorizer = admission, authorizer
+        self._resources: dict[str, ResourceRoutes] = {}
+
+    def install(self, definition: ResourceDefinition, store: Store | None) -> None:
+        handler = ResourceHandler(definition, self.version, store, admission=self._admission, authorizer=self._authorizer)
+        self._resources[definition.resource] = ResourceRoutes(definition, handler)
+
+    async def handle(self, request: Request) -> Response:
+        info = request.info
+        if info is None:
+            raise ValueError("a router needs the request info")
+        resource = self._resources.get(info.resource)
+        route = resource.find(info) if resource is not None else None
+        if route is None:
+            raise unknown_path()
+        return await route(request)
+
+
+def method_not_allowed() -> StatusError:
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def custom_path_fits(definition: ResourceDefinition, info: RequestInfo) -> bool:
+    """Whether a path has the scope of a custom resource; where it has not, its server answers as for any unknown path."""
+    if not definition.namespaced:
+        return not info.namespace
+    return bool(info.namespace) or info.verb in ("list", "watch")

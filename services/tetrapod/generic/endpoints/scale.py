@@ -1,0 +1,177 @@
+"""`Scale`: the `/scale` subresource of anything with replicas, as autoscaling/v1 Scale.
+
+Declared as the `rest` of a subresource, with the paths of the resource's replicas. An update goes through the resource's own
+strategy, and who owns `spec.replicas` is carried over both ways. Follows pkg/registry/apps/deployment/storage (ScaleREST) and
+apiextensions-apiserver/pkg/registry/customresource/etcd.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.entry import copy_object
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.store import Store
+from tetrapod.machinery import labels
+from tetrapod.machinery.field import invalid
+from tetrapod.machinery.fieldmanager.scale import ScaleHandler
+from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object
+from tetrapod.machinery.metadata import validate_object_meta
+from tetrapod.machinery.names import name_is_dns_subdomain
+from tetrapod.machinery.status import conflict, internal_error
+from tetrapod.machinery.status import invalid as invalid_object
+
+SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+def object_selector(obj: Object) -> str:
+    """`spec.selector` that is a LabelSelector, as text."""
+    try:
+        return str(labels.from_label_selector((obj.get("spec") or {}).get("selector")))
+    except ValueError:
+        return ""
+
+
+def map_selector(obj: Object) -> str:
+    """`spec.selector` that is a plain map of labels (replication controllers)."""
+    return str(labels.from_set((obj.get("spec") or {}).get("selector")))
+
+
+def path_selector(path: Sequence[str]) -> Callable[[Object], str]:
+    """A string at a path (custom resources)."""
+
+    def selector(obj: Object) -> str:
+        found = _at(obj, path)
+        return found if isinstance(found, str) else ""
+
+    return selector
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    replicas: tuple[str, ...] = ("spec", "replicas")
+    status_replicas: tuple[str, ...] = ("status", "replicas")
+    selector: Callable[[Object], str] = object_selector
+    required: bool = False
+    """A resource without the field has no scale (custom resources)."""
+
+
+class Scale(Rest):
+    """`paths`: the same for all versions, or by version."""
+
+    def __init__(self, paths: ScalePaths | Mapping[str, ScalePaths] = ScalePaths()) -> None:
+        self.paths = paths
+
+    def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
+        assert store is not None
+        paths = self.paths
+        by_version = dict.fromkeys(definition.versions, paths) if isinstance(paths, ScalePaths) else dict(paths)
+        return _BoundScale(definition, version, store, by_version)
+
+
+class _BoundScale(Rest):
+    def __init__(self, definition: ResourceDefinition, version: str, store: Store, paths: Mapping[str, ScalePaths]) -> None:
+        self._store = store
+        self._conversion = Conversion(definition, version)
+        self._paths = paths[version]
+        self._api_version = definition.gvk(version).api_version
+        self._replicas_paths: dict[str, Sequence[str] | None] = {}
+        for served in definition.versions:
+            known = paths.get(served)
+            self._replicas_paths[definition.gvk(served).api_version] = known.replicas if known is not None else None
+
+    async def get(self, ctx: Context, name: str) -> Object:
+        entry = await self._store.get(ctx, name)
+        await self._conversion.ready((entry,))
+        obj = self._conversion.object(entry)
+        if self._paths.required and _at(obj, self._paths.replicas) is None:
+            path = "." + ".".join(self._paths.replicas)
+            raise internal_error(f'the spec replicas field "{path}" does not exist')
+        return self._scale(obj)
+
+    async def update(self, ctx: Context, name: str, transform: Any, validate: Any, options: Object) -> tuple[Object, bool]:
+        conversion = self._conversion
+
+        async def revise(current: Object | None) -> Object:
+            assert current is not None  # nothing is created through a scale
+            obj = await conversion.from_stored(current)
+            return await conversion.to_stored(await self._rescaled(obj, transform))
+
+        async def validate_update(new: Object, old: Object) -> None:
+            before = self._scale(await conversion.from_stored(copy_object(old)))
+            after = self._scale(await conversion.from_stored(copy_object(new)))
+            await validate(after, before)
+
+        entry, _ = await self._store.update(ctx, name, revise, validate_update=validate_update)
+        await conversion.ready((entry,))
+        return self._scale(conversion.object(entry)), False
+
+    async def _rescaled(self, obj: Object, transform: Any) -> Object:
+        """The resource after its Scale was changed by the request."""
+        handler = ScaleHandler(obj["metadata"].get("managedFields"), self._api_version, self._replicas_paths)
+        old = self._scale(obj)
+        if entries := handler.to_subresource():
+            old["metadata"]["managedFields"] = entries
+        scale: Object = await transform(old)
+        _check(scale, obj, self._store.resource)
+        _set(obj, self._paths.replicas, (scale.get("spec") or {}).get("replicas", 0))
+        meta, given = obj["metadata"], scale["metadata"]
+        meta["resourceVersion"] = given.get("resourceVersion", "")
+        if entries := handler.to_parent(given.get("managedFields")):
+            meta["managedFields"] = entries
+        else:
+            meta.pop("managedFields", None)
+        return obj
+
+    def _scale(self, obj: Object) -> Object:
+        meta = obj["metadata"]
+        kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        replicas, ready = _at(obj, self._paths.replicas), _at(obj, self._paths.status_replicas)
+        selector = self._paths.selector(obj)
+        return {
+            "kind": SCALE.kind,
+            "apiVersion": SCALE.api_version,
+            "metadata": {key: meta[key] for key in kept if key in meta},
+            "spec": {"replicas": replicas} if isinstance(replicas, int) and replicas else {},
+            "status": {"replicas": ready if isinstance(ready, int) else 0, **({"selector": selector} if selector else {})},
+        }
+
+
+def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
+    """
+    Raises:
+        StatusError: 422 for a scale that makes no sense, 409 for that of another object.
+    """
+    meta = scale["metadata"]
+    errors = validate_object_meta(meta, True, name_is_dns_subdomain)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        errors.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if errors:
+        raise invalid_object(GroupKind(SCALE.group, SCALE.kind), meta.get("name", ""), errors)
+    uid, stored = meta.get("uid"), obj["metadata"].get("uid", "")
+    if uid and uid != stored:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
+        raise conflict(GroupResource(resource.group, f"{resource.resource}/scale"), obj["metadata"]["name"], why)
+
+
+def _at(obj: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(name)
+    return obj
+
+
+def _set(obj: Object, path: Sequence[str], value: Any) -> None:
+    for name in path[:-1]:
+        below = obj.get(name)
+        if not isinstance(below, dict):
+            below = obj[name] = {}
+        obj = below
+    obj[path[-1]] = value

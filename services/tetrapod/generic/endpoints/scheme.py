@@ -1,0 +1,76 @@
+"""What upstream's scheme knows of kinds: which are registered in which group-version, and their Go package, for error texts.
+
+The decoder tells three mistakes apart: a kind that nobody knows, a known kind that is not the one expected, and the right
+kind in another version. Follows k8s.io/apimachinery/pkg/runtime/scheme.go and converter.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tetrapod.machinery.gvk import GroupVersion
+from tetrapod.machinery.types.definitions import kinds_of
+
+SCHEME: Final = 'scheme "pkg/runtime/scheme.go:111"'
+
+_EVERYWHERE: Final = frozenset(
+    {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"}
+)
+_UNVERSIONED: Final = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
+"""Kinds of meta that are registered as `v1`."""
+
+_WORKLOADS: Final = frozenset({"ControllerRevision", "Deployment", "StatefulSet", "Scale"})
+_FORMER: Final[Mapping[str, frozenset[str]]] = {
+    "apps/v1beta1": _WORKLOADS | {"DeploymentRollback"},
+    "apps/v1beta2": _WORKLOADS | {"DaemonSet", "ReplicaSet"},
+    "extensions/v1beta1": frozenset({"DaemonSet", "Deployment", "DeploymentRollback", "Ingress", "NetworkPolicy", "ReplicaSet", "Scale"}),
+    "autoscaling/v2beta1": frozenset({"HorizontalPodAutoscaler"}),
+    "autoscaling/v2beta2": frozenset({"HorizontalPodAutoscaler"}),
+    "batch/v1beta1": frozenset({"CronJob"}),
+    "policy/v1beta1": frozenset({"Eviction", "PodDisruptionBudget"}),
+    "networking.k8s.io/v1beta1": frozenset({"Ingress", "IngressClass", "IPAddress", "ServiceCIDR"}),
+    "rbac.authorization.k8s.io/v1beta1": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
+    "rbac.authorization.k8s.io/v1alpha1": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
+    "scheduling.k8s.io/v1beta1": frozenset({"PriorityClass"}),
+    "storage.k8s.io/v1beta1": frozenset({"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}),
+    "coordination.k8s.io/v1beta1": frozenset({"Lease"}),
+    "discovery.k8s.io/v1beta1": frozenset({"EndpointSlice"}),
+    "events.k8s.io/v1beta1": frozenset({"Event"}),
+    "node.k8s.io/v1beta1": frozenset({"RuntimeClass"}),
+    "certificates.k8s.io/v1beta1": frozenset({"CertificateSigningRequest"}),
+    "admissionregistration.k8s.io/v1beta1": frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}),
+    "flowcontrol.apiserver.k8s.io/v1beta3": frozenset({"FlowSchema", "PriorityLevelConfiguration"}),
+}
+"""Versions that are decoded still, though no longer served."""
+
+_PACKAGES: Final[Mapping[str, str]] = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
+
+
+def is_registered(api_version: str, kind: str) -> bool:
+    kinds = kinds_of(api_version)
+    former = _FORMER.get(api_version, frozenset())
+    single = kind.removesuffix("List")
+    if kind in kinds or single in kinds or kind in former or single in former:
+        return True
+    if api_version == "v1" and (kind in _UNVERSIONED or kind == "List"):
+        return True
+    return kind in _EVERYWHERE and (bool(kinds) or bool(former))
+
+
+def go_package(group: str) -> str:
+    """The Go package of a group's internal types: `core`, `apps`, `rbac`."""
+    return _PACKAGES.get(group) or group.partition(".")[0]
+
+
+def not_registered(api_version: str, kind: str) -> str:
+    return f'no kind "{kind}" is registered for version "{api_version}" in {SCHEME}'
+
+
+def unknown_conversion(version: str, kind: str, group: str, expected: str) -> str:
+    return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
+
+
+def same_family(given: GroupVersion, group: str) -> bool:
+    """Whether a kind of the same name in `given` converts to that of `group`."""
+    return given.group == group or (given.group == "extensions" and group in ("apps", "networking.k8s.io", "policy"))

@@ -1,0 +1,106 @@
+"""Makes the `Scope` of a resource in one version, and of each of its subresources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.endpoints import ownership
+from tetrapod.generic.endpoints.accept import Offer
+from tetrapod.generic.endpoints.decoding import Decoder
+from tetrapod.generic.endpoints.ownership import Ownership
+from tetrapod.generic.endpoints.representation import Representation
+from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery import types
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.schema.node import SchemaNode
+
+
+class Scopes:
+    """Of one resource in one version; all its endpoints share the representation."""
+
+    def __init__(
+        self,
+        definition: ResourceDefinition,
+        version: str,
+        store: Store | None,
+        admission: AdmissionChain,
+        authorizer: Authorizer | None = None,
+    ) -> None:
+        self._definition, self._version, self._store = definition, version, store
+        self._admission, self._authorizer = admission, authorizer
+        self._representation = Representation(definition, version)
+
+    def resource(self) -> Scope:
+        definition, version = self._definition, self._version
+        rest = definition.rest.bind(definition, version, self._store) if definition.rest is not None else None
+        offer = Offer(table=rest is None or definition.table is not None)
+        return Scope(
+            definition=definition,
+            version=version,
+            installed_store=self._store,
+            admission=self._admission,
+            kind=definition.gvk(version),
+            representation=self._representation,
+            decoder=self._decoder(definition.strategy),
+            ownership=ownership.of_resource(definition, version, definition.strategy, ""),
+            rest=rest,
+            authorizer=self._authorizer,
+            offer=offer,
+        )
+
+    def subresource(self, declared: Subresource) -> Scope:
+        definition, version = self._definition, self._version
+        own = declared.kind is None or declared.kind == definition.gvk(version)
+        kind = definition.gvk(version) if declared.kind is None else declared.kind
+        owner: Ownership | None
+        if own:
+            decoder = self._decoder(declared.strategy or definition.strategy)
+            owner = ownership.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
+        else:
+            decoder = Decoder(kind, lambda: types.schema_for(kind), None)
+            owner = ownership.of_kind(kind, lambda: types.schema_for(kind), declared.name) if _has_schema(kind) else None
+        return Scope(
+            definition=definition,
+            version=version,
+            installed_store=self._store,
+            admission=self._admission,
+            kind=kind,
+            representation=self._representation,
+            decoder=decoder,
+            ownership=owner,
+            subresource=declared.name,
+            strategy=declared.strategy,
+            rest=declared.rest.bind(definition, version, self._store) if declared.rest is not None else None,
+            authorizer=self._authorizer,
+            offer=Offer(table=declared.rest is None),
+        )
+
+    def _decoder(self, strategy: Strategy) -> Decoder:
+        definition, version = self._definition, self._version
+        default: Callable[[Object], None] | None = None
+        if type(strategy).default is not Strategy.default:
+            default = _defaulter(strategy, version)
+        elif type(definition.strategy).default is not Strategy.default:
+            default = _defaulter(definition.strategy, version)
+        schema: Callable[[], SchemaNode] = lambda: definition.schema(version)  # noqa: E731
+        return Decoder(definition.gvk(version), schema, default, custom=definition.custom)
+
+
+def _defaulter(strategy: Strategy, version: str) -> Callable[[Object], None]:
+    def default(obj: Object) -> None:
+        strategy.default(obj, version)
+
+    return default
+
+
+def _has_schema(kind: GroupVersionKind) -> bool:
+    try:
+        types.schema_for(kind)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,94 @@
+"""The Table form: rows of cells under named columns, which kubectl prints.
+
+Follows asTable of k8s.io/apiserver/pkg/endpoints/handlers/response.go and rest.NewDefaultTableConvertor. Cells such as ages
+depend on the moment, so no row is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.endpoints.partial import partial_bytes
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError, bad_request
+
+log = logging.getLogger(__name__)
+
+DEFAULT_TABLE: Final = TableConvertor(
+    columns=(
+        Column("Name", "string", "name", 0, "Name must be unique within a namespace."),
+        Column("Created At", "date", "", 0, "CreationTimestamp is a timestamp representing the server time when this object was created."),
+    ),
+    row=lambda obj: [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")],
+)
+
+
+def check_include_object(value: str) -> str:
+    """`Metadata` (also where nothing is said), `Object` or `None`.
+
+    Raises:
+        StatusError: 400.
+    """
+    if value in ("", "Metadata", "Object", "None"):
+        return value or "Metadata"
+    text = f"includeObject: Invalid value: \"{value}\": must be 'Metadata', 'Object', 'None', or empty"
+    raise bad_request(f"Unable to convert to Table as requested: {text}")
+
+
+class Tables:
+    """Of one kind, in one version of the Table itself."""
+
+    def __init__(self, convertor: TableConvertor | None, version: str, include: str) -> None:
+        self._convertor = convertor or DEFAULT_TABLE
+        self._version = version
+        self._include = include
+
+    def row(self, obj: Object, raw: bytes) -> bytes:
+        """One row: `obj` is looked at, `raw` is the object's finished bytes."""
+        row: dict[str, Any] = {"cells": self._cells(obj)}
+        if self._convertor.conditions is not None and (conditions := self._convertor.conditions(obj)):
+            row["conditions"] = conditions
+        head = orjson.dumps(row)[:-1]
+        return b'%b,"object":%b}' % (head, self._object(raw))
+
+    def _object(self, raw: bytes) -> bytes:
+        match self._include:
+            case "Object":
+                return raw
+            case "None":
+                return b"null"
+        return partial_bytes(raw, self._version)
+
+    def _cells(self, obj: Object) -> list[Any]:
+        try:
+            return self._convertor.row(obj)
+        except StatusError:
+            raise
+        except Exception:
+            # A bookmark's object is empty, and a stored one may be older than our validation: show what there is.
+            log.debug("no table row for %s", obj.get("metadata", {}).get("name"), exc_info=True)
+            name = obj.get("metadata", {}).get("name", "")
+            return [name, *([""] * (len(self._convertor.columns) - 1))]
+
+    def table(self, rows: Iterable[bytes], metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
+        """A whole Table without the final newline. In a watch only the first has `columns`."""
+        joined = b",".join(rows)
+        return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":%b}' % (
+            self._version.encode(),
+            orjson.dumps(metadata),
+            self.columns() if columns else b"null",
+            b"[%b]" % joined if joined else b"null",
+        )
+
+    def columns(self) -> bytes:
+        return orjson.dumps(
+            [
+                {"name": c.name, "type": c.type, "format": c.format, "description": c.description, "priority": c.priority}
+                for c in self._convertor.columns
+            ]
+        )

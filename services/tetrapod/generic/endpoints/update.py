@@ -1,0 +1,121 @@
+"""PUT of an object or a subresource that is an update of it (upstream: handlers/update.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.generic.endpoints.accept import Accepted
+from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
+from tetrapod.generic.endpoints.negotiation import body_media_type, negotiate
+from tetrapod.generic.endpoints.options import decode_write_options
+from tetrapod.generic.endpoints.owners import dedup_owner_references
+from tetrapod.generic.endpoints.ownership import manager_name
+from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import copy_object
+from tetrapod.generic.request import Request, Response
+from tetrapod.generic.storage.interface import Preconditions
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import bad_request
+
+_NONE: Final = Preconditions()
+
+Revise = Callable[[Object | None], Awaitable[Object]]
+"""The object that a request wants, from the one that is there (None: none), both in the request's version."""
+
+
+async def update(scope: Scope, request: Request) -> Response:
+    name = request_name(request)
+    if not name:
+        raise bad_request("name must be provided")
+    accepted = negotiate(request, scope.offer)
+    body = await read_body(request)
+    options = decode_write_options(request.query_string, "UpdateOptions")
+    media_type = body_media_type(request, scope.offer)
+    obj = scope.decoder.decode(body, media_type, options.field_validation, request.warnings)
+    context = scope.context(request, options.dry_run)
+    ensure_namespace(obj, context.namespace)
+    check_name(obj, name)
+    dedup_owner_references(obj, request.warnings)
+    manager = manager_name(request, options.field_manager)
+    ownership = scope.ownership
+
+    async def revise(current: Object | None) -> Object:
+        new = copy_object(obj)
+        return new if ownership is None else ownership.update(current, new, manager)
+
+    writing = Writing(scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions"))
+    uid = obj["metadata"].get("uid")
+    return await writing.answer(revise, accepted, Preconditions(uid=uid) if uid else _NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The part that updates and patches share: admission around a revision of what is stored, the write, the answer."""
+
+    scope: Scope
+    request: Request
+    context: Context
+    name: str
+    update_options: Object
+    create_options: Object
+
+    @property
+    def admitting(self) -> Admitting:
+        return Admitting(self.scope, self.request, self.context, self.name)
+
+    async def answer(
+        self, revise: Revise, accepted: Accepted, preconditions: Preconditions = _NONE, *, force_create: bool = False
+    ) -> Response:
+        scope = self.scope
+        if scope.rest is not None:
+            transform = self._rest_transform(revise)
+            made, created = await scope.rest.update(self.context, self.name, transform, self._validate_update, self.update_options)
+            return scope.representation.object(made, accepted, 201 if created else 200)
+        entry, created = await scope.store.update(
+            self.context,
+            self.name,
+            self._transform(revise),
+            validate_create=self._validate_create,
+            validate_update=self._validate_update,
+            preconditions=preconditions,
+            strategy=scope.strategy,
+            force_create=force_create,
+        )
+        return await scope.representation.entry(entry, accepted, 201 if created else 200)
+
+    def _transform(self, revise: Revise) -> Revise:
+        conversion = self.scope.representation.conversion
+
+        async def transform(current: Object | None) -> Object:
+            live = None
+            if current is not None:
+                live = current if conversion.identity else await conversion.from_stored(copy_object(current))
+            new = await conversion.to_stored(await revise(live))
+            return await self._admitted(new, current)
+
+        return transform
+
+    def _rest_transform(self, revise: Revise) -> Revise:
+        async def transform(current: Object | None) -> Object:
+            return await self._admitted(await revise(current), current)
+
+        return transform
+
+    async def _admitted(self, new: Object, current: Object | None) -> Object:
+        if current is None:
+            new = await self.admitting.mutate("CREATE", new, None, self.create_options)
+        else:
+            new = await self.admitting.mutate("UPDATE", new, current, self.update_options)
+        dedup_owner_references(new, self.request.warnings, after_mutation=True)
+        return new
+
+    async def _validate_create(self, new: Object) -> None:
+        await self.admitting.may_create()
+        await self.admitting.validate("CREATE", new, None, self.create_options)
+
+    async def _validate_update(self, new: Object, old: Object) -> None:
+        await self.admitting.validate("UPDATE", new, old, self.update_options)

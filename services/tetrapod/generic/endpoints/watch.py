@@ -1,0 +1,152 @@
+"""A watch: one JSON line per event, until the time is over, the client goes, or the server ends it.
+
+The bytes of an event are made once per form: the plain form is the object's finished bytes between a head and a tail, other
+forms are kept with the object. Follows k8s.io/apiserver/pkg/endpoints/handlers/watch.go and response.go (watchEncoder).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.endpoints.accept import JSON, PARTIAL, PARTIAL_LIST, STREAM_TYPES, TABLE, Accepted
+from tetrapod.generic.endpoints.options import ListOptions
+from tetrapod.generic.endpoints.partial import partial_bytes
+from tetrapod.generic.endpoints.representation import Representation, json_headers
+from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.registry.predicate import Selection
+from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.serializer.json import encode
+from tetrapod.machinery.status import method_not_supported, not_acceptable
+
+MIN_TIMEOUT: Final = 1800.0
+"""Without `timeoutSeconds` a watch lasts between this and twice this (upstream: --min-request-timeout)."""
+HIGH_WATER: Final = 1 << 20
+"""Unsent bytes from which on the client is waited for; meanwhile its queue fills, and the cacher ends the watch if it stays so."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+async def watch(scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted) -> Response:
+    """Start a watch; what is wrong with it is told before the first byte."""
+    if scope.rest is not None:
+        raise method_not_supported(scope.definition.group_resource, "watch")
+    if accepted.media_type != JSON:
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(t for t in STREAM_TYPES if 'stream' in t)}")
+    frames = Frames(scope, accepted)
+    query = WatchQuery(
+        prefix=selection.prefix,
+        predicate=selection.predicate,
+        resource_version=options.resource_version,
+        match=options.resource_version_match,
+        bookmarks=options.allow_watch_bookmarks,
+        initial_events=options.send_initial_events,
+        single=selection.single,
+    )
+    seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
+    source = await scope.store.watch(scope.context(request), query)
+    return StreamResponse(200, json_headers(), _Serving(source, frames, seconds).run)
+
+
+class _Serving:
+    def __init__(self, source: Watch, frames: Frames, seconds: float) -> None:
+        self._source, self._frames, self._seconds = source, frames, seconds
+
+    async def run(self, writer: StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(max(self._seconds, 0.0)) as limit:
+                await self._pump(writer)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            self._source.close()
+
+    async def _pump(self, writer: StreamWriter) -> None:
+        frames = self._frames
+        async for batch in self._source:
+            if frames.asynchronous:
+                await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
+            if len(batch) == 1:
+                data = frames.frame(batch[0])
+            else:
+                data = b"".join(map(frames.frame, batch))
+            if not data and frames.impossible:
+                return
+            writer.write(data)
+            if writer.buffered() > HIGH_WATER:
+                await writer.drain()
+
+
+_HEADS: Final = {kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")}
+
+
+class Frames:
+    """Events as lines, in the form that one watch wants."""
+
+    def __init__(self, scope: Scope, accepted: Accepted) -> None:
+        self.representation: Representation = scope.representation
+        self.asynchronous = scope.definition.convert_many is not None
+        self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list: upstream gives up at the first event
+        self._scope = scope
+        self._conversion = scope.representation.conversion
+        self._plain = not accepted.form
+        self._form, self._version = accepted.form, accepted.form_version
+        self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
+        self._first = True
+
+    def frame(self, event: WatchEvent) -> bytes:
+        entry = event.entry
+        if entry is not None and self._plain:
+            return _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
+        if event.type == "ERROR":
+            return b"%b%b}\n" % (_HEADS["ERROR"], orjson.dumps(event.status))
+        if self.impossible:
+            return b""
+        if entry is not None:
+            obj = self._partial(entry) if self._tables is None else self._table(entry, event)
+        else:
+            obj = self._bookmark(event)
+        return b"%b%b}\n" % (_HEADS[event.type], obj)
+
+    def _partial(self, entry: Entry) -> bytes:
+        key = (PARTIAL, self._version)
+        made: bytes | None = entry.representations.get(key)
+        if made is None:
+            made = entry.representations[key] = partial_bytes(self._conversion.bytes(entry), self._version)
+        return made
+
+    def _table(self, entry: Entry, event: WatchEvent) -> bytes:
+        return self._one_row(self._conversion.peek(entry), self._conversion.bytes(entry), event.revision or entry.revision)
+
+    def _one_row(self, obj: Object, raw: bytes, revision: int) -> bytes:
+        assert self._tables is not None
+        table = self._tables.table([self._tables.row(obj, raw)], {"resourceVersion": str(revision)}, columns=self._first)
+        self._first = False
+        return table
+
+    def _bookmark(self, event: WatchEvent) -> bytes:
+        """An object with nothing but a resourceVersion, and the mark that ends the initial events."""
+        obj = self._empty_object(str(event.revision), event.initial_end)
+        if self._plain:
+            return encode(obj)
+        if self._tables is not None:
+            return self._one_row(obj, encode(obj), event.revision)
+        return partial_bytes(encode(obj), self._version)
+
+    def _empty_object(self, revision: str, initial_end: bool) -> Object:
+        scope = self._scope
+        obj: dict[str, Any] = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, "metadata": {}}
+        if not scope.definition.custom:
+            zero = typed.zero(scope.definition.schema(scope.version))
+            if isinstance(zero, dict):
+                obj.update((key, value) for key, value in zero.items() if key not in obj)
+        obj["metadata"] = {"resourceVersion": revision}
+        if initial_end:
+            obj["metadata"]["annotations"] = {INITIAL_EVENTS_END: "true"}
+        return obj
