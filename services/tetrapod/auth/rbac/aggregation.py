@@ -1,0 +1,78 @@
+"""Keeps the rules of aggregated ClusterRoles equal to those of the roles that they select.
+
+Follows pkg/controller/clusterroleaggregation: rules are ordered by source role name, without repeats, and applied by
+server-side apply as `clusterrole-aggregation-controller`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tetrapod.generic.authorization.rbac_storage import RBAC_GROUP, RBAC_VERSION
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery import labels
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+CLUSTER_ROLES: Final = GroupVersionResource(RBAC_GROUP, "v1", "clusterroles")
+MANAGER: Final = "clusterrole-aggregation-controller"
+
+
+def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str, Any]]:
+    """The rules that an aggregated role should have."""
+    rules: list[dict[str, Any]] = []
+    ordered = sorted(all_roles, key=lambda r: str(r["metadata"]["name"]))
+    for wanted in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
+        selector = labels.from_label_selector(wanted)
+        for other in ordered:
+            if other["metadata"]["name"] == role["metadata"]["name"] or not selector.matches(other["metadata"].get("labels") or {}):
+                continue
+            rules.extend(rule for rule in other.get("rules") or () if rule not in rules)
+    return rules
+
+
+class AggregationController:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._roles = Informer(client, CLUSTER_ROLES)
+        self._roles.handlers.append(self._changed)
+        self._queue: WorkQueue[str] = WorkQueue("clusterrole-aggregation", self._sync)
+
+    async def run_informer(self) -> None:
+        await self._roles.run()
+
+    async def run_workers(self) -> None:
+        await self._roles.synced.wait()
+        await self._queue.run(2)
+
+    def _changed(self, old: Object | None, new: Object | None) -> None:
+        """Any change may concern any aggregated role; there are few of those."""
+        for (_, name), role in self._roles.objects.items():
+            if role.get("aggregationRule") is not None:
+                self._queue.add(name)
+        if new is not None and new.get("aggregationRule") is not None:
+            self._queue.add(new["metadata"]["name"])
+
+    async def _sync(self, name: str) -> None:
+        role = self._roles.get("", name)
+        if role is None or role.get("aggregationRule") is None:
+            return
+        try:
+            rules = aggregated_rules(role, self._roles.objects.values())
+        except ValueError as error:
+            log.warning("cluster role %s selects by a selector that cannot be read: %s", name, error)
+            return
+        if rules == (role.get("rules") or []):
+            return
+        patch = {"apiVersion": RBAC_VERSION, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+        try:
+            await self._client.patch(CLUSTER_ROLES, "", name, patch, type="apply", fieldManager=MANAGER, force="true")
+        except StatusError as error:
+            if error.code != 404:
+                raise

@@ -1,0 +1,18 @@
+"""The RBAC authorizer, and what it lists for SelfSubjectRulesReview (upstream: plugin/pkg/auth/authorizer/rbac/rbac.go)."""
+
+from __future__ import annotations
+
+from tetrapod.auth.rbac.index import RbacIndex
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.interface import Answer, Attributes, ResolvedRules
+
+
+class RbacAuthorizer:
+    def __init__(self, index: RbacIndex) -> None:
+        self._index = index
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return self._index.rules_of(attributes.user).authorize(attributes)
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        return self._index.rules_of(user).resolve(namespace)

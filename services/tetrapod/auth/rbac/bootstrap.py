@@ -1,0 +1,146 @@
+"""Reconciles the bootstrap policy with what is stored: adds what is missing, takes nothing away.
+
+The post-start hook `rbac/bootstrap-roles`. Follows pkg/registry/rbac/rest/storage_rbac.go and component-helpers'
+reconciliation: an object annotated autoupdate=false is left alone; rules, subjects, labels and selectors that somebody added
+stay; a binding whose roleRef differs is made anew. Objects are written straight to storage, for at the first start there is
+nobody yet who might; one list of each kind finds what differs, and only that is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from typing import Any
+
+import orjson
+
+from tetrapod.auth.rbac.aggregation import aggregated_rules
+from tetrapod.auth.rbac.covers import missing_rights
+from tetrapod.auth.rbac.policy import AUTOUPDATE, Policy, bootstrap_policy
+from tetrapod.generic.storage.interface import Entry, KeyExists, ListQuery, ResourceStorage, StorageFactory, Updated
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import now_rfc3339
+
+log = logging.getLogger(__name__)
+
+
+async def reconcile_bootstrap_policy(storage: StorageFactory) -> dict[str, int]:
+    """Returns, for each kind by its prefix, the revision that holds the whole policy."""
+    policies = bootstrap_policy()
+    _fill_aggregated(policies)
+    reached = await asyncio.gather(*(_reconcile_kind(storage.resource(policy.storage), policy) for policy in policies))
+    return {policy.storage.prefix: revision for policy, revision in zip(policies, reached, strict=True)}
+
+
+def _fill_aggregated(policies: list[Policy]) -> None:
+    """New aggregated roles have their rules from the first moment; afterwards they are the aggregation controller's."""
+    roles = policies[0].objects
+    for role in sorted((r for r in roles if "aggregationRule" in r), key=_depth):
+        role["rules"] = aggregated_rules(role, roles)
+
+
+def _depth(role: Object) -> int:
+    """view before edit before admin: each takes in the one before by its labels."""
+    return ("view", "edit", "admin").index(role["metadata"]["name"])
+
+
+async def _reconcile_kind(storage: ResourceStorage, policy: Policy) -> int:
+    page = await storage.list(ListQuery())
+    stored = {entry.key: entry for entry in page.entries}
+    work = [change for wanted in policy.objects if (change := _change(storage, stored.get(_key(wanted)), wanted)) is not None]
+    written = await asyncio.gather(*work)
+    return max([int(page.resource_version), *written])
+
+
+def _key(obj: Object) -> str:
+    meta = obj["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
+
+
+def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Any:
+    """The write that is needed, as a coroutine; None where there is nothing to do."""
+    key = _key(wanted)
+    if entry is None:
+        return _create(storage, key, wanted)
+    if reconciled(entry.peek(), wanted) is None:
+        return None
+    if entry.peek().get("roleRef") != wanted.get("roleRef"):
+        return _replace(storage, key, wanted)
+    return _update(storage, key, wanted)
+
+
+async def _create(storage: ResourceStorage, key: str, wanted: Object) -> int:
+    try:
+        return (await storage.create(key, _new(wanted))).revision
+    except KeyExists:  # another replica was first
+        return await _update(storage, key, wanted)
+
+
+async def _update(storage: ResourceStorage, key: str, wanted: Object) -> int:
+    async def change(current: Object | None, entry: Entry | None) -> Updated | None:
+        if current is None:
+            return Updated(_new(wanted))
+        better = reconciled(current, wanted)
+        return Updated(better) if better is not None else None
+
+    return (await storage.guaranteed_update(key, change, allow_absent=True)).revision
+
+
+async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
+    """A roleRef never changes in place: the new binding gets an identity of its own."""
+
+    async def change(current: Object | None, entry: Entry | None) -> Updated | None:
+        return Updated(_new(wanted))
+
+    return (await storage.guaranteed_update(key, change, allow_absent=True)).revision
+
+
+def _new(wanted: Object) -> Object:
+    obj: Object = orjson.loads(orjson.dumps(wanted))
+    obj["metadata"] = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now_rfc3339()}
+    return obj
+
+
+def reconciled(stored: Object, wanted: Object) -> Object | None:
+    """`stored` with what it lacks of `wanted`; None where it lacks nothing, or nobody is to touch it. Pure."""
+    if (stored["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false":
+        return None
+    better = dict(stored)
+    better["metadata"] = _with_metadata(stored["metadata"], wanted["metadata"])
+    merge = _merge_binding if "roleRef" in wanted else _merge_role
+    merge(better, stored, wanted)
+    return better if better != stored else None
+
+
+def _with_metadata(stored: Object, wanted: Object) -> Object:
+    meta = dict(stored)
+    for part in ("labels", "annotations"):
+        merged = {**wanted[part], **(stored.get(part) or {})}  # what somebody set stays
+        if merged != stored.get(part):
+            meta[part] = merged
+    return meta
+
+
+def _merge_role(better: Object, stored: Object, wanted: Object) -> None:
+    if "aggregationRule" in wanted:
+        selectors = (stored.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+        more = _missing(selectors, wanted["aggregationRule"]["clusterRoleSelectors"])
+        if more:
+            better["aggregationRule"] = {"clusterRoleSelectors": [*selectors, *more]}
+        return
+    rules = stored.get("rules") or []
+    if rules != wanted["rules"] and (missing := missing_rights(rules, wanted["rules"])):
+        better["rules"] = [*rules, *missing]
+
+
+def _merge_binding(better: Object, stored: Object, wanted: Object) -> None:
+    if stored.get("roleRef") != wanted["roleRef"]:
+        better["roleRef"] = wanted["roleRef"]
+    subjects = stored.get("subjects") or []
+    if more := _missing(subjects, wanted.get("subjects", [])):
+        better["subjects"] = [*subjects, *more]
+
+
+def _missing(have: list[Any], wanted: list[Any]) -> list[Any]:
+    return [item for item in wanted if item not in have]

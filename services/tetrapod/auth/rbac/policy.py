@@ -1,0 +1,89 @@
+"""The policy that every cluster begins with, as a real server of the pinned version has it (data/policy.json, generated).
+
+Labels and annotations that all of it carries, API groups and the like are left out of the file and put back here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from tetrapod.generic.authorization.rbac_storage import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    RBAC_GROUP,
+    RBAC_VERSION,
+    ROLE_BINDINGS,
+    ROLES,
+)
+from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.machinery.gvk import Object
+
+AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+
+
+class Policy(NamedTuple):
+    """What is wanted of one kind. Aggregated roles have no rules here: the aggregation controller gives them."""
+
+    storage: StorageConfig
+    objects: list[Object]
+
+
+def bootstrap_policy() -> list[Policy]:
+    """Roles first, so that no binding is ever without its role."""
+    data: dict[str, list[dict[str, Any]]] = orjson.loads(files(__package__).joinpath("data/policy.json").read_bytes())
+    return [
+        Policy(CLUSTER_ROLES, _all(data, CLUSTER_ROLES, _role)),
+        Policy(ROLES, _all(data, ROLES, _role)),
+        Policy(CLUSTER_ROLE_BINDINGS, _all(data, CLUSTER_ROLE_BINDINGS, _binding)),
+        Policy(ROLE_BINDINGS, _all(data, ROLE_BINDINGS, _binding)),
+    ]
+
+
+def node_rules() -> list[dict[str, Any]]:
+    """The rules that the node authorizer judges by where no closer rule applies (ClusterRole system:node)."""
+    data = orjson.loads(files(__package__).joinpath("data/policy.json").read_bytes())
+    rules: list[dict[str, Any]] = next(role["rules"] for role in data["clusterroles"] if role["name"] == "system:node")
+    return rules
+
+
+def _all(data: dict[str, list[dict[str, Any]]], storage: StorageConfig, body: Callable[[dict[str, Any]], Object]) -> list[Object]:
+    return [
+        {"kind": storage.kind, "apiVersion": RBAC_VERSION, "metadata": _metadata(entry), **body(entry)} for entry in data[storage.prefix]
+    ]
+
+
+def _metadata(entry: dict[str, Any]) -> Object:
+    meta: Object = {
+        "name": entry["name"],
+        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults", **entry.get("labels", {})},
+        "annotations": {AUTOUPDATE: "true"},
+    }
+    if "namespace" in entry:
+        meta["namespace"] = entry["namespace"]
+    return meta
+
+
+def _role(entry: dict[str, Any]) -> Object:
+    if "aggregationRule" in entry:
+        return {"aggregationRule": entry["aggregationRule"], "rules": None}
+    return {"rules": entry["rules"]}
+
+
+def _binding(entry: dict[str, Any]) -> Object:
+    kind, _, name = entry["role"].partition("/")
+    ref = {"apiGroup": RBAC_GROUP, "kind": kind, "name": name}
+    subjects = [_subject(text) for text in entry.get("subjects", ())]
+    return {"subjects": subjects, "roleRef": ref} if subjects else {"roleRef": ref}
+
+
+def _subject(text: str) -> Object:
+    """`Group:system:masters`, `User:x`, `ServiceAccount:namespace/name`."""
+    kind, _, name = text.partition(":")
+    if kind == "ServiceAccount":
+        namespace, _, name = name.partition("/")
+        return {"kind": kind, "name": name, "namespace": namespace}
+    return {"kind": kind, "apiGroup": RBAC_GROUP, "name": name}

@@ -1,0 +1,82 @@
+"""Strategies of the four RBAC kinds: defaults, escalation checks before anything else, validation, null rules.
+
+Follows pkg/apis/rbac/v1/defaults.go and pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/strategy.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.auth.rbac.escalation import EscalationGuard
+from tetrapod.auth.rbac.validation import validate_binding, validate_binding_update, validate_role
+from tetrapod.generic.authorization.rbac_storage import RBAC_GROUP
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import name_is_path_segment
+
+
+class _RbacStrategy(Strategy):
+    allow_create_on_update = True
+    resource: str
+
+    def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
+        self.namespaced = namespaced
+        self._guard = guard
+
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        """Anything that a path can carry: RBAC names hold colons."""
+        return name_is_path_segment(name, prefix)
+
+
+class RoleStrategy(_RbacStrategy):
+    """Role and ClusterRole."""
+
+    def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
+        super().__init__(guard, namespaced=namespaced)
+        self.resource = "roles" if namespaced else "clusterroles"
+
+    async def begin_create(self, ctx: Context, obj: Object) -> Any:
+        await self._guard.check_role(ctx, self.resource, obj, None)
+
+    async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
+        await self._guard.check_role(ctx, self.resource, new, old)
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return validate_role(obj, namespaced=self.namespaced)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validate_role(new, namespaced=self.namespaced)
+
+    def canonicalize(self, obj: Object) -> None:
+        """Upstream's field is not omitted when empty: no rules are null."""
+        obj["rules"] = obj.get("rules") or None
+
+
+class BindingStrategy(_RbacStrategy):
+    """RoleBinding and ClusterRoleBinding."""
+
+    def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
+        super().__init__(guard, namespaced=namespaced)
+        self.resource = "rolebindings" if namespaced else "clusterrolebindings"
+
+    def default(self, obj: Object, version: str) -> None:
+        ref = obj.get("roleRef")
+        if isinstance(ref, dict) and not ref.get("apiGroup"):
+            ref["apiGroup"] = RBAC_GROUP
+        for subject in obj.get("subjects") or ():
+            if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
+                subject["apiGroup"] = RBAC_GROUP
+
+    async def begin_create(self, ctx: Context, obj: Object) -> Any:
+        await self._guard.check_binding(ctx, self.resource, obj, None)
+
+    async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
+        await self._guard.check_binding(ctx, self.resource, new, old)
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return validate_binding(obj, namespaced=self.namespaced)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validate_binding_update(new, old, namespaced=self.namespaced)

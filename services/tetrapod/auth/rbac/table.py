@@ -1,0 +1,33 @@
+"""Columns of bindings in tables (upstream: printRoleBinding in pkg/printers/internalversion). Roles have the default ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import age
+
+
+def _row(binding: Object) -> list[Any]:
+    meta, ref = binding["metadata"], binding.get("roleRef") or {}
+    named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for subject in binding.get("subjects") or ():
+        kind, name = subject.get("kind", ""), subject.get("name", "")
+        if kind in named:
+            named[kind].append(f"{subject.get('namespace') or ''}/{name}" if kind == "ServiceAccount" else name)
+    wide = [", ".join(named[kind]) for kind in ("User", "Group", "ServiceAccount")]
+    return [meta.get("name", ""), f"{ref.get('kind', '')}/{ref.get('name', '')}", age(meta.get("creationTimestamp")), *wide]
+
+
+BINDING_TABLE = TableConvertor(
+    (
+        Column("Name", format="name"),
+        Column("Role"),
+        Column("Age"),
+        Column("Users", priority=1),
+        Column("Groups", priority=1),
+        Column("ServiceAccounts", priority=1),
+    ),
+    _row,
+)

@@ -1,0 +1,76 @@
+"""Bootstrap tokens: `id.secret`, kept in secrets of kube-system (upstream: plugin/pkg/auth/authenticator/token/bootstrap)."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tetrapod.auth.tokens.objects import SECRETS, Objects
+from tetrapod.auth.tokens.serviceaccounts import secret_value
+from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import parse
+
+log = logging.getLogger(__name__)
+
+SECRET_TYPE: Final = "bootstrap.kubernetes.io/token"
+DEFAULT_GROUP: Final = "system:bootstrappers"
+_token = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})", re.ASCII).fullmatch
+_group = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII).fullmatch
+
+
+class BootstrapTokenAuthenticator:
+    """A token that cannot be used is as good as unknown: the log says why, the answer does not."""
+
+    def __init__(self, objects: Objects, audiences: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
+        self._objects, self._audiences, self._clock = objects, tuple(audiences), clock
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        parts = _token(token)
+        if parts is None:
+            return None
+        accepted = tuple(a for a in audiences or self._audiences if a in self._audiences)
+        token_id, token_secret = parts.groups()
+        secret = await self._objects.find(SECRETS, "kube-system", f"bootstrap-token-{token_id}")
+        if secret is None or not accepted:
+            return None
+        if not hmac.compare_digest(secret_value(secret, "token-secret"), token_secret.encode()):
+            return None
+        why_not = unusable(secret, token_id, self._clock())
+        groups = extra_groups(secret)
+        if why_not or groups is None:
+            log.debug("bootstrap token %s cannot be used: %s", token_id, why_not or "its auth-extra-groups are invalid")
+            return None
+        return Authenticated(UserInfo(f"system:bootstrap:{token_id}", groups=(DEFAULT_GROUP, *groups)), accepted)
+
+
+def unusable(secret: Object, token_id: str, now: float) -> str:
+    """Why the token in a secret cannot authenticate; "" if it can."""
+    if secret["metadata"].get("deletionTimestamp"):
+        return "it is being deleted"
+    if secret.get("type") != SECRET_TYPE:
+        return "its secret is of another type"
+    if secret_value(secret, "token-id") != token_id.encode():
+        return "its id is another"
+    if secret_value(secret, "usage-bootstrap-authentication") != b"true":
+        return "it is not meant for authentication"
+    expiration = secret_value(secret, "expiration")
+    if expiration:
+        try:
+            if parse(expiration.decode()).timestamp() < now:
+                return "it has expired"
+        except ValueError:
+            return "its expiration cannot be read"
+    return ""
+
+
+def extra_groups(secret: Object) -> list[str] | None:
+    """The groups beside the default one, sorted; None where one of them is not allowed."""
+    text = secret_value(secret, "auth-extra-groups").decode("utf-8", "replace")
+    groups = sorted(set(text.split(","))) if text else []
+    return groups if all(_group(group) for group in groups) else None

@@ -1,0 +1,111 @@
+"""Signing and verification keys of service account tokens: PEM files in, key ids and a JWKS out.
+
+Follows pkg/serviceaccount/{jwt.go,openidmetadata.go}: a key's id is the hash of its public half, so a token names the key
+that verifies it. Only this service holds private keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509 import load_pem_x509_certificate
+
+PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+_PEM_BLOCK: Final = re.compile(rb"-----BEGIN [^-]+-----.+?-----END [^-]+-----", re.DOTALL)
+_CURVES: Final = {"secp256r1": ("ES256", "P-256", 32), "secp384r1": ("ES384", "P-384", 48), "secp521r1": ("ES512", "P-521", 66)}
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationKey:
+    """A public key, its id, and the only algorithms it verifies (so that no token chooses another)."""
+
+    id: str
+    key: PublicKey
+    algorithms: tuple[str, ...]
+
+    @property
+    def algorithm(self) -> str:
+        """What this server would sign with."""
+        return self.algorithms[0]
+
+    def jwk(self) -> dict[str, Any]:
+        if isinstance(self.key, rsa.RSAPublicKey):
+            numbers = self.key.public_numbers()
+            shape = {"n": _b64_number(numbers.n), "e": _b64_number(numbers.e)}
+            return {"use": "sig", "kty": "RSA", "kid": self.id, "alg": self.algorithm, **shape}
+        algorithm, curve, size = _CURVES[self.key.curve.name]
+        point = self.key.public_numbers()
+        shape = {"x": _b64_number(point.x, size), "y": _b64_number(point.y, size)}
+        return {"use": "sig", "kty": "EC", "kid": self.id, "crv": curve, "alg": algorithm, **shape}
+
+
+def verification_key(key: PublicKey) -> VerificationKey:
+    """
+    Raises:
+        ValueError: a curve that JWTs do not know.
+    """
+    der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    key_id = _b64(hashlib.sha256(der).digest())
+    if isinstance(key, rsa.RSAPublicKey):
+        return VerificationKey(key_id, key, ("RS256", "RS384", "RS512"))
+    if key.curve.name not in _CURVES:
+        raise ValueError(f"unknown curve {key.curve.name}, must be 256, 384, or 521")
+    return VerificationKey(key_id, key, (_CURVES[key.curve.name][0],))
+
+
+def load_signing_key(pem: bytes) -> PrivateKey:
+    """The private key of --service-account-signing-key-file.
+
+    Raises:
+        ValueError: no private key that tokens can be signed with.
+    """
+    key = serialization.load_pem_private_key(pem, None)
+    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
+        raise ValueError("service account tokens are signed with RSA or ECDSA keys only")
+    return key
+
+
+def load_verification_keys(pem: bytes) -> list[VerificationKey]:
+    """Every key in a file of --service-account-key-file: public keys, certificates, or private keys' public halves.
+
+    Raises:
+        ValueError: none of them.
+    """
+    keys = [verification_key(key) for block in _PEM_BLOCK.findall(pem) if (key := _public_key(block)) is not None]
+    if not keys:
+        raise ValueError("data does not contain any valid RSA or ECDSA public keys")
+    return keys
+
+
+def _public_key(block: bytes) -> PublicKey | None:
+    if b"PRIVATE KEY" in block:
+        return load_signing_key(block).public_key()
+    if b"CERTIFICATE" in block:
+        key: object = load_pem_x509_certificate(block).public_key()
+    elif b"PUBLIC KEY" in block:
+        key = serialization.load_pem_public_key(block)
+    else:
+        return None
+    return key if isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey) else None
+
+
+def distinct(keys: Iterable[VerificationKey]) -> list[VerificationKey]:
+    """Each key once, in order."""
+    return list({key.id: key for key in keys}.values())
+
+
+def _b64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _b64_number(number: int, size: int = 0) -> str:
+    return _b64(number.to_bytes(size or (number.bit_length() + 7) // 8, "big"))

@@ -1,0 +1,48 @@
+"""OIDC discovery of the service account issuer: who verifies tokens elsewhere finds the keys here.
+
+Follows pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go. Add both with `Routes.add_rest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from tetrapod.auth.tokens.keys import VerificationKey
+from tetrapod.generic.endpoints.negotiation import check_route_accept
+from tetrapod.generic.request import Handler, Request, Response
+
+CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
+JWKS_PATH: Final = "/openid/v1/jwks"
+_JSON: Final = "application/json"
+_JWKS: Final = "application/jwk-set+json"
+
+
+def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
+    """Empty where the issuer is no https URL: such an issuer cannot be discovered."""
+    if not issuer.startswith("https://"):
+        return {}
+    configuration = {
+        "issuer": issuer,
+        "jwks_uri": jwks_uri,
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
+    }
+    jwks = {"keys": [key.jwk() for key in keys]}
+    return {
+        CONFIGURATION_PATH: _document(orjson.dumps(configuration), _JSON),
+        JWKS_PATH: _document(orjson.dumps(jwks), _JWKS),
+    }
+
+
+def _document(body: bytes, media_type: str) -> Handler:
+    headers = [(b"content-type", media_type.encode()), (b"cache-control", b"public, max-age=3600")]
+
+    async def document(request: Request) -> Response:
+        check_route_accept(request, (media_type,))
+        return Response(200, list(headers), body)
+
+    return document

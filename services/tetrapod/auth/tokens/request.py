@@ -1,0 +1,191 @@
+"""`serviceaccounts/NAME/token`: the logic of a TokenRequest, served by core, signed here.
+
+Follows pkg/registry/core/serviceaccount/storage/token.go. In one process core is given `TokenRequestRest`; as its own process
+it uses `RemoteTokenRequestRest` of generic, which calls `prepare` and `issue` here with validating admission in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
+from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.names import is_dns1123_subdomain
+from tetrapod.machinery.status import bad_request, conflict, invalid
+from tetrapod.machinery.timestamps import format_time, now
+
+_GROUP: Final = "authentication.k8s.io"
+_KIND: Final = GroupKind(_GROUP, "TokenRequest")
+_SHORTEST: Final = 10 * 60
+_LONGEST: Final = 1 << 32
+_DEFAULT: Final = 60 * 60
+_WEBHOOK_KINDS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_WEBHOOK_VERSION: Final = "admissionregistration.k8s.io/v1"
+_ATTESTATION: Final = "admissionReviewAPIGroups"
+
+
+class TokenRequests:
+    def __init__(
+        self,
+        issuer: TokenIssuer,
+        objects: Objects,
+        audiences: Sequence[str],
+        *,
+        max_expiration: int = 0,
+        extend_expiration: bool = True,
+        max_extended: int = EXTENDED_SECONDS,
+    ) -> None:
+        self._issuer, self._objects, self._audiences = issuer, objects, tuple(audiences)
+        self._max_expiration, self._extend = max_expiration, extend_expiration
+        self._max_extended = min(max_extended, max_expiration) if max_expiration else max_extended
+
+    async def prepare(self, namespace: str, name: str, obj: Object) -> None:
+        """Fill in what the request left out, in place, and refuse what can never be issued."""
+        meta: Object = obj.setdefault("metadata", {}) or {}
+        obj["metadata"] = meta
+        if meta.get("name") and meta["name"] != name:
+            text = "must match the service account name if specified"
+            raise invalid(_KIND, name, [field.invalid("metadata.name", meta["name"], text)])
+        if meta.get("namespace") and meta["namespace"] != namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
+        uid = account["metadata"]["uid"]
+        if meta.get("uid") and meta["uid"] != uid:
+            why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
+            raise conflict(GroupResource(_GROUP, "TokenRequest"), name, why)
+        meta.update(name=name, namespace=namespace, uid=uid, creationTimestamp=format_time(now()))
+        obj["spec"] = self._defaulted(obj.get("spec") or {})
+        obj.pop("status", None)
+        if errors := validate_token_request(obj["spec"]):
+            raise invalid(_KIND, "", errors)
+
+    def _defaulted(self, spec: Object) -> Object:
+        spec["audiences"] = spec.get("audiences") or list(self._audiences)
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = _DEFAULT
+        spec.setdefault("boundObjectRef", None)
+        return spec
+
+    async def issue(self, ctx: Context, name: str, obj: Object) -> Object:
+        """Sign the token that a prepared request asks for. Returns the whole answer."""
+        namespace, spec = ctx.namespace, obj["spec"]
+        account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
+        bound = await self._bound(namespace, name, spec["boundObjectRef"]) if spec["boundObjectRef"] is not None else Bound()
+        seconds = int(spec["expirationSeconds"])
+        if 0 < self._max_expiration < seconds:
+            ctx.warnings.append(f"requested expiration of {seconds} seconds shortened to {self._max_expiration} seconds")
+            seconds = spec["expirationSeconds"] = self._max_expiration
+        lifetime, warn_after = seconds, 0
+        ours = set(self._audiences).issuperset(spec["audiences"])
+        if self._extend and bound.pod is not None and seconds == WARN_ONLY_SECONDS and ours:
+            lifetime, warn_after = self._max_extended, seconds
+        moment = now()  # before signing: what is told never exceeds what the token says
+        token = self._issuer.bound_token(account, lifetime, spec["audiences"], bound, warn_after)
+        expires = format_time(moment.fromtimestamp(moment.timestamp() + seconds, moment.tzinfo))
+        return {**obj, "status": {"token": token, "expirationTimestamp": expires}}
+
+    async def _bound(self, namespace: str, account: str, ref: Object) -> Bound:
+        kind, name = _kind_of(ref), ref.get("name", "")
+        if kind.group == "" and kind.kind in ("Pod", "Secret", "Node"):
+            if not name:
+                raise bad_request("Name parameter required.")
+            bound, uid = await self._find(namespace, account, kind.kind, name)
+            if ref.get("uid") and ref["uid"] != uid:
+                why = (
+                    f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
+                    "The object might have been deleted and then recreated"
+                )
+                raise conflict(GroupResource(kind.group, kind.kind), name, why)
+            return bound
+        gate = " (feature gate APIServerWebhookAuthenticationToken is disabled)" if _is_webhook(ref) else ""
+        raise bad_request(f"cannot bind token to object of type {kind}{gate}")
+
+    async def _find(self, namespace: str, account: str, kind: str, name: str) -> tuple[Bound, str]:
+        """What the token is bound to, and its uid."""
+        if kind == "Secret":
+            secret = await self._objects.get(SECRETS, namespace, name)
+            return Bound(secret=secret), secret["metadata"]["uid"]
+        if kind == "Node":
+            node = await self._objects.get(NODES, "", name)
+            return Bound(node={"name": name, "uid": node["metadata"]["uid"]}), node["metadata"]["uid"]
+        pod = await self._objects.get(PODS, namespace, name)
+        if pod["spec"].get("serviceAccountName") != account:
+            raise bad_request(
+                f"cannot bind token for serviceaccount {go_quote(account)} to pod running with different serviceaccount name."
+            )
+        return Bound(pod=pod, node=await self._node_of(pod)), pod["metadata"]["uid"]
+
+    async def _node_of(self, pod: Object) -> dict[str, str] | None:
+        """The pod's node; its name alone where there is no such node."""
+        name = pod["spec"].get("nodeName")
+        if not name:
+            return None
+        node = await self._objects.find(NODES, "", name)
+        return {"name": name, "uid": node["metadata"]["uid"] if node is not None else ""}
+
+
+class TokenRequestRest(Rest):
+    """The subresource, where core and auth are one process."""
+
+    def __init__(self, requests: TokenRequests) -> None:
+        self._requests = requests
+
+    async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
+        await self._requests.prepare(ctx.namespace, name, obj)
+        if validate is not None:
+            await validate(obj)
+        return await self._requests.issue(ctx, name, obj)
+
+
+def validate_token_request(spec: Object) -> list[FieldError]:
+    """Upstream: pkg/apis/authentication/validation."""
+    errors: list[FieldError] = []
+    seconds = spec["expirationSeconds"]
+    if seconds < _SHORTEST:
+        errors.append(field.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+    if seconds > _LONGEST:
+        errors.append(field.invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
+    attestations = spec.get("attestations") or None
+    if _is_webhook(spec.get("boundObjectRef")):
+        if len(spec["audiences"]) != 1:
+            errors.append(field.invalid("spec.audiences", spec["audiences"], "must be length 1 when bound to a webhook config"))
+        return errors + _attestation_errors(attestations)
+    if attestations:
+        text = "attestations may only be specified with a webhook bound object reference"
+        return [field.invalid("spec.attestations", attestations, text)]
+    return errors
+
+
+def _attestation_errors(attestations: dict[str, list[str]] | None) -> list[FieldError]:
+    path = "spec.attestations"
+    if attestations is None or len(attestations) != 1:
+        text = f"webhook bound requests require exactly one {_ATTESTATION} attestation"
+        return [field.invalid(path, attestations, text)]
+    ((key, groups),) = attestations.items()
+    path = field.key(path, key)
+    if key != _ATTESTATION:
+        return [field.not_supported(path, key, [_ATTESTATION])]
+    if len(groups) != 1:
+        return [field.invalid(path, groups, "must specify a single value")]
+    if not groups[0]:
+        return [field.invalid(path, "", "may not be an empty string")]
+    problems = [] if groups[0] == "*" else is_dns1123_subdomain(groups[0])
+    return [field.invalid(path, groups[0], f"must specify a valid API Group: {problem}") for problem in problems]
+
+
+def _is_webhook(ref: Object | None) -> bool:
+    return ref is not None and ref.get("kind") in _WEBHOOK_KINDS and ref.get("apiVersion") == _WEBHOOK_VERSION
+
+
+def _kind_of(ref: Object) -> GroupVersionKind:
+    """Upstream: schema.FromAPIVersionAndKind, which takes a version that cannot be parsed for none."""
+    try:
+        return GroupVersion.parse(ref.get("apiVersion") or "").with_kind(ref.get("kind") or "")
+    except ValueError:
+        return GroupVersionKind("", "", ref.get("kind") or "")

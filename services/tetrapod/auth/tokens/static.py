@@ -1,0 +1,50 @@
+"""Tokens of --token-auth-file: lines of `token,user,uid[,"group1,group2"]` (upstream: authentication/token/tokenfile)."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Mapping, Sequence
+
+from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.user import UserInfo
+
+log = logging.getLogger(__name__)
+
+
+def read_token_file(text: str) -> dict[str, UserInfo]:
+    """
+    Raises:
+        ValueError: a line of fewer than three columns.
+    """
+    users: dict[str, UserInfo] = {}
+    for number, row in enumerate(csv.reader(text.splitlines()), 1):
+        columns = [column.strip() for column in row]
+        if not columns:
+            continue
+        if len(columns) < 3:
+            raise ValueError(f"token file line {number} must have at least 3 columns (token, user name, user uid), found {len(columns)}")
+        token, name, uid = columns[:3]
+        if not token:
+            log.warning("an empty token has been found in the token file, line %d", number)
+            continue
+        if token in users:
+            log.warning("a duplicate token has been found in the token file, line %d", number)
+        groups = columns[3].split(",") if len(columns) > 3 and columns[3] else []
+        users[token] = UserInfo(name, uid, tuple(groups))
+    return users
+
+
+class StaticTokenAuthenticator:
+    """Good for the server's own audiences only."""
+
+    def __init__(self, users: Mapping[str, UserInfo], audiences: Sequence[str]) -> None:
+        self._users = users
+        self._audiences = tuple(audiences)
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        user = self._users.get(token)
+        if user is None:
+            return None
+        accepted = tuple(a for a in audiences or self._audiences if a in self._audiences)
+        return Authenticated(user, accepted) if accepted else None
