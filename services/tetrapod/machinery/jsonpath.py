@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import orjson
+
 from tetrapod.machinery.jsonpath_parser import (
     ArrayNode,
     FieldNode,
@@ -76,7 +78,10 @@ def compile_path(path: str, *, allow_missing_keys: bool = True) -> JsonPath:
 
 
 def print_value(value: Any) -> str:
-    """A value as Go prints it; null at the top is `<no value>`."""
+    """A value as a column shows it: arrays and objects as Go's JSON, null as `<no value>`, the rest bare."""
+    if isinstance(value, (dict, list)):
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return "<no value>" if value is None else plain(value)
 
 

@@ -238,8 +238,8 @@ def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
 def _large(fmt: Format, number: int, exponent: int, scale: int) -> int:
     """Billionths, rounded up; binary amounts are capped at int64."""
     if fmt == "BinarySI":
-        unit = 10**-scale
-        nano = -(-number * (1 << exponent) * NANO // unit)
+        unit = _ten_to(-scale)
+        nano = -(-(number << exponent) * NANO // unit)
         return min(nano, _MAX_INT64 * NANO)
     shift = scale + 9
     if shift >= 0:

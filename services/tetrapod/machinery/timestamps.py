@@ -14,6 +14,11 @@ from tetrapod.machinery.field import go_quote
 
 _rfc3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII).fullmatch
 _MICRO_DIGITS: Final = 6
+_DATE: Final = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"))
+_CLOCK: Final = (("15", r"\d\d"), (":", ":"), ("04", r"\d\d"), (":", ":"))
+_ZONE: Final = ("Z07:00", r"Z|[+-]\d\d:\d\d")
+_LAYOUT: Final = (*_DATE, *_CLOCK, ("05", r"\d\d(?:[.,]\d+)?"), _ZONE)
+_MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, ("05", r"\d\d"), (".000000", r"[.,]\d{6,}"), _ZONE)
 
 
 def now() -> datetime:
@@ -47,7 +52,7 @@ def parse(text: str) -> datetime:
     """
     found = _rfc3339(text)
     if found is None:
-        raise ValueError(f"parsing time {go_quote(text)} as {go_quote('2006-01-02T15:04:05Z07:00')}: cannot parse {go_quote(text)}")
+        raise ValueError(_explain(text, _LAYOUT))
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
     micro = int((found[7] or "0")[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0"))
     offset = timedelta(hours=int(found[9]), minutes=int(found[10])) if found[8] else timedelta()
@@ -55,15 +60,28 @@ def parse(text: str) -> datetime:
         zone = timezone(-offset if found[8] == "-" else offset)
         return datetime(year, month, day, hour, minute, second, micro, zone).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"parsing time {go_quote(text)}: {error}") from None
+        part = str(error).partition(" ")[0]
+        raise ValueError(f"parsing time {go_quote(text)}: {part} out of range") from None
+
+
+def _explain(text: str, layout: tuple[tuple[str, str], ...]) -> str:
+    """Go's text for a time that does not follow the layout: the rest of it, and the part of the layout it stops at."""
+    shown = f"parsing time {go_quote(text)}"
+    rest = text
+    for name, pattern in layout:
+        found = re.match(pattern, rest, re.ASCII)
+        if found is None:
+            whole = go_quote("".join(part for part, _ in layout))
+            return f"{shown} as {whole}: cannot parse {go_quote(rest)} as {go_quote(name)}"
+        rest = rest[found.end() :]
+    return f"{shown}: extra text: {go_quote(rest)}"
 
 
 def parse_micro(text: str) -> datetime:
     """Parse a MicroTime, which needs six digits of a second at least."""
     found = _rfc3339(text)
     if found is None or len(found[7] or "") < _MICRO_DIGITS:
-        layout = go_quote("2006-01-02T15:04:05.000000Z07:00")
-        raise ValueError(f"parsing time {go_quote(text)} as {layout}: cannot parse {go_quote(text)}")
+        raise ValueError(_explain(text, _MICRO_LAYOUT))
     return parse(text)
 
 

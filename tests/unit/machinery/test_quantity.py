@@ -1,0 +1,87 @@
+"""Quantities keep or change their notation as upstream's do, and add up exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.machinery.quantity import FORMAT_TEXT, SUFFIX_TEXT, Quantity, canonical
+
+QUANTITIES = st.builds(
+    lambda sign, whole, fraction, suffix: f"{sign}{whole}{fraction}{suffix}",
+    st.sampled_from(["", "+", "-"]),
+    st.integers(0, 10**19),
+    st.just("") | st.integers(0, 10**6).map(lambda n: f".{n}"),
+    st.sampled_from(["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "e3", "E-3", "e+6"]),
+)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("1.5Gi", "1536Mi"),
+        ("0.1", "100m"),
+        ("1000m", "1"),
+        ("1000", "1k"),
+        ("10Ei", "9223372036854775807"),
+        ("1e3", "1e3"),
+        ("12E3", "12E3"),
+        ("15E-1", "1500e-3"),
+        ("+2", "+2"),
+        ("5.", "5."),
+        ("1024Ki", "1Mi"),
+        ("1030Ki", "1030Ki"),
+        ("0.5Ki", "512"),
+        ("1.3Ki", "1331200m"),
+        ("000", "0"),
+        (".5", "500m"),
+        ("-1.5", "-1500m"),
+        ("3.333333", "3.333333"),
+        ("1e-2000000000", "1e-9"),
+        (0.5, "500m"),
+        (2, "2"),
+        (None, "0"),
+    ],
+)
+def test_canonical_form(sent: object, kept: str) -> None:
+    assert canonical(sent) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("", FORMAT_TEXT), ("ten", FORMAT_TEXT), ("1.2.3", FORMAT_TEXT), ("1ki", SUFFIX_TEXT), ("1e", SUFFIX_TEXT)]
+)
+def test_errors(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Quantity.parse(text)
+    assert str(raised.value) == message
+
+
+@given(QUANTITIES)
+def test_the_canonical_form_is_the_same_amount_and_stays(text: str) -> None:
+    quantity = Quantity.parse(text)
+    again = Quantity.parse(str(quantity))
+    assert again == quantity
+    assert str(again) == str(quantity)
+
+
+@given(QUANTITIES, QUANTITIES)
+def test_sums_and_differences_are_exact(a: str, b: str) -> None:
+    left, right = Quantity.parse(a), Quantity.parse(b)
+    assert left + right - right == left
+    assert (left < right) == (Fraction(left.nano) < Fraction(right.nano))
+
+
+def test_values_round_up() -> None:
+    assert Quantity.parse("1500m").value == 2
+    assert Quantity.parse("100u").milli_value == 1
+    assert str(Quantity.parse("100u").round_up(-3)) == "1m"
+    assert str(Quantity.parse("1e3").round_up(-3)) == "1e3"
+    assert Quantity.parse("1500m").as_int64() is None
+
+
+def test_a_sum_takes_the_notation_of_what_was_there() -> None:
+    assert str(Quantity.parse("1Gi") + Quantity.parse("1024Mi")) == "2Gi"
+    assert str(Quantity.parse("0") + Quantity.parse("512Mi")) == "512Mi"

@@ -1,0 +1,73 @@
+"""Paths are taken apart exactly as upstream does, odd ones included."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, parse
+
+
+def short(info: RequestInfo) -> tuple[str, ...]:
+    return (info.verb, info.api_group, info.api_version, info.namespace, info.resource, info.name, info.subresource)
+
+
+@pytest.mark.parametrize(
+    ("request_line", "expected"),
+    [
+        ("GET /api/v1/namespaces", ("list", "", "v1", "", "namespaces", "", "")),
+        ("GET /api/v1/namespaces/x", ("get", "", "v1", "x", "namespaces", "x", "")),
+        ("PUT /api/v1/namespaces/x/finalize", ("update", "", "v1", "x", "namespaces", "x", "finalize")),
+        ("GET /api/v1/namespaces/x/pods", ("list", "", "v1", "x", "pods", "", "")),
+        ("GET /api/v1/pods/x", ("get", "", "v1", "", "pods", "x", "")),
+        ("GET /api/v1/namespaces//pods", ("list", "", "v1", "", "pods", "", "")),
+        ("GET /api/v1/namespaces/x/pods/y/log/z/a", ("get", "", "v1", "x", "pods", "y", "log")),
+        ("POST /api/v1/namespaces/x/pods/y/exec", ("create", "", "v1", "x", "pods", "y", "exec")),
+        ("GET /apis/apps/v1/namespaces/x/deployments/y/scale", ("get", "apps", "v1", "x", "deployments", "y", "scale")),
+        ("GET //api/v1/pods", ("list", "", "v1", "", "pods", "", "")),
+        ("GET /api//v1/pods", ("get", "", "", "", "v1", "pods", "")),
+        ("GET /api/v1//pods", ("get", "", "v1", "", "", "pods", "")),
+        ("GET /api/v1/namespaces/../nodes", ("list", "", "v1", "..", "nodes", "", "")),
+        ("GET /api/../api/v1/pods", ("get", "", "..", "", "api", "v1", "pods")),
+        ("PROPFIND /api/v1/pods", ("", "", "v1", "", "pods", "", "")),
+        ("HEAD /api/v1/pods/x", ("get", "", "v1", "", "pods", "x", "")),
+        ("DELETE /api/v1/pods", ("deletecollection", "", "v1", "", "pods", "", "")),
+        ("GET /api/v1/watch/namespaces/x/pods/y", ("watch", "", "v1", "x", "pods", "y", "")),
+        ("GET /api/v1/proxy/nodes/x/a", ("proxy", "", "v1", "", "nodes", "x", "")),
+    ],
+)
+def test_resource_requests(request_line: str, expected: tuple[str, ...]) -> None:
+    method, path = request_line.split(" ")
+    info = parse(method, path)
+    assert info.is_resource_request
+    assert short(info) == expected
+
+
+@pytest.mark.parametrize("path", ["/", "//", "/api", "/api/v1/", "/apis/apps/v1/", "/API/v1/pods", "/healthz", "/logs/a/b/c"])
+def test_other_requests_have_their_method_as_verb(path: str) -> None:
+    info = parse("PROPFIND", path)
+    assert not info.is_resource_request
+    assert (info.verb, info.path) == ("propfind", path)
+
+
+@pytest.mark.parametrize(
+    ("query", "verb"),
+    [("watch", "watch"), ("watch=", "watch"), ("watch=x", "watch"), ("watch=FALSE", "list"), ("watch=0", "list"), ("%77atch=1", "watch")],
+)
+def test_watch_is_on_for_all_but_false_and_zero(query: str, verb: str) -> None:
+    assert parse("GET", "/api/v1/pods", query).verb == verb
+    assert parse("GET", "/api/v1/namespaces/a/pods/b", query).verb == "get"
+
+
+def test_a_list_of_one_name_is_about_that_name() -> None:
+    query = "fieldSelector=metadata.name%3Dx"
+    assert parse("GET", "/api/v1/pods", query).name == "x"
+    assert parse("GET", "/api/v1/pods", f"watch=1&{query}").name == "x"
+    assert parse("GET", "/api/v1/pods", f"{query}&limit=x").name == ""
+    assert parse("GET", "/api/v1/pods", "fieldSelector=metadata.name%21%3Dx").name == ""
+    deletion = parse("DELETE", "/api/v1/pods", query)
+    assert (deletion.name, deletion.field_selector) == ("", "metadata.name=x")
+
+
+def test_a_path_that_ends_at_watch_is_refused() -> None:
+    with pytest.raises(UnknownRequestError, match="unable to determine kind and namespace from url, /api/v1/watch/"):
+        parse("GET", "/api/v1/watch/")

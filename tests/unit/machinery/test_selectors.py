@@ -1,0 +1,110 @@
+"""Label and field selectors parse, match and fail as upstream's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.machinery import fields, labels
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("env in prod", "unable to parse requirement: found 'prod' expected: '('"),
+        ("env in (a", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("env like (a)", "unable to parse requirement: found 'like', expected: in, notin, =, ==, !=, gt, lt"),
+        ("=prod", "found '=', expected: !, identifier, or 'end of string'"),
+        ("env=prod,", "found '', expected: identifier after ','"),
+        ("env=a=b", "found '=', expected: ',' or 'end of string'"),
+        ("!env=a", "found '=', expected: ',' or 'end of string'"),
+        (
+            "n>ten",
+            "unable to parse requirement: values[0]: Invalid value: \"ten\": for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
+    ],
+)
+def test_label_selector_errors(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        labels.parse(text)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "other"),
+    [
+        ("a=b", {"a": "b"}, {"a": "c"}),
+        ("a!=b", {}, {"a": "b"}),
+        ("a in (b, c)", {"a": "c"}, {}),
+        ("a notin (b,c)", {"a": "d"}, {"a": "b"}),
+        ("a", {"a": ""}, {"b": ""}),
+        ("!a", {}, {"a": ""}),
+        ("a>5", {"a": "6"}, {"a": "x"}),
+        ("a<5,b", {"a": "-1", "b": "x"}, {"a": "-1"}),
+        ("a in ()", {"a": ""}, {"a": "x"}),
+        ("in in (in,notin)", {"in": "notin"}, {"in": "x"}),
+    ],
+)
+def test_label_selectors_match(text: str, matching: dict[str, str], other: dict[str, str]) -> None:
+    selector = labels.parse(text)
+    assert selector.matches(matching)
+    assert not selector.matches(other)
+
+
+@given(st.text(alphabet="ab=!(),<> inot/", max_size=20))
+def test_a_parsed_label_selector_prints_as_itself(text: str) -> None:
+    try:
+        selector = labels.parse(text)
+    except ValueError:
+        return
+    assert labels.parse(str(selector)) == selector
+
+
+def test_no_selector_object_selects_nothing_an_empty_one_everything() -> None:
+    assert not labels.from_label_selector(None).matches({})
+    assert labels.from_label_selector({}).matches({"a": "b"})
+    selector = labels.from_label_selector({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]})
+    assert str(selector) == "a=b,c"
+    with pytest.raises(ValueError, match='"Near" is not a valid label selector operator'):
+        labels.from_label_selector({"matchExpressions": [{"key": "c", "operator": "Near"}]})
+
+
+def test_selector_objects_are_validated() -> None:
+    expressions = [
+        {"key": "a", "operator": "In"},
+        {"key": "a", "operator": "Exists", "values": ["x"]},
+        {"key": "a", "operator": "Near"},
+    ]
+    assert [str(e) for e in labels.validate_label_selector({"matchExpressions": expressions}, "spec.selector")] == [
+        "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+        "spec.selector.matchExpressions[1].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        'spec.selector.matchExpressions[2].operator: Invalid value: "Near": not a valid selector operator',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
+        ("metadata.name in (a,b)", "invalid selector: 'metadata.name in (a,b)'; can't understand 'b)'"),
+        ("metadata.name=a\\b", "invalid field selector: invalid escape sequence: \\b"),
+    ],
+)
+def test_field_selector_errors(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        fields.parse(text)
+    assert str(raised.value) == message
+
+
+def test_field_selectors_match() -> None:
+    selector = fields.parse("metadata.name==x,,status.phase!=Running")
+    assert selector.matches({"metadata.name": "x"})
+    assert not selector.matches({"metadata.name": "x", "status.phase": "Running"})
+    assert fields.parse("spec.nodeName=").matches({})
+    assert fields.parse(",,").empty
+
+
+@given(st.text(alphabet="ab\\,=", max_size=8))
+def test_escaped_field_values_come_back(value: str) -> None:
+    assert fields.parse(f"f={fields.escape(value)}").requires_exact_match("f") == value

@@ -1,0 +1,107 @@
+"""YAML bodies are read as go-yaml v2 reads them, and hostile ones are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.machinery.serializer import yaml
+from tetrapod.machinery.serializer.errors import DecodeError
+
+TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff\x85\u2028\u2029")) | st.sampled_from(
+    ["yes", "n", "012", "1e3", "0x1", "~", "", ".5", "2020-01-01", "1:30", "<<", "a: b", "two\nlines", "- x", "#", "null", ".inf", "1_0"]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("n", False),
+        ("Off", False),
+        ("oFF", "oFF"),
+        ("~", None),
+        ("010", 8),
+        ("08", 8),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("-0b11", -3),
+        ("1_000", 1000),
+        ("1e3", 1000),
+        ("2.0", 2),
+        (".5", 0.5),
+        ("1:30", "1:30"),
+        ("2020-01-01", "2020-01-01"),
+        ('"yes"', "yes"),
+        ("!!str 5", "5"),
+        ("!custom 5", "5"),
+        ("!!python/object:os.system x", "x"),
+        ("!!binary aGk=", "hi"),
+        ("99999999999999999999", 1e20),
+    ],
+)
+def test_scalars(text: str, value: Any) -> None:
+    decoded = yaml.decode(f"a: {text}".encode()).obj["a"]
+    assert (decoded, type(decoded)) == (value, type(value))
+
+
+def test_keys_become_texts() -> None:
+    assert yaml.decode(b"{yes: 1, 2: 1, 2.5: 1, n: 1, 'n': 2}").obj == {"true": 1, "2": 1, "2.5": 1, "false": 1, "n": 2}
+
+
+def test_duplicate_keys_are_told_with_their_line() -> None:
+    decoded = yaml.decode(b"apiVersion: v1\ndata:\n  k: v\n  k: w\n  n: 1\n  false: 2\n")
+    assert decoded.obj["data"] == {"k": "w", "false": 2}
+    assert decoded.duplicates == ['line 4: key "k" already set in map', "line 6: key false already set in map"]
+    assert yaml.strict_text(decoded.duplicates[:1]) == 'yaml: unmarshal errors:\n  line 4: key "k" already set in map'
+
+
+def test_aliases_and_merge_keys() -> None:
+    decoded = yaml.decode(b"l: &l {a: b}\nm: {<<: *l, c: d}\no: *l\n").obj
+    assert decoded == {"l": {"a": "b"}, "m": {"a": "b", "c": "d"}, "o": {"a": "b"}}
+    assert decoded["l"] is not decoded["o"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d\n  broken", "yaml: line 4: did not find expected ',' or '}'"),
+        (b"a: b: c\n", "yaml: mapping values are not allowed in this context"),
+        (b"a:\n\t- b\n", "yaml: line 2: found character that cannot start any token"),
+        (b"a: *n", "yaml: unknown anchor 'n' referenced"),
+        (b"a: &a [*a]", "yaml: anchor 'a' value contains itself"),
+        (b"a: .nan", "json: unsupported value: NaN"),
+        (b"[" * 200_000, "yaml: exceeded max depth of 10000"),
+        (b"- " * 3000, "yaml: exceeded max depth of 10000"),
+    ],
+)
+def test_errors(data: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as raised:
+        yaml.decode(data)
+    assert str(raised.value) == message
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+    for before, name in zip("abcdefg", "bcdefgh", strict=True):
+        bomb += f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+    with pytest.raises(DecodeError, match="yaml: document contains excessive aliasing"):
+        yaml.decode(bomb.encode())
+
+
+def test_only_the_first_document_counts() -> None:
+    assert yaml.decode(b"---\na: b\n---\n{broken").obj == {"a": "b"}
+    for empty in (b"", b"# comment", b"---\n---\na: b"):
+        assert yaml.decode(empty).obj is None
+
+
+@given(st.dictionaries(TEXT, TEXT | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.none() | st.lists(TEXT), max_size=5))
+def test_what_is_encoded_comes_back(obj: dict[str, Any]) -> None:
+    assert yaml.decode(yaml.encode(obj)) == (obj, [])
+
+
+def test_encoding_sorts_keys() -> None:
+    assert yaml.encode({"kind": "A", "d": [{"b": "on", "a": 1}]}) == b'd:\n- a: 1\n  b: "on"\nkind: A\n'

@@ -1,0 +1,101 @@
+"""Durations, ages, timestamps, percentages and version order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.machinery import duration, intorstring, timestamps, versions
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (-2, "<invalid>"),
+        (-1, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (3 * 3600, "3h"),
+        (7.5 * 3600, "7h30m"),
+        (47 * 3600, "47h"),
+        (50 * 3600, "2d2h"),
+        (8 * 86400, "8d"),
+        (731 * 86400, "2y1d"),
+        (9 * 365 * 86400, "9y"),
+    ],
+)
+def test_ages(seconds: float, shown: str) -> None:
+    assert duration.human_duration(seconds) == shown
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_durations_come_back(nanoseconds: int) -> None:
+    assert duration.parse_nanoseconds(duration.format_nanoseconds(nanoseconds)) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", 'time: invalid duration ""'),
+        ("100", 'time: missing unit in duration "100"'),
+        ("1x", 'time: unknown unit "x" in duration "1x"'),
+        (".s", 'time: invalid duration ".s"'),
+    ],
+)
+def test_duration_errors(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        duration.parse_duration(text)
+    assert str(raised.value) == message
+
+
+def test_durations() -> None:
+    assert duration.parse_duration("1h30m") == 5400
+    assert duration.format_duration(1.5) == "1.5s"
+    assert duration.format_duration(0.25) == "250ms"
+
+
+def test_times_are_stored_in_utc_and_whole_seconds() -> None:
+    assert timestamps.canonical_time("2020-01-01T00:00:00.9+02:00") == "2019-12-31T22:00:00Z"
+    assert timestamps.canonical_time("0001-01-01T00:00:00Z") is None
+    assert timestamps.canonical_micro("2020-01-01T00:00:00.123456Z") == "2020-01-01T00:00:00.123456Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("yesterday", 'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'),
+        ("2020-13-01T00:00:00Z", 'parsing time "2020-13-01T00:00:00Z": month out of range'),
+    ],
+)
+def test_time_errors(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        timestamps.parse(text)
+    assert str(raised.value) == message
+
+
+def test_a_micro_time_needs_six_digits() -> None:
+    with pytest.raises(ValueError, match=r'cannot parse "Z" as "\.000000"'):
+        timestamps.parse_micro("2020-01-01T00:00:00Z")
+
+
+def test_ages_of_odd_times() -> None:
+    assert timestamps.age(None) == "<unknown>"
+    assert timestamps.age("soon") == "<invalid>"
+    assert timestamps.age("3020-01-01T00:00:00Z") == "<invalid>"
+    assert timestamps.age(timestamps.now_rfc3339()) in ("0s", "1s")
+
+
+def test_percentages() -> None:
+    assert intorstring.scaled_value("25%", 10, round_up=True) == 3
+    assert intorstring.scaled_value("25%", 10, round_up=False) == 2
+    assert intorstring.scaled_value(4, 10, round_up=True) == 4
+    with pytest.raises(ValueError, match="is not a percentage"):
+        intorstring.scaled_value("many", 10, round_up=True)
+
+
+def test_versions_in_order_of_preference() -> None:
+    mixed = ["v1", "v10", "v2beta1", "v11alpha1", "foo1", "v1beta2", "v2", "foo10", "v3beta1"]
+    preferred = ["v10", "v2", "v1", "v3beta1", "v2beta1", "v1beta2", "v11alpha1", "foo1", "foo10"]
+    assert sorted(mixed, key=versions.priority_key) == preferred
