@@ -1,0 +1,158 @@
+"""`EtcdBackend`: the store that all services and replicas share.
+
+Every call has a deadline. Reads are tried again on the next endpoint; writes are not, since whether they took effect is not known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+
+from tetrapod.generic.storage.backend import KeyValue, Range, Unavailable, WriteResult
+from tetrapod.generic.storage.etcd import etcd_pb2 as pb
+from tetrapod.generic.storage.etcd.compactor import Compactor
+from tetrapod.generic.storage.etcd.connection import Connection, Credentials, Endpoints
+from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
+from tetrapod.generic.storage.etcd.shared_call import SharedCall
+from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
+
+COMPACTION_SECONDS: Final = 300.0
+TIMEOUT: Final = 5.0
+RANGE_TIMEOUT: Final = 30.0
+
+
+class EtcdBackend:
+    """Implements `Backend`. `compaction_seconds` 0: somebody else compacts."""
+
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        ca: str | Path | None = None,
+        cert: str | Path | None = None,
+        key: str | Path | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        compaction_seconds: float = COMPACTION_SECONDS,
+    ) -> None:
+        self._endpoints = Endpoints(list(endpoints), Credentials(ca, cert, key))
+        self._timeout = timeout
+        self._watches = WatchStream(self._endpoints)
+        self._revision = SharedCall(self._read_revision)
+        self._compaction_seconds = compaction_seconds
+        self._compactor = Compactor(self._txn, self.compact)
+        self._compacting: asyncio.Task[None] | None = None
+
+    # Reads
+
+    async def get(self, key: str) -> KeyValue | None:
+        response = await self._read("range", pb.RangeRequest(key=key.encode()), self._timeout)
+        return key_value(response.kvs[0]) if response.kvs else None
+
+    async def range(
+        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+    ) -> Range:
+        request = pb.RangeRequest(
+            key=start.encode(), range_end=end.encode(), limit=limit, revision=revision, keys_only=keys_only, count_only=count_only
+        )
+        response = await self._read("range", request, RANGE_TIMEOUT if not count_only else self._timeout)
+        return Range([key_value(kv) for kv in response.kvs], response.more, response.count, response.header.revision)
+
+    async def revision(self) -> int:
+        """One question to etcd answers all who ask at the same time."""
+        return await self._revision()
+
+    async def _read_revision(self) -> int:
+        response = await self._read("range", pb.RangeRequest(key=b"\0", count_only=True), self._timeout)
+        revision: int = response.header.revision
+        return revision
+
+    async def size(self) -> int:
+        return int((await self._read("status", pb.StatusRequest(), self._timeout)).dbSize)
+
+    # Writes
+
+    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+        put = pb.RequestOp(request_put=pb.PutRequest(key=key.encode(), value=value, lease=lease))
+        return await self._write(key, expected, put)
+
+    async def delete_if(self, key: str, expected: int) -> WriteResult:
+        if not expected:  # "absent" would hold, and nothing be deleted: no success
+            return WriteResult(False, await self.revision(), await self.get(key))
+        return await self._write(key, expected, pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key.encode())))
+
+    async def _write(self, key: str, expected: int, operation: pb.RequestOp) -> WriteResult:
+        request = pb.TxnRequest(
+            compare=[pb.Compare(target=pb.Compare.MOD, key=key.encode(), mod_revision=expected)],
+            success=[operation],
+            failure=[pb.RequestOp(request_range=pb.RangeRequest(key=key.encode()))],
+        )
+        response = await self._txn(request)
+        if response.succeeded:
+            return WriteResult(True, response.header.revision, None)
+        kvs = response.responses[0].response_range.kvs
+        return WriteResult(False, response.header.revision, key_value(kvs[0]) if kvs else None)
+
+    async def grant_lease(self, ttl: int) -> int:
+        response = await self._once("grant", pb.LeaseGrantRequest(TTL=ttl), self._timeout)
+        if response.error:
+            raise Unavailable(f"etcd: no lease: {response.error}")
+        lease: int = response.ID
+        return lease
+
+    async def compact(self, revision: int) -> None:
+        await self._once("compact", pb.CompactionRequest(revision=revision), RANGE_TIMEOUT)
+
+    async def _txn(self, request: pb.TxnRequest) -> pb.TxnResponse:
+        response: pb.TxnResponse = await self._once("txn", request, self._timeout)
+        return response
+
+    # Watches
+
+    def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[EtcdWatch]:
+        return self._watches.watch(start, end, from_revision, previous=previous)
+
+    async def request_progress(self) -> None:
+        self._watches.request_progress()
+
+    @property
+    def progress_reliable(self) -> bool:
+        return self._endpoints.progress_reliable
+
+    # Calls
+
+    async def _read(self, method: str, request: Any, timeout: float) -> Any:
+        """Once, and once more where the endpoint did not answer."""
+        connection = await self._connection()
+        try:
+            return await getattr(connection, method)(request, timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            if not points_elsewhere(error):
+                raise translated(error) from error
+            self._endpoints.leave(connection)
+        return await self._once(method, request, timeout)
+
+    async def _once(self, method: str, request: Any, timeout: float) -> Any:
+        connection = await self._connection()
+        try:
+            return await getattr(connection, method)(request, timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            if points_elsewhere(error):
+                self._endpoints.leave(connection)
+            raise translated(error) from error
+
+    async def _connection(self) -> Connection:
+        if self._compacting is None and self._compaction_seconds:
+            self._compacting = asyncio.create_task(self._compactor.run(self._compaction_seconds), name="etcd compactor")
+        return await self._endpoints.connection()
+
+    async def close(self) -> None:
+        if self._compacting is not None:
+            self._compacting.cancel()
+            await asyncio.gather(self._compacting, return_exceptions=True)
+        await self._watches.close()
+        await self._endpoints.close()

@@ -1,0 +1,25 @@
+"""What gRPC raises, as the errors of `backend.py`. The one place that knows etcd's texts (its codes alone do not tell)."""
+
+from __future__ import annotations
+
+import grpc
+
+from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge, Unavailable
+
+
+def translated(error: grpc.aio.AioRpcError) -> Exception:
+    details = error.details() or ""
+    if "required revision has been compacted" in details:
+        return Compacted(0)
+    if "required revision is a future revision" in details:
+        return FutureRevision(details)
+    if "requested lease not found" in details:
+        return LeaseNotFound()
+    if "request is too large" in details or "message larger than max" in details:
+        return RequestTooLarge()
+    return Unavailable(f"etcd: {error.code().name}: {details}")
+
+
+def points_elsewhere(error: grpc.aio.AioRpcError) -> bool:
+    """Whether another endpoint may well answer."""
+    return error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}

@@ -1,0 +1,219 @@
+"""`WatchStream`: every watch of this process over one gRPC stream, told apart by ids that we give.
+
+So that one progress request serves all. The stream is opened with the first watch and anew after it broke; the watches on a broken
+stream end with Unavailable, and whoever held them begins again where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+from itertools import count
+from typing import Final
+
+import grpc
+
+from tetrapod.generic.storage.backend import BackendEvent, Compacted, KeyValue, Unavailable, WatchBatch
+from tetrapod.generic.storage.etcd import etcd_pb2 as pb
+from tetrapod.generic.storage.etcd.connection import Endpoints
+from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
+
+QUEUE: Final = 4096
+CREATE_SECONDS: Final = 5.0
+ALL_WATCHES: Final = -1
+
+
+def key_value(kv: pb.KeyValue) -> KeyValue:
+    return KeyValue(kv.key.decode(), kv.value, kv.mod_revision, kv.create_revision, kv.lease)
+
+
+def _event(event: pb.Event) -> BackendEvent:
+    kv = event.kv
+    previous = key_value(event.prev_kv) if event.HasField("prev_kv") else None
+    if event.type == pb.Event.DELETE:
+        return BackendEvent(kv.key.decode(), None, kv.mod_revision, previous, False)
+    return BackendEvent(kv.key.decode(), kv.value, kv.mod_revision, previous, kv.create_revision == kv.mod_revision, kv.lease)
+
+
+class EtcdWatch:
+    """One watch. `progress` counts what has been handed out; what is queued does not."""
+
+    def __init__(self, stream: _Stream, watch_id: int, from_revision: int) -> None:
+        self.id = watch_id
+        self.created: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stream = stream
+        self._seen = max(0, from_revision - 1)
+        self._created_at = 0
+        self._stale = 0
+        self._queue: deque[WatchBatch] = deque()
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def progress(self) -> int:
+        if not self._queue:
+            return self._seen
+        first = self._queue[0]
+        return (first.events[0].revision if first.events else first.revision) - 1
+
+    def __aiter__(self) -> AsyncIterator[WatchBatch]:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        while not self._queue:
+            if self._error is not None:
+                raise self._error
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._queue.popleft()
+
+    def receive(self, response: pb.WatchResponse) -> None:
+        if response.canceled:
+            compacted = response.compact_revision
+            self.fail(Compacted(compacted) if compacted else Unavailable(f"etcd: watch was cancelled: {response.cancel_reason}"))
+        elif response.created:
+            self._created_at = response.header.revision
+            self._stale = self._stream.outstanding
+            if not self._seen:
+                self._seen = response.header.revision
+            if not self.created.done():
+                self.created.set_result(None)
+        elif response.events:
+            # The header of a watch that catches up is ahead of its events: only they say how far it is.
+            events = [_event(event) for event in response.events]
+            self._put(WatchBatch(events, events[-1].revision))
+        else:
+            self._progressed(response.header.revision)
+
+    def progress_of_all(self, revision: int) -> None:
+        """An answer to a progress request. One asked for before this watch existed says nothing about what it has yet to replay."""
+        if not self.created.done() or self.created.cancelled():
+            return
+        if self._stale > 0 and revision <= self._created_at:
+            self._stale -= 1
+            return
+        self._progressed(revision)
+
+    def _progressed(self, revision: int) -> None:
+        if revision >= self._seen:
+            self._put(WatchBatch((), revision))
+
+    def _put(self, batch: WatchBatch) -> None:
+        self._seen = max(self._seen, batch.revision)
+        self._queue.append(batch)
+        if len(self._queue) > QUEUE:
+            self._queue.clear()
+            self._seen = 0  # unknown again: the reader will have to begin anew
+            self.fail(Unavailable("etcd: a watch was not read fast enough"))
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+        if not self.created.done():
+            self.created.set_result(None)  # the error is raised where the watch is read
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class _Stream:
+    """One gRPC stream and its watches. `outstanding` progress requests have not been answered."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+        self._ids = count(1)
+        self._requests: asyncio.Queue[pb.WatchRequest] = asyncio.Queue()
+        self.watches: dict[int, EtcdWatch] = {}
+        self.outstanding = 0
+        self.broken = False
+        self.task = asyncio.create_task(self._run(), name="etcd watch stream")
+
+    def create(self, start: str, end: str, from_revision: int, previous: bool) -> EtcdWatch:
+        watch = EtcdWatch(self, next(self._ids), from_revision)
+        self.watches[watch.id] = watch
+        create = pb.WatchCreateRequest(
+            key=start.encode(),
+            range_end=end.encode(),
+            start_revision=from_revision,
+            progress_notify=True,
+            prev_kv=previous,
+            watch_id=watch.id,
+        )
+        self._requests.put_nowait(pb.WatchRequest(create_request=create))
+        return watch
+
+    def cancel(self, watch: EtcdWatch) -> None:
+        if self.watches.pop(watch.id, None) is not None and not self.broken:
+            self._requests.put_nowait(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
+
+    def request_progress(self) -> None:
+        self.outstanding += 1
+        self._requests.put_nowait(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
+
+    async def _outgoing(self) -> AsyncIterator[pb.WatchRequest]:
+        while True:
+            yield await self._requests.get()
+
+    async def _run(self) -> None:
+        error: Exception = Unavailable("etcd: the watch stream ended")
+        try:
+            connection = await self._endpoints.connection()
+            try:
+                # etcd refuses members without a leader to serve watches only when asked to.
+                call = connection.watch(self._outgoing(), metadata=(("hasleader", "true"),))
+                async for response in call:
+                    self._dispatch(response)
+            except grpc.aio.AioRpcError as failure:
+                if points_elsewhere(failure):
+                    self._endpoints.leave(connection)
+                error = translated(failure)
+        except Unavailable as failure:
+            error = failure
+        finally:
+            self.broken = True
+            for watch in list(self.watches.values()):
+                watch.fail(error)
+
+    def _dispatch(self, response: pb.WatchResponse) -> None:
+        if response.watch_id == ALL_WATCHES and not response.canceled:
+            self.outstanding = max(0, self.outstanding - 1)
+            for watch in self.watches.values():
+                watch.progress_of_all(response.header.revision)
+        elif (concerned := self.watches.get(response.watch_id)) is not None:
+            concerned.receive(response)
+
+
+class WatchStream:
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+        self._stream: _Stream | None = None
+
+    @contextlib.asynccontextmanager
+    async def watch(self, start: str, end: str, from_revision: int, *, previous: bool) -> AsyncIterator[EtcdWatch]:
+        if self._stream is None or self._stream.broken:
+            self._stream = _Stream(self._endpoints)
+        stream = self._stream
+        watch = stream.create(start, end, from_revision, previous)
+        try:
+            try:
+                async with asyncio.timeout(CREATE_SECONDS):
+                    await watch.created
+            except TimeoutError:
+                raise Unavailable("etcd: a watch was not created in time") from None
+            yield watch
+        finally:
+            stream.cancel(watch)
+
+    def request_progress(self) -> None:
+        if self._stream is not None and not self._stream.broken:
+            self._stream.request_progress()
+
+    async def close(self) -> None:
+        if self._stream is not None:
+            self._stream.task.cancel()
+            await asyncio.gather(self._stream.task, return_exceptions=True)
