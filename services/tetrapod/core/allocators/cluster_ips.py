@@ -10,13 +10,13 @@ import ipaddress
 import random
 from typing import Final
 
-from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.store import Store
-from tetrapod.machinery.gvk import Object
+from tetrapod.generic.client.interface import Client
+from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _MANAGED_BY: Final = "ipallocator.k8s.io"
+IP_ADDRESSES: Final = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
 
 
 class AllocationError(Exception):
@@ -24,11 +24,11 @@ class AllocationError(Exception):
 
 
 class ClusterIPs:
-    """`store` is the IPAddress store; it is set once core's resources are installed."""
+    """`network` is the service network; IPAddress objects are written through `client`."""
 
-    def __init__(self, network: str) -> None:
+    def __init__(self, network: str, client: Client) -> None:
         self.network: Network = ipaddress.ip_network(network, strict=False)
-        self.store: Store | None = None
+        self._client = client
 
     @property
     def family(self) -> str:
@@ -74,7 +74,7 @@ class ClusterIPs:
     async def release(self, address: str) -> None:
         """Give an address back; nothing is wrong where it is free already."""
         try:
-            await self._addresses.delete(Context(), address, {})
+            await self._client.delete(IP_ADDRESSES, "", address)
         except StatusError as error:
             if error.code != 404:
                 raise
@@ -83,17 +83,9 @@ class ClusterIPs:
     def _last(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return self.network.broadcast_address if self.network.version == 4 else None
 
-    @property
-    def _addresses(self) -> Store:
-        if self.store is None:
-            raise AllocationError("the allocator is not ready")
-        return self.store
-
     async def _create(self, address: str, service: Object, dry_run: bool) -> bool:
-        if await self._addresses.storage.get(address) is not None:
-            return False
         if dry_run:
-            return True
+            return await self._is_free(address)
         meta = service["metadata"]
         obj: Object = {
             "kind": "IPAddress",
@@ -108,9 +100,18 @@ class ClusterIPs:
             "spec": {"parentRef": {"resource": "services", "namespace": meta.get("namespace", ""), "name": meta.get("name", "")}},
         }
         try:
-            await self._addresses.create(Context(), obj)
+            await self._client.create(IP_ADDRESSES, "", obj)
         except StatusError as error:
             if error.reason == "AlreadyExists":
                 return False
             raise
         return True
+
+    async def _is_free(self, address: str) -> bool:
+        try:
+            await self._client.get(IP_ADDRESSES, "", address)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return True
+        return False

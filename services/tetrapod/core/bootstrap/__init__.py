@@ -1,0 +1,1 @@
+"""What the server itself makes sure of at start: system namespaces, the `kubernetes` service, priority classes, flow control."""

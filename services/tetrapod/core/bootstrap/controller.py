@@ -1,0 +1,186 @@
+"""Makes the objects that upstream's kube-apiserver makes at start, where they are missing; a few lists on a second start.
+
+Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust},
+pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest. Each step is a post-start hook under upstream's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_rfc3339
+
+NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
+SERVICES: Final = GroupVersionResource("", "v1", "services")
+ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
+ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
+SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
+PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
+FLOW_SCHEMAS: Final = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
+PRIORITY_LEVELS: Final = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapConfig:
+    service_network: str
+    first_address: str
+    advertise_address: str
+    port: int
+    authentication: dict[str, str]  # data of extension-apiserver-authentication
+
+
+class Bootstrap:
+    def __init__(self, client: Client, config: BootstrapConfig) -> None:
+        self._client = client
+        self._config = config
+        self._namespaces_ready = asyncio.Event()
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        lifecycle.on_start("start-system-namespaces-controller", self.namespaces)
+        lifecycle.on_start("start-cluster-authentication-info-controller", self.authentication_info)
+        lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
+        lifecycle.on_start("priority-and-fairness-config-producer", self.flow_control)
+        lifecycle.on_start("bootstrap-controller", self.kubernetes_service)
+        lifecycle.on_start("start-kubernetes-service-cidr-controller", self.service_cidr)
+
+    async def namespaces(self) -> None:
+        wanted = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES]
+        await self._ensure(NAMESPACES, wanted)
+        self._namespaces_ready.set()
+
+    async def authentication_info(self) -> None:
+        """Where extension API servers read whom to believe."""
+        await self._namespaces_ready.wait()
+        name = "extension-apiserver-authentication"
+        data = self._config.authentication
+        try:
+            found = await self._client.get(CONFIG_MAPS, "kube-system", name)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            metadata = {"name": name, "namespace": "kube-system"}
+            obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            await self._create(CONFIG_MAPS, "kube-system", obj)
+            return
+        if found.get("data") != data:
+            await self._client.update(CONFIG_MAPS, "kube-system", {**found, "data": data})
+
+    async def priority_classes(self) -> None:
+        await self._ensure(PRIORITY_CLASSES, _data("priorityclasses"))
+
+    async def flow_control(self) -> None:
+        await asyncio.gather(
+            self._ensure(PRIORITY_LEVELS, _data("prioritylevelconfigurations")), self._ensure(FLOW_SCHEMAS, _data("flowschemas"))
+        )
+
+    async def service_cidr(self) -> None:
+        obj = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "ServiceCIDR",
+            "metadata": {"name": "kubernetes"},
+            "spec": {"cidrs": [self._config.service_network]},
+        }
+        await self._ensure(SERVICE_CIDRS, [obj])
+        stored = await self._client.get(SERVICE_CIDRS, "", "kubernetes")
+        if (stored.get("status") or {}).get("conditions"):
+            return
+        condition = {
+            "type": "Ready",
+            "status": "True",
+            "lastTransitionTime": now_rfc3339(),
+            "reason": "",
+            "message": "Kubernetes default Service CIDR is ready",
+        }
+        patch = {"status": {"conditions": [condition]}}
+        await self._client.patch(SERVICE_CIDRS, "", "kubernetes", patch, subresource="status")
+
+    async def kubernetes_service(self) -> None:
+        """The service that leads to this server, and where that is."""
+        await self._namespaces_ready.wait()
+        labels = {"component": "apiserver", "provider": "kubernetes"}
+        service = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+            "spec": {
+                "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": self._config.port}],
+                "clusterIP": self._config.first_address,
+                "ipFamilyPolicy": "SingleStack",
+                "sessionAffinity": "None",
+                "type": "ClusterIP",
+            },
+        }
+        if not await self._exists(SERVICES, "default", "kubernetes"):
+            await self._create(SERVICES, "default", service)
+        await self._endpoints()
+
+    async def _endpoints(self) -> None:
+        """Upstream's lease reconciler in its simplest form: the address that this server advertises."""
+        address, port = self._config.advertise_address, self._config.port
+        if address.startswith("127.") or address in ("::1", ""):
+            return  # an Endpoints object must not name a loopback address
+        subsets = [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": port, "protocol": "TCP"}]}]
+        labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+        endpoints = {
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+            "subsets": subsets,
+        }
+        endpoint_slice = {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": "kubernetes"},
+            },
+            "addressType": "IPv6" if ":" in address else "IPv4",
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+            "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+        }
+        for gvr, obj in ((ENDPOINTS, endpoints), (ENDPOINT_SLICES, endpoint_slice)):
+            if not await self._exists(gvr, "default", "kubernetes"):
+                await self._create(gvr, "default", obj)
+            else:
+                await self._client.patch(gvr, "default", "kubernetes", {k: v for k, v in obj.items() if k != "addressType"})
+
+    async def _exists(self, gvr: GroupVersionResource, namespace: str, name: str) -> bool:
+        try:
+            await self._client.get(gvr, namespace, name)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return False
+        return True
+
+    async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
+        """Create those cluster-scoped objects that are missing, all at once."""
+        page = await self._client.list(gvr)
+        present = {item["metadata"]["name"] for item in page.get("items") or ()}
+        missing = [obj for obj in wanted if obj["metadata"]["name"] not in present]
+        await asyncio.gather(*(self._create(gvr, "", obj) for obj in missing))
+
+    async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
+        try:
+            await self._client.create(gvr, namespace, obj)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":  # another replica was first
+                raise
+
+
+def _data(resource: str) -> list[Object]:
+    found: dict[str, list[Object]] = orjson.loads(files(__package__).joinpath("objects.json").read_bytes())
+    return found[resource]
