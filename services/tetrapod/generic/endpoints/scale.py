@@ -1,4 +1,4 @@
-"""`Scale`: the `/scale` subresource of anything with replicas, as autoscaling/v1 Scale.
+"""`ScalePaths`: the `/scale` subresource of anything with replicas, as autoscaling/v1 Scale.
 
 Declared as the `rest` of a subresource, with the paths of the resource's replicas. An update goes through the resource's own
 strategy, and who owns `spec.replicas` is carried over both ways. Follows pkg/registry/apps/deployment/storage (ScaleREST) and
@@ -7,7 +7,7 @@ apiextensions-apiserver/pkg/registry/customresource/etcd.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,68 +29,45 @@ from tetrapod.machinery.status import invalid as invalid_object
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
-def object_selector(obj: Object) -> str:
-    """`spec.selector` that is a LabelSelector, as text."""
-    try:
-        return str(labels.from_label_selector((obj.get("spec") or {}).get("selector")))
-    except ValueError:
-        return ""
+@dataclass(frozen=True)
+class ScalePaths(Rest):
+    """The `rest` of a scale subresource: where the resource keeps what a Scale shows.
 
+    `selector` leads to a LabelSelector, to a map of labels or to their text. Versions that keep them elsewhere declare a
+    subresource each. A resource without the field has no scale if it is `required` (custom resources).
+    """
 
-def map_selector(obj: Object) -> str:
-    """`spec.selector` that is a plain map of labels (replication controllers)."""
-    return str(labels.from_set((obj.get("spec") or {}).get("selector")))
-
-
-def path_selector(path: Sequence[str]) -> Callable[[Object], str]:
-    """A string at a path (custom resources)."""
-
-    def selector(obj: Object) -> str:
-        found = _at(obj, path)
-        return found if isinstance(found, str) else ""
-
-    return selector
-
-
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
-    replicas: tuple[str, ...] = ("spec", "replicas")
+    spec_replicas: tuple[str, ...] = ("spec", "replicas")
     status_replicas: tuple[str, ...] = ("status", "replicas")
-    selector: Callable[[Object], str] = object_selector
+    selector: tuple[str, ...] = ("spec", "selector")
     required: bool = False
-    """A resource without the field has no scale (custom resources)."""
-
-
-class Scale(Rest):
-    """`paths`: the same for all versions, or by version."""
-
-    def __init__(self, paths: ScalePaths | Mapping[str, ScalePaths] = ScalePaths()) -> None:
-        self.paths = paths
 
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
         assert store is not None
-        paths = self.paths
-        by_version = dict.fromkeys(definition.versions, paths) if isinstance(paths, ScalePaths) else dict(paths)
-        return _BoundScale(definition, version, store, by_version)
+        paths: dict[str, Sequence[str] | None] = {definition.gvk(served).api_version: None for served in definition.versions}
+        for declared in definition.subresources:
+            if isinstance(declared.rest, ScalePaths):
+                for served in declared.versions or definition.versions:
+                    paths[definition.gvk(served).api_version] = declared.rest.spec_replicas
+        return _BoundScale(definition, version, store, self, paths)
 
 
 class _BoundScale(Rest):
-    def __init__(self, definition: ResourceDefinition, version: str, store: Store, paths: Mapping[str, ScalePaths]) -> None:
+    def __init__(
+        self, definition: ResourceDefinition, version: str, store: Store, paths: ScalePaths, by_version: Mapping[str, Sequence[str] | None]
+    ) -> None:
         self._store = store
         self._conversion = Conversion(definition, version)
-        self._paths = paths[version]
+        self._paths = paths
         self._api_version = definition.gvk(version).api_version
-        self._replicas_paths: dict[str, Sequence[str] | None] = {}
-        for served in definition.versions:
-            known = paths.get(served)
-            self._replicas_paths[definition.gvk(served).api_version] = known.replicas if known is not None else None
+        self._replicas_paths = by_version
 
     async def get(self, ctx: Context, name: str) -> Object:
         entry = await self._store.get(ctx, name)
         await self._conversion.ready((entry,))
         obj = self._conversion.object(entry)
-        if self._paths.required and _at(obj, self._paths.replicas) is None:
-            path = "." + ".".join(self._paths.replicas)
+        if self._paths.required and _at(obj, self._paths.spec_replicas) is None:
+            path = "." + ".".join(self._paths.spec_replicas)
             raise internal_error(f'the spec replicas field "{path}" does not exist')
         return self._scale(obj)
 
@@ -119,7 +96,7 @@ class _BoundScale(Rest):
             old["metadata"]["managedFields"] = entries
         scale: Object = await transform(old)
         _check(scale, obj, self._store.resource)
-        _set(obj, self._paths.replicas, (scale.get("spec") or {}).get("replicas", 0))
+        _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
         meta, given = obj["metadata"], scale["metadata"]
         meta["resourceVersion"] = given.get("resourceVersion", "")
         if entries := handler.to_parent(given.get("managedFields")):
@@ -131,8 +108,8 @@ class _BoundScale(Rest):
     def _scale(self, obj: Object) -> Object:
         meta = obj["metadata"]
         kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-        replicas, ready = _at(obj, self._paths.replicas), _at(obj, self._paths.status_replicas)
-        selector = self._paths.selector(obj)
+        replicas, ready = _at(obj, self._paths.spec_replicas), _at(obj, self._paths.status_replicas)
+        selector = _selector_text(_at(obj, self._paths.selector) if self._paths.selector else None)
         return {
             "kind": SCALE.kind,
             "apiVersion": SCALE.api_version,
@@ -158,6 +135,19 @@ def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
     if uid and uid != stored:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
         raise conflict(GroupResource(resource.group, f"{resource.resource}/scale"), obj["metadata"]["name"], why)
+
+
+def _selector_text(found: Any) -> str:
+    if isinstance(found, str):
+        return found
+    if not isinstance(found, dict):
+        return ""
+    if all(isinstance(value, str) for value in found.values()):
+        return str(labels.from_set(found))
+    try:
+        return str(labels.from_label_selector(found))
+    except ValueError:
+        return ""
 
 
 def _at(obj: Any, path: Sequence[str]) -> Any:
