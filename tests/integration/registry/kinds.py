@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.generic.registry.builtin import SpecStatusStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import SpecStatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError, forbidden
 from tetrapod.machinery.gvk import Object

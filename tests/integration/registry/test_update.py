@@ -9,8 +9,8 @@ import pytest
 
 from integration.registry.conftest import MakeStore
 from integration.registry.kinds import ConfigMaps, Leases, Pods, Services, Widgets, new
-from tetrapod.generic.registry.builtin import status_strategy
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery.gvk import Object
@@ -233,7 +233,7 @@ async def test_generation_follows_spec_and_status_stays(make_store: MakeStore, c
 async def test_a_status_update_changes_status_only(make_store: MakeStore, ctx: Context) -> None:
     store = make_store("Pod", "pods", Pods())
     await store.create(ctx, new("Pod", "p", spec={"nodeName": "n"}, labels={"a": "b"}))
-    all_kept = status_strategy(store.strategy, metadata="all")
+    all_kept = StatusStrategy(store.strategy, keep_metadata=ALL_METADATA)
     changes = {"labels": {"c": "d"}, "annotations": {"e": "f"}, "generation": 9}
     transform = patch(changes, spec={}, status={"phase": "Running"})
     obj = (await store.update(ctx, "p", transform, strategy=all_kept))[0].object()
@@ -241,7 +241,7 @@ async def test_a_status_update_changes_status_only(make_store: MakeStore, ctx: C
     assert obj["spec"] == {"nodeName": "n"}
     assert (obj["metadata"]["labels"], obj["metadata"]["generation"]) == ({"a": "b"}, 1)
     assert "annotations" not in obj["metadata"]
-    obj = (await store.update(ctx, "p", patch(changes), strategy=status_strategy(store.strategy, metadata="labels")))[0].object()
+    obj = (await store.update(ctx, "p", patch(changes), strategy=StatusStrategy(store.strategy, keep_metadata=("labels",))))[0].object()
     assert (obj["metadata"]["labels"], obj["metadata"]["annotations"]) == ({"a": "b"}, {"e": "f"})
 
 

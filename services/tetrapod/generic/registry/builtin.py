@@ -1,99 +1,97 @@
-"""Strategies that many kinds share: spec with generation, status as a subresource of its own.
+"""`builtin`: a `ResourceDefinition` of a built-in resource from discovery's facts and what is special about it.
 
-Most built-in kinds are one of these with names of its own; what upstream writes as `deploymentStrategy` and
-`deploymentStatusStrategy` is `class Deployments(SpecStatusStrategy)` and `status_strategy(Deployments())`.
+Names, scope, verbs, short names, categories, kinds of subresources and hashes are facts (machinery/types); a declaration
+beside the kind adds its strategy, its columns and what answers its subresources. A subresource that the facts have and the
+declaration lacks is an error, so discovery never promises what is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
-from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_object
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource, TableConvertor
+from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.metadata import validate_immutable
+from tetrapod.machinery import types
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.types.resources import ResourceFacts, resource_facts
 
-MetadataRule: TypeAlias = Literal["all", "labels", "none"]
-"""What of metadata a status update leaves as it is: all that users own, the labels (Deployment, ReplicaSet …), nothing."""
-_USERS_METADATA: Final = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
-_RESTORED: Final[Mapping[str, tuple[str, ...]]] = {"all": _USERS_METADATA, "labels": ("labels",), "none": ()}
+_facts = cache(resource_facts)
 
 
-class SpecStatusStrategy(Strategy):
-    """A kind with spec and status: status belongs to its subresource, a change of spec is a new generation."""
-
-    has_status = True
-    initial_status: Mapping[str, Any] | None = {}
-    generation: tuple[str, ...] | None = ("spec",)
-
-    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("status",)]
+def forget_facts() -> None:
+    """Drop what was read for declarations, once all are made."""
+    _facts.cache_clear()
 
 
-class StatusStrategy(Strategy):
-    """The update of `parent`'s status: everything else stays as it is.
+def builtin(
+    group: str,
+    resource: str,
+    strategy: Strategy,
+    *,
+    versions: Sequence[str] = ("v1",),
+    storage_version: str = "",
+    storage_prefix: str = "",
+    table: TableConvertor | None = None,
+    subresources: Mapping[str, Strategy | Rest] | None = None,
+    rest: Rest | None = None,
+    convert: Callable[[Object, str], Object] | None = None,
+    deprecated: Mapping[str, str] | None = None,
+    storage_group: str | None = None,
+) -> ResourceDefinition:
+    """Declare a built-in resource; `storage_prefix` defaults to its plural name, as upstream's."""
+    facts = _find(group, versions[0], resource)
+    strategy.namespaced = facts.namespaced
+    given = dict(subresources or {})
+    declared = [
+        Subresource(
+            name=sub.name,
+            verbs=sub.verbs,
+            kind=sub.kind if sub.kind != facts.kind else None,
+            strategy=handler if isinstance(handler, Strategy) else None,
+            rest=handler if isinstance(handler, Rest) else None,
+        )
+        for sub in facts.subresources
+        for handler in (given.pop(sub.name),)
+    ]
+    if given:
+        raise LookupError(f"{group}/{resource} has no subresources {sorted(given)}")
+    return ResourceDefinition(
+        group=group,
+        resource=resource,
+        kind=facts.kind.kind,
+        singular=facts.singular,
+        namespaced=facts.namespaced,
+        versions=versions,
+        storage_version=storage_version or versions[0],
+        storage_prefix=storage_prefix or resource,
+        verbs=facts.verbs,
+        schema=_schema_of(group, facts.kind.kind),
+        strategy=strategy,
+        list_kind=f"{facts.kind.kind}List",
+        short_names=facts.short_names,
+        categories=facts.categories,
+        subresources=declared,
+        table=table,
+        rest=rest,
+        convert=convert,
+        storage_version_hash=facts.storage_version_hash,
+        deprecated=deprecated or {},
+        storage_group=storage_group,
+    )
 
-    A kind with rules of its own for status subclasses it and overrides `validate_update`, after calling `prepare_for_update`.
-    `kept` are the top-level fields that belong to the main resource.
-    """
 
-    allow_create_on_update = False
-    metadata: MetadataRule = "none"
-    kept: Sequence[str] = ("spec",)
-
-    def __init__(self, parent: Strategy) -> None:
-        self.parent = parent
-        self.namespaced = parent.namespaced
-        self.allow_unconditional_update = parent.allow_unconditional_update
-        self.qualified_finalizers, self.repeats_errors = parent.qualified_finalizers, parent.repeats_errors
-
-    def validate_name(self, name: str, prefix: bool) -> list[str]:
-        return self.parent.validate_name(name, prefix)
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        for part in self.kept:
-            _keep(new, old, part)
-        for part in _RESTORED[self.metadata]:
-            _keep(new["metadata"], old["metadata"], part)
-
-    def canonicalize(self, obj: Object) -> None:
-        self.parent.canonicalize(obj)
-
-    def may_delete_on_update(self, new: Object, old: Object) -> bool:
-        return self.parent.may_delete_on_update(new, old)
-
-    def ttl(self, obj: Object) -> int:
-        return self.parent.ttl(obj)
-
-    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [(part,) for part in self.kept] + [("metadata", part) for part in _RESTORED[self.metadata]]
+def _find(group: str, version: str, resource: str) -> ResourceFacts:
+    for facts in _facts(group, version):
+        if facts.name == resource:
+            return facts
+    raise LookupError(f"no facts of {group}/{version} {resource}")
 
 
-def status_strategy(parent: Strategy, *, metadata: MetadataRule = "none", kept: Sequence[str] = ("spec",)) -> StatusStrategy:
-    """The usual `/status` of a kind. `metadata` says what of it stays: upstream differs from kind to kind."""
-    strategy = StatusStrategy(parent)
-    strategy.metadata, strategy.kept = metadata, kept
-    return strategy
+def _schema_of(group: str, kind: str) -> Callable[[str], SchemaNode]:
+    def schema(version: str) -> SchemaNode:
+        return types.schema_for(GroupVersionKind(group, version, kind))
 
-
-def immutable(new: Object, old: Object, *path: str) -> list[FieldError]:
-    """The complaint about one field that an update must not change."""
-    return validate_immutable(_at(new, path), _at(old, path), ".".join(path))
-
-
-def _at(obj: Any, path: Sequence[str]) -> Any:
-    for name in path:
-        obj = obj.get(name) if isinstance(obj, dict) else None
-    return obj
-
-
-def _keep(new: Object, old: Object, name: str) -> None:
-    """As `old` has it; copied, for strategies may change `new` but never `old`."""
-    value = old.get(name)
-    if value is None:
-        new.pop(name, None)
-    else:
-        new[name] = copy_object({"value": value})["value"] if isinstance(value, dict | list) else value
+    return schema

@@ -1,17 +1,33 @@
-"""`StatusStrategy`: the `/status` subresource of a kind: only status (and metadata, as upstream) may change through it."""
+"""What most kinds share: spec and status, where status has a subresource of its own.
+
+`SpecStatusStrategy` is the main resource: a change of spec is a new generation, status is left alone. `StatusStrategy` is
+its `/status`: only status (and metadata, as upstream: kind by kind) may change through it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 _NOT_KEPT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+ALL_METADATA: Final = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
+"""For kinds whose status update changes no metadata at all (upstream: metav1.ResetObjectMetaForStatus)."""
 ValidateStatus = Callable[[Object, Object], list[FieldError]]
+
+
+class SpecStatusStrategy(Strategy):
+    has_status = True
+    initial_status: Mapping[str, Any] | None = {}
+    generation: tuple[str, ...] | None = ("spec",)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]
 
 
 class StatusStrategy(Strategy):
@@ -21,28 +37,38 @@ class StatusStrategy(Strategy):
         self.main = main
         self.namespaced = main.namespaced
         self.allow_unconditional_update = main.allow_unconditional_update
+        self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
         self._keep_metadata = keep_metadata
         self._validate = validate
 
     def default(self, obj: Object, version: str) -> None:
         self.main.default(obj, version)
 
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return self.main.validate_name(name, prefix)
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         for key in [k for k in new if k not in _NOT_KEPT and k not in old]:
             del new[key]
         for key, value in old.items():
             if key not in _NOT_KEPT:
-                new[key] = value
+                new[key] = copy_value(value)
         for key in self._keep_metadata:
             new["metadata"].pop(key, None)
             if key in old["metadata"]:
-                new["metadata"][key] = old["metadata"][key]
+                new["metadata"][key] = copy_value(old["metadata"][key])
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return self._validate(new, old) if self._validate else []
 
+    def may_delete_on_update(self, new: Object, old: Object) -> bool:
+        return self.main.may_delete_on_update(new, old)
+
     def canonicalize(self, obj: Object) -> None:
         self.main.canonicalize(obj)
+
+    def ttl(self, obj: Object) -> int:
+        return self.main.ttl(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",), *(("metadata", key) for key in self._keep_metadata)]

@@ -8,12 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import before_create, ensure_namespace, fill_system_fields
-from tetrapod.generic.registry.entry import Unstored, copy_object
+from tetrapod.generic.registry.entry import Unstored, copy_value
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
@@ -79,8 +77,8 @@ class _Update:
                 await self.taken.end(False)
                 return await self._remove()
 
-    async def attempt(self, current: Object | None, entry: Entry | None) -> Updated | None:
-        """Storage's TryUpdate."""
+    async def attempt(self, current: Object | None, entry: Entry | None) -> Updated:
+        """Storage's TryUpdate; storage itself sees where nothing would change."""
         if entry is None or current is None:
             return await self._create()
         self.created = False
@@ -95,8 +93,6 @@ class _Update:
         if _deletes(new, old) and self.strategy.may_delete_on_update(new, old):
             self.emptied = Unstored(self.key, new, entry.revision)
             raise _Emptied
-        if _same(new, old):
-            return None
         return Updated(new, self.strategy.ttl(new) or None)
 
     async def _create(self) -> Updated:
@@ -145,7 +141,7 @@ def before_update(store: Store, strategy: Strategy, ctx: Context, new: Object, o
     ensure_namespace(meta, ctx.namespace if store.namespaced else "")
     _restore(meta, old_meta, "generation")
     if strategy.has_status:
-        keep_status(new, old)
+        _restore(new, old, "status")
     strategy.prepare_for_update(ctx, new, old)
     if strategy.generation is not None and strategy.changes_generation(new, old):
         meta["generation"] = (old_meta.get("generation") or 0) + 1
@@ -156,17 +152,9 @@ def before_update(store: Store, strategy: Strategy, ctx: Context, new: Object, o
     strategy.canonicalize(new)
 
 
-def keep_status(new: Object, old: Object) -> None:
-    """An update of the main resource leaves status alone. It is copied: strategies may change `new`, but never `old`."""
-    if isinstance(status := old.get("status"), dict):
-        new["status"] = copy_object(status)
-    else:
-        _restore(new, old, "status")
-
-
 def _restore(new: Object, old: Object, name: str) -> None:
     if name in old:
-        new[name] = old[name]
+        new[name] = copy_value(old[name])
     else:
         new.pop(name, None)
 
@@ -205,11 +193,6 @@ def _deletes(new: Object, old: Object) -> bool:
     if new["metadata"].get("finalizers") or not old_meta.get("deletionTimestamp"):
         return False
     return not old_meta.get("deletionGracePeriodSeconds")
-
-
-def _same(new: Object, old: Object) -> bool:
-    """Equal as JSON; Python's == alone calls 1, 1.0 and True equal."""
-    return new == old and orjson.dumps(new, option=orjson.OPT_SORT_KEYS) == orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
 
 
 def _ignore_managed_fields_times(new: Object, old: Object) -> None:
