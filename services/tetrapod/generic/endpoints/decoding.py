@@ -24,7 +24,7 @@ from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberErr
 from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
-from tetrapod.machinery.types import load
+from tetrapod.machinery.types import load, schema_for
 
 MAX_BODY: Final = 3 * 1024 * 1024
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -70,7 +70,7 @@ class Decoder:
             raise self._unrecognized(str(error), body) from None
         gvk = self._given(api_version, kind, body)
         try:
-            self.check_kind(gvk)
+            self.check_kind(gvk, obj)
             unknown = self.shape(obj, gvk)
         except ShapeError as error:
             raise self._unfit(gvk, str(error)) from None
@@ -107,16 +107,17 @@ class Decoder:
             group, version = self.kind.group, self.kind.version
         return GroupVersionKind(group, version, kind or self.kind.kind)
 
-    def check_kind(self, gvk: GroupVersionKind) -> None:
+    def check_kind(self, gvk: GroupVersionKind, obj: Object) -> None:
         """
         Raises:
-            ShapeError: a kind that is not known, or another than the expected one.
+            ShapeError: a kind that is not known, or another than the expected one (which is decoded before that is noticed).
         """
         if gvk == self.kind or self.custom:
             return
         if not is_registered(gvk.api_version, gvk.kind):
             raise ShapeError(not_registered(gvk.api_version, gvk.kind))
         if gvk.kind != self.kind.kind or not same_family(gvk.group_version, self.kind.group):
+            _decode_as(gvk, obj)
             raise ShapeError(unknown_conversion(gvk.version, gvk.kind, self.kind.group, self.kind.kind))
 
     def check_version(self, gvk: GroupVersionKind) -> None:
@@ -184,6 +185,15 @@ class Decoder:
 
     def _unfit(self, gvk: GroupVersionKind, text: str) -> StatusError:
         return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
+
+
+def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
+    try:
+        typed.decode(schema_for(gvk), obj)
+    except typed.DecodeError as error:
+        raise ShapeError(str(error)) from None
+    except KeyError:
+        return
 
 
 def unknown_fields(paths: Sequence[str]) -> list[str]:

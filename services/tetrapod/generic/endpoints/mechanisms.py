@@ -84,7 +84,7 @@ class Patching(Mechanism):
             unknown = self._shape(patched)
         except ShapeError as error:
             raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(str(error))) from None
-        complaints = [*self.complaints, *unknown_fields(unknown)]
+        complaints = [*self.complaints, *unknown_fields(sorted(unknown))]  # a patch sorts the objects that it goes through
         if complaints and self.validation == "Strict":
             quoted = self.quoted(current, orjson.loads(shown))
             raise self._refusal(quoted, f"strict decoding error: {', '.join(complaints)}")
@@ -96,7 +96,7 @@ class Patching(Mechanism):
         if not isinstance(patched, dict):
             raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(patched)} into Go value of type {decoder.kind.kind}")
         gvk = self._said(patched)
-        decoder.check_kind(gvk)
+        decoder.check_kind(gvk, patched)
         unknown = decoder.shape(patched, gvk)
         if gvk != decoder.kind:
             if decoder.custom:
