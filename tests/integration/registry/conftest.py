@@ -16,13 +16,18 @@ MakeStore = Callable[..., Store]
 
 
 @pytest.fixture
-async def storages() -> AsyncIterator[StorageFactory]:
-    """The embedded store, in memory, behind real caches."""
+async def backend() -> AsyncIterator[SqliteBackend]:
     backend = SqliteBackend(":memory:")
+    yield backend
+    await backend.close()
+
+
+@pytest.fixture
+async def storages(backend: SqliteBackend) -> AsyncIterator[StorageFactory]:
+    """The embedded store, in memory, behind real caches."""
     factory = CachingStorageFactory(backend)
     yield factory
     await factory.close()
-    await backend.close()
 
 
 @pytest.fixture

@@ -92,6 +92,9 @@ class Jobs(SpecStatusStrategy):
 class Events(Strategy):
     garbage_collection_default = "Unsupported"
 
+    def ttl(self, obj: Object) -> int:
+        return 3600
+
 
 def define(
     kind: str, resource: str, strategy: Strategy, *, group: str = "", namespaced: bool = True, prefix: str = ""

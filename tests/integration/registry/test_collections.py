@@ -11,7 +11,9 @@ from integration.registry.kinds import ConfigMaps, Pods, define, new
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.predicate import Selection, select
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, WatchQuery
+from tetrapod.generic.storage.cacher import CachingStorageFactory
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, StorageConfig, WatchQuery
+from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, forbidden
 
@@ -174,3 +176,19 @@ async def test_a_version_that_is_no_number_is_a_bad_request(pods: Store, ctx: Co
         await pods.list(ctx, ListQuery(prefix="ns/", resource_version="abc"))
     assert refusal.value.code == 400
     assert 'resourceVersion: Invalid value: "abc"' in refusal.value.message
+
+
+async def test_a_token_from_before_compaction_is_expired_and_replaced(pods: Store, ctx: Context, backend: SqliteBackend) -> None:
+    first = await pods.list(ctx, ListQuery(prefix="ns/", limit=1))
+    await pods.create(ctx, new("Pod", "bb", spec={}))
+    await backend.compact(await backend.revision())
+    later = CachingStorageFactory(backend)  # another server, which does not remember what was
+    store = Store(pods.definition, later.resource(StorageConfig("pods", "v1", "Pod")))
+    with pytest.raises(StatusError) as refusal:
+        await store.list(ctx, ListQuery(prefix="ns/", limit=1, continue_token=first.continue_token))
+    answer = refusal.value.to_status()
+    assert (answer["code"], answer["reason"]) == (410, "Expired")
+    assert answer["message"].startswith("The provided continue parameter is too old to display a consistent list result.")
+    rest = await store.list(ctx, ListQuery(prefix="ns/", continue_token=answer["metadata"]["continue"]))
+    assert [entry.name for entry in rest.entries] == ["b", "bb", "c"]
+    await later.close()

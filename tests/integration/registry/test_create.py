@@ -7,9 +7,10 @@ import re
 import pytest
 
 from integration.registry.conftest import MakeStore
-from integration.registry.kinds import ConfigMaps, Pods, Services, Widgets, new
+from integration.registry.kinds import ConfigMaps, Events, Pods, Services, Widgets, new
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.store import Store
+from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 
@@ -181,3 +182,11 @@ async def test_names_that_no_path_can_have_are_refused(store: Store, ctx: Contex
     with pytest.raises(StatusError) as refused:
         await store.get(ctx, name)
     assert refused.value.message == f'Name parameter invalid: "{name}": {text}'
+
+
+async def test_objects_with_a_lifetime_are_stored_under_a_lease(make_store: MakeStore, ctx: Context, backend: SqliteBackend) -> None:
+    store = make_store("Event", "events", Events())
+    await store.create(ctx, new("Event", "e"))
+    stored = await backend.get("/registry/events/ns/e")
+    assert stored is not None
+    assert stored.lease

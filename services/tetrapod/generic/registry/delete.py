@@ -6,7 +6,7 @@ A held object is updated: deletionTimestamp is when it may go, deletionGracePeri
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -18,11 +18,11 @@ from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import conflict, not_found
+from tetrapod.machinery.timestamps import format_time, now, now_rfc3339, parse
 
 if TYPE_CHECKING:
     from tetrapod.generic.registry.store import Store
 
-_TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 _NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is decodable from storage"
 
 
@@ -152,7 +152,7 @@ def before_delete(store: Store, ctx: Context, obj: Object, options: Object) -> G
     if not store.strategy.check_graceful_delete(ctx, obj, options):
         return Grace.NONE
     seconds: int = options["gracePeriodSeconds"]
-    meta["deletionTimestamp"] = (_now() + timedelta(seconds=seconds)).strftime(_TIME_FORMAT)
+    meta["deletionTimestamp"] = format_time(now() + timedelta(seconds=seconds))
     meta["deletionGracePeriodSeconds"] = seconds
     if meta.get("generation"):
         meta["generation"] += 1
@@ -170,8 +170,7 @@ def _again(meta: Object, options: Object) -> Grace:
         return Grace.PENDING
     if asked >= left:
         return Grace.PENDING
-    due = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=left - asked)
-    meta["deletionTimestamp"] = due.strftime(_TIME_FORMAT)
+    meta["deletionTimestamp"] = format_time(parse(meta["deletionTimestamp"]) - timedelta(seconds=left - asked))
     meta["deletionGracePeriodSeconds"] = asked
     return Grace.STARTED
 
@@ -191,14 +190,9 @@ def _check_preconditions(store: Store, meta: Object, wanted: Object) -> None:
 
 def mark_as_deleting(meta: Object) -> None:
     """No grace, but something holds the object: it is due now."""
-    now = _now().strftime(_TIME_FORMAT)
-    stamp = meta.get("deletionTimestamp")
+    due_now, stamp = now_rfc3339(), meta.get("deletionTimestamp")
     if not stamp and meta.get("generation"):
         meta["generation"] += 1
-    if not stamp or stamp > now:
-        meta["deletionTimestamp"] = now
+    if not stamp or stamp > due_now:
+        meta["deletionTimestamp"] = due_now
     meta["deletionGracePeriodSeconds"] = 0
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -30,21 +30,13 @@ from tetrapod.machinery.status import (
 
 OPTIMISTIC_LOCK: Final = "the object has been modified; please apply your changes to the latest version and try again"
 _RETRY_UNAVAILABLE_SECONDS: Final = 2
-_EXPIRED_LIST: Final = "The resourceVersion for the provided list is too old."
-_EXPIRED_TOKEN: Final = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
-    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided "
-    "token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
-    "returned and now may show up in the list."
-)
 
 
 def expired(error: TooOldResourceVersion) -> StatusError:
     """410. A list that was begun can be gone on with, inconsistently, by the token in `metadata.continue`."""
-    if not error.fresh_token:
-        return resource_expired(_EXPIRED_LIST)
-    refusal = resource_expired(_EXPIRED_TOKEN)
-    refusal.metadata = {"continue": error.fresh_token}
+    refusal = resource_expired(str(error))
+    if error.fresh_token:
+        refusal.metadata = {"continue": error.fresh_token}
     return refusal
 
 
