@@ -14,7 +14,7 @@ from tetrapod.cli.upstream_flags import ACCEPTED
 from tetrapod.machinery.duration import parse_duration
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -55,7 +55,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_SERVING, "tls-private-key-file", "The key of the serving certificate."),
     Flag(_AUTHN, "anonymous-auth", "Whether requests without credentials are let in as system:anonymous.", bool),
     Flag(_AUTHN, "client-ca-file", "CAs of client certificates."),
-    Flag(_AUTHN, "token-auth-file", "A file of static tokens: token,user,uid,\"group1,group2\".", services="xu"),
+    Flag(_AUTHN, "token-auth-file", 'A file of static tokens: token,user,uid,"group1,group2".', services="xu"),
     Flag(_AUTHN, "enable-bootstrap-token-auth", "Accept bootstrap tokens (secrets of kube-system).", bool, services="xu"),
     Flag(_AUTHN, "api-audiences", "Audiences of service account tokens; the issuer by default.", "list"),
     Flag(_AUTHN, "service-account-issuer", "The issuer of service account tokens; further ones are accepted.", "list", services="xcu"),

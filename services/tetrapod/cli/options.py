@@ -11,7 +11,7 @@ class Options:
     """Names are the flags', with underscores. Paths that are not given lie under `data_dir`."""
 
     data_dir: Path = Path("data")
-    bind_address: str = "0.0.0.0"  # noqa: S104 - upstream's default
+    bind_address: str = "0.0.0.0"
     secure_port: int = 6443
     tls_cert_file: str = ""
     tls_private_key_file: str = ""

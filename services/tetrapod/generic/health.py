@@ -30,7 +30,7 @@ class Health:
         """Checks in upstream's order: the built-in ones, those of the service, post-start hooks, shutdown (readyz)."""
         lifecycle = self._lifecycle
         checks: dict[str, Check] = {"ping": _ok, "log": _ok}
-        checks.update({name: check for name, check in lifecycle.checks.items()})
+        checks.update(dict(lifecycle.checks.items()))
         if endpoint == "readyz":
             checks.update(lifecycle.ready_checks)
         checks.update({f"poststarthook/{name}": self._hook_check(name) for name in lifecycle.hooks})

@@ -52,7 +52,9 @@ class GaugeFunction(Metric):
 
     kind = "gauge"
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str], read: Callable[[], Sequence[tuple[tuple[str, ...], float]]]) -> None:
+    def __init__(
+        self, name: str, help_text: str, labels: Sequence[str], read: Callable[[], Sequence[tuple[tuple[str, ...], float]]]
+    ) -> None:
         super().__init__(name, help_text, labels)
         self.read = read
 
@@ -89,7 +91,7 @@ class Histogram(Metric):
 
 REQUEST_TOTAL: Final = Counter(
     "apiserver_request_total",
-    "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
+    "Counter of apiserver requests broken out for each verb, group, version, resource, scope, component, and HTTP response code.",
     ("verb", "group", "version", "resource", "subresource", "scope", "component", "code"),
 )
 REQUEST_DURATION: Final = Histogram(
@@ -104,9 +106,7 @@ REQUESTS_IN_FLIGHT: Final = Gauge(
     ("request_kind",),
 )
 STARTED: Final = time.time()
-GaugeFunction(
-    "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)]
-)
+GaugeFunction("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)])
 
 
 class _Collector:

@@ -11,4 +11,4 @@ def round_up(resources: dict[str, Any]) -> None:
     """Round each quantity up to a thousandth, in place. Only what is written finer than that is looked at."""
     for name, value in resources.items():
         if isinstance(value, str) and value and value[-1] in "nu":
-            resources[name] = str(Quantity.parse(value).round_up_milli())
+            resources[name] = str(Quantity.parse(value).round_up(-3))

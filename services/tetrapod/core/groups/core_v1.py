@@ -8,6 +8,7 @@ from dataclasses import replace
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.defaults import cluster, networking, volumes, workloads
+from tetrapod.core.defaults.pod_spec import default_pod_template
 from tetrapod.core.strategies.events import EventStrategy
 from tetrapod.core.strategies.namespace_store import NamespaceStore
 from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
@@ -72,9 +73,7 @@ def _simple() -> list[ResourceDefinition]:
         builtin(
             "",
             "podtemplates",
-            KindStrategy(
-                default=lambda o: workloads.default_pod_template(o.get("template")), generation=["template"], returns_deleted=True
-            ),
+            KindStrategy(default=lambda o: default_pod_template(o.get("template")), generation=["template"], returns_deleted=True),
             table=pod_tables.POD_TEMPLATES,
         ),
         builtin("", "secrets", secret, table=tables.SECRETS),

@@ -87,7 +87,7 @@ def choose_container(pod: Object, wanted: str) -> str:
     if annotated and any(annotated in listed for listed in names.values()):
         return str(annotated)
     if len(names["containers"]) == 1:
-        return names["containers"][0]
+        return str(names["containers"][0])
     listed = [*names["initContainers"], *names["containers"]]
     text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(listed)}]"
     raise status.bad_request(text)

@@ -112,6 +112,6 @@ def _positive(listed: Object | None) -> dict[str, Quantity]:
         value = (listed or {}).get(name)
         if value is not None:
             quantity = Quantity.parse(str(value))
-            if quantity.sign() > 0:
+            if quantity.sign > 0:
                 found[name] = quantity
     return found

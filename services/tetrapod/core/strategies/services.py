@@ -273,9 +273,9 @@ def patch_allocated(new: Object, old: Object) -> None:
             if not port.get("nodePort") and kept and kept not in used:
                 port["nodePort"] = kept
                 used.add(kept)
-        if _needs_health_port(spec) and _needs_health_port(before) and not spec.get("healthCheckNodePort"):
-            if before.get("healthCheckNodePort"):
-                spec["healthCheckNodePort"] = before["healthCheckNodePort"]
+        kept_health = before.get("healthCheckNodePort")
+        if kept_health and _needs_health_port(spec) and _needs_health_port(before) and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = kept_health
 
 
 def _needs_health_port(spec: Object) -> bool:

@@ -10,7 +10,7 @@ from tetrapod.generic.registry.definition import Column
 from tetrapod.machinery.duration import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import format_label_selector
-from tetrapod.machinery.timestamps import parse_time
+from tetrapod.machinery.timestamps import parse
 
 NAME: Final = Column("Name", format="name", description="Name must be unique within a namespace.")
 AGE: Final = Column("Age", description="Time since the object was created.")
@@ -24,17 +24,22 @@ def name_of(obj: Object) -> str:
     return name
 
 
+def seconds(timestamp: str) -> float:
+    """A time as seconds since the epoch."""
+    return parse(timestamp).timestamp()
+
+
 def since(timestamp: str | None) -> str:
     """How long ago, as upstream's translateTimestampSince."""
     if not timestamp:
         return UNKNOWN
-    return human_duration(time.time() - parse_time(timestamp))
+    return human_duration(time.time() - seconds(timestamp))
 
 
 def until(timestamp: str | None) -> str:
     if not timestamp:
         return UNKNOWN
-    return human_duration(parse_time(timestamp) - time.time())
+    return human_duration(seconds(timestamp) - time.time())
 
 
 def age(obj: Object) -> str:

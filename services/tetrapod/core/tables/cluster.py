@@ -126,7 +126,8 @@ EVENTS: Final = TableConvertor(
 def _quota_row(obj: Object) -> list[Any]:
     status = status_of(obj)
     hard, used = status.get("hard") or {}, status.get("used") or {}
-    requests, limits = [], []
+    requests: list[str] = []
+    limits: list[str] = []
     for name in sorted(hard):
         text = f"{name}: {used.get(name, '0')}/{hard[name]}"
         (limits if name.startswith("limits") else requests).append(text)
@@ -145,7 +146,7 @@ RESOURCE_QUOTAS: Final = TableConvertor(
 
 
 def _component_status_row(obj: Object) -> list[Any]:
-    condition = next((c for c in obj.get("conditions") or [] if c.get("type") == "Healthy"), {})
+    condition: Object = next((c for c in obj.get("conditions") or [] if c.get("type") == "Healthy"), {})
     state = {"True": "Healthy", "False": "Unhealthy"}.get(condition.get("status", ""), "Unknown")
     return [name_of(obj), state, condition.get("message", ""), condition.get("error", "")]
 

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.tables.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, selector_text, since, spec_of, status_of
+from tetrapod.core.tables.cells import (
+    AGE,
+    NAME,
+    NONE,
+    age,
+    containers,
+    name_of,
+    pod_template,
+    seconds,
+    selector_text,
+    since,
+    spec_of,
+    status_of,
+)
 from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery.duration import human_duration
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.timestamps import parse_time
 
 _CONTAINERS: Final = Column("Containers", priority=1, description="Names of each container in the template.")
 _IMAGES: Final = Column("Images", priority=1, description="Images referenced by each container in the template.")
@@ -160,7 +172,7 @@ def _job_row(obj: Object) -> list[Any]:
     duration = ""
     if started := status.get("startTime"):
         ended = status.get("completionTime")
-        duration = human_duration(parse_time(ended) - parse_time(started)) if ended else since(started)
+        duration = human_duration(seconds(ended) - seconds(started)) if ended else since(started)
     return [
         name_of(obj),
         _job_status(obj),

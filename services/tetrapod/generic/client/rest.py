@@ -61,7 +61,9 @@ class RestClient:
         self._transport = transport
         self._headers = {"accept": "application/json", "user-agent": user_agent}
 
-    async def _call(self, method: str, path: str, query: dict[str, Any], body: Any = None, content_type: str = "application/json") -> Object:
+    async def _call(
+        self, method: str, path: str, query: dict[str, Any], body: Any = None, content_type: str = "application/json"
+    ) -> Object:
         target = path + _query(query)
         data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         headers = {**self._headers, "content-type": content_type} if body is not None else self._headers

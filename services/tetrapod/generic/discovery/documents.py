@@ -94,9 +94,7 @@ def _aggregated_resource(definition: ResourceDefinition, version: str) -> Object
     if definition.categories:
         document["categories"] = list(definition.categories)
     subresources = [
-        _aggregated_subresource(definition, s, version)
-        for s in sorted(definition.subresources, key=lambda s: s.name)
-        if serves(s, version)
+        _aggregated_subresource(definition, s, version) for s in sorted(definition.subresources, key=lambda s: s.name) if serves(s, version)
     ]
     if subresources:
         document["subresources"] = subresources

@@ -17,6 +17,7 @@ from tetrapod.generic.routes import method_not_allowed, not_found
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 
+
 class DiscoverySource(Protocol):
     """What there is to discover. `generation` changes whenever any document would."""
 
@@ -117,7 +118,7 @@ class DiscoveryHandlers:
                 "items": self._source.aggregated(core),
             }
             etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
-            kept = self._kept[key] = (self._source.generation, encode_document(document, media_type), etag)
+            kept = self._kept[key] = (self._source.generation, encode_document(document, media_type.partition(";")[0]), etag)
         _, body, etag = kept
         headers = [(b"content-type", media_type.encode()), (b"etag", f'"{etag}"'.encode()), (b"cache-control", b"public")]
         if request.header(b"if-none-match") == f'"{etag}"':

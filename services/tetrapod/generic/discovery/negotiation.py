@@ -8,11 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-import orjson
-
-from tetrapod.generic.endpoints.negotiation import ENCODED, YAML, Offer, check_route_accept, negotiate, parse_accept
+from tetrapod.generic.endpoints.accept import ENCODED, Offer, parse_accept
+from tetrapod.generic.endpoints.negotiation import check_route_accept, encode_document, negotiate
 from tetrapod.generic.request import Request
-from tetrapod.machinery.gvk import Object
 
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
 _OFFER: Final = Offer(table=False, partial=False)
@@ -39,11 +37,3 @@ def _aggregated(header: str) -> str | None:
 def document_media_type(request: Request) -> str:
     """Raises StatusError 406 where no plain form is accepted."""
     return negotiate(request, _OFFER).media_type
-
-
-def encode_document(document: Object, media_type: str) -> bytes:
-    if media_type.startswith(YAML):
-        from tetrapod.machinery.serializer import yaml
-
-        return yaml.encode(document)
-    return orjson.dumps(document) + b"\n"

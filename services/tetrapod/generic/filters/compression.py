@@ -37,10 +37,7 @@ def with_compression(handler: Handler) -> Handler:
 
 
 def accepts_gzip(request: Request) -> bool:
-    for value in request.header_values(b"accept-encoding"):
-        if any(part.strip() == "gzip" for part in value.split(",")):
-            return True
-    return False
+    return any(any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding"))
 
 
 def _gzip(body: bytes) -> bytes:

@@ -41,5 +41,7 @@ def _label_requirements(text: str) -> Requirements:
     except ValueError:
         return ()
     return tuple(
-        {"key": r.key, "operator": _OPERATORS[r.operator], "values": sorted(r.values)} for r in selector.requirements if r.operator in _OPERATORS
+        {"key": r.key, "operator": _OPERATORS[r.op], "values": sorted(r.values)}
+        for r in selector.requirements
+        if r.op in _OPERATORS
     )

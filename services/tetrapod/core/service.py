@@ -1,0 +1,100 @@
+"""`CoreService`: the built-in groups as one service: resources, allocators, bootstrap and node-less controllers.
+
+The assembly (cli/) gives it what it stands on; it knows nothing of the other services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tetrapod.core.allocators.cluster_ips import ClusterIPs
+from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
+from tetrapod.core.controllers.garbage_collector import GarbageCollector
+from tetrapod.core.controllers.manager import Controller, start_controllers
+from tetrapod.core.controllers.namespaces import NamespaceController
+from tetrapod.core.controllers.root_ca import RootCAPublisher
+from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
+from tetrapod.core.resources import definitions
+from tetrapod.core.rests.binding import BindingRest
+from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
+from tetrapod.core.rests.eviction import EvictionRest
+from tetrapod.core.rests.streams import stream_rests
+from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.server import GenericAPIServer
+
+
+@dataclass(frozen=True, slots=True)
+class CoreConfig:
+    service_network: str
+    node_ports: str
+    advertise_address: str
+    port: int
+    ca: str  # PEM of the serving CA, for kube-root-ca.crt
+    authentication: dict[str, str]  # data of extension-apiserver-authentication
+    controllers: Sequence[str] = ("*",)
+
+
+class CoreService:
+    """`client` goes through the front door as the server itself, `controller_client` as the controllers."""
+
+    def __init__(
+        self,
+        server: GenericAPIServer,
+        config: CoreConfig,
+        client: Client,
+        controller_client: Client,
+        token_rest: Rest,
+        probes: Mapping[str, Probe],
+    ) -> None:
+        self.server = server
+        self._config = config
+        self._client = client
+        self._controller_client = controller_client
+        addresses = ClusterIPs(config.service_network, client)
+        ports = NodePorts(config.node_ports, server.storage)
+        server.install(definitions(self._rests(token_rest, probes), addresses, ports))
+        self.bootstrap = Bootstrap(
+            client,
+            BootstrapConfig(str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication),
+        )
+
+    def _rests(self, token_rest: Rest, probes: Mapping[str, Probe]) -> dict[str, Rest | Strategy]:
+        stores = self.server.stores
+        binding = BindingRest(stores)
+        return {
+            "bindings": binding,
+            "pods/binding": binding,
+            "pods/eviction": EvictionRest(stores),
+            "pods/ephemeralcontainers": EphemeralContainersStrategy(),
+            "pods/resize": ResizeStrategy(),
+            "serviceaccounts/token": token_rest,
+            "componentstatuses": ComponentStatusRest(dict(probes)),
+            **stream_rests(stores),
+        }
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        """Post-start hooks: bootstrap, then the controllers."""
+        self.bootstrap.register(lifecycle)
+
+        async def start() -> None:
+            namespaces = Informer(self._controller_client, NAMESPACES)
+            lifecycle.background("informer/namespaces", namespaces.run())
+            start_controllers(self._controllers(namespaces), self._config.controllers, lifecycle)
+
+        lifecycle.on_start("generic-apiserver-start-informers", start)
+
+    def _controllers(self, namespaces: Informer) -> list[Controller]:
+        client = self._controller_client
+        return [
+            NamespaceController(client, namespaces),
+            ServiceAccountController(client, namespaces),
+            RootCAPublisher(client, namespaces, self._config.ca),
+            GarbageCollector(client),
+        ]
