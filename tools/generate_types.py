@@ -28,7 +28,7 @@ omit_empty, omit_zero = table(OMIT_EMPTY), table(OMIT_ZERO)
 
 
 def compact(schema: dict[str, Any]) -> dict[str, Any]:
-    """A reference becomes `$ref: name` beside what stood around it; nothing else changes."""
+    """A reference becomes `$ref: name` beside what stood around it; nothing else changes. (`b` marks fields without allOf around it.)"""
     found: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "$ref":
@@ -84,6 +84,8 @@ def write_definitions(facts: Path) -> None:
         small = compact(schema)
         required = small.get("required", [])
         for field, child in small.get("properties", {}).items():
+            if "$ref" in schema["properties"][field]:
+                child["b"] = 1
             if code := presence(name, field, child, field in required):
                 child["p"] = code
         package, _, short = name.rpartition(".")

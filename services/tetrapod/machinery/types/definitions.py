@@ -73,7 +73,7 @@ def kinds_of(api_version: str) -> dict[str, str]:
 
 
 def raw(definition: str) -> dict[str, Any]:
-    """A fresh copy of the facts: OpenAPI keywords, but `$ref` is a definition's name and `p` a field's presence."""
+    """A fresh copy of the facts: OpenAPI keywords, but `$ref` is a definition's name, `p` a field's presence, `b` OpenAPI's affair."""
     package, _, name = definition.rpartition(".")
     schema: dict[str, Any] = orjson.loads(_package(package)[name])
     return schema

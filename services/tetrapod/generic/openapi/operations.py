@@ -1,0 +1,162 @@
+"""The operations of an OpenAPI v3 document, from what a resource declares.
+
+Upstream builds routes (k8s.io/apiserver/pkg/endpoints/installer.go) and kube-openapi's builder3 describes them. Here both steps are
+one: a `Operation` per method of a path, and `path_item` which moves the parameters that all share to the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+
+REF: Final = "#/components/schemas/"
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+BUILTIN_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
+CUSTOM_TYPES: Final = ("application/json", "application/yaml")
+_STREAMED: Final = ("application/json", "application/vnd.kubernetes.protobuf")
+
+LIST_PARAMETERS: Final = (
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "shardSelector",
+    "timeoutSeconds",
+    "watch",
+)
+WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
+PATCH_PARAMETERS: Final = (*WRITE_PARAMETERS, "force")
+DELETE_PARAMETERS: Final = (
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
+)
+DELETE_COLLECTION_PARAMETERS: Final = (*(set(LIST_PARAMETERS) - {"allowWatchBookmarks", "watch"}), *DELETE_PARAMETERS)
+CONNECT_PARAMETERS: Final = {
+    "PodAttachOptions": ("container", "stderr", "stdin", "stdout", "tty"),
+    "PodExecOptions": ("command", "container", "stderr", "stdin", "stdout", "tty"),
+    "PodPortForwardOptions": ("ports",),
+    "PodProxyOptions": ("path",),
+    "ServiceProxyOptions": ("path",),
+    "NodeProxyOptions": ("path",),
+}
+LOG_PARAMETERS: Final = (
+    "container",
+    "follow",
+    "insecureSkipTLSVerifyBackend",
+    "limitBytes",
+    "previous",
+    "sinceSeconds",
+    "stream",
+    "tailLines",
+    "timestamps",
+)
+_TYPES: Final = {
+    **dict.fromkeys(("gracePeriodSeconds", "limit", "limitBytes", "ports", "sinceSeconds", "tailLines", "timeoutSeconds"), "integer"),
+    **dict.fromkeys(
+        (
+            "allowWatchBookmarks",
+            "follow",
+            "force",
+            "ignoreStoreReadErrorWithClusterBreakingPotential",
+            "insecureSkipTLSVerifyBackend",
+            "orphanDependents",
+            "previous",
+            "sendInitialEvents",
+            "stderr",
+            "stdin",
+            "stdout",
+            "timestamps",
+            "tty",
+            "watch",
+        ),
+        "boolean",
+    ),
+}
+PATCH_TYPES: Final = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`body` and `answer` are definitions; "" is none and a plain string. `codes` answer with `answer`."""
+
+    method: str
+    id: str
+    tag: str
+    answer: str
+    codes: Sequence[str] = ("200",)
+    action: str = ""
+    kind: GroupVersionKind | None = None
+    query: Sequence[str] = ()
+    body: str = ""
+    body_types: Sequence[str] = ("*/*",)
+    body_required: bool = True
+    produces: Sequence[str] = BUILTIN_TYPES
+
+    def document(self) -> Object:
+        content = {media_type: {"schema": _schema(self.answer)} for media_type in self.produces}
+        found: Object = {"tags": [self.tag], "operationId": self.id}
+        if self.body:
+            found["requestBody"] = {"content": {media_type: {"schema": _schema(self.body)} for media_type in self.body_types}}
+            if self.body_required:
+                found["requestBody"]["required"] = True
+        found["responses"] = {**{code: {"content": content} for code in self.codes}, "401": {}}
+        if self.action:
+            found["x-kubernetes-action"] = self.action
+        if self.kind is not None:
+            found["x-kubernetes-group-version-kind"] = {
+                "group": self.kind.group,
+                "version": self.kind.version,
+                "kind": self.kind.kind,
+            }
+        return found
+
+
+def _schema(definition: str) -> Object:
+    return {"$ref": REF + definition} if definition else {"type": "string"}
+
+
+def streamed(produces: Sequence[str]) -> tuple[str, ...]:
+    """The media types of a list or watch."""
+    return tuple(t for name in produces for t in ((name, f"{name};stream=watch") if name in _STREAMED else (name,)))
+
+
+def path_item(path: str, operations: Iterable[Operation]) -> Object:
+    """The operations of a path; parameters that all have are the path's."""
+    listed = list(operations)
+    in_path = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    shared = set(listed[0].query).intersection(*(operation.query for operation in listed[1:])) if listed else set()
+    item: Object = {}
+    for operation in listed:
+        document = operation.document()
+        own = sorted(set(operation.query) - shared)
+        if own:
+            document["parameters"] = [_query(name) for name in own]
+        item[operation.method] = document
+    parameters = sorted([("path", name) for name in in_path] + [("query", name) for name in shared], key=lambda p: (p[1], p[0]))
+    if parameters:
+        item["parameters"] = [_in_path(name) if where == "path" else _query(name) for where, name in parameters]
+    return item
+
+
+def _query(name: str) -> Object:
+    return {"in": "query", "name": name, "schema": {"type": _TYPES.get(name, "string"), "uniqueItems": True}}
+
+
+def _in_path(name: str) -> Object:
+    schema: dict[str, Any] = {"type": "string", "uniqueItems": True}
+    return {"in": "path", "name": name, "required": True, "schema": schema}

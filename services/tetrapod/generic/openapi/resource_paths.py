@@ -1,0 +1,206 @@
+"""All paths of a resource in one version, with their operations: from a `ResourceDefinition` or the like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.generic.openapi.naming import operation_id, tag
+from tetrapod.generic.openapi.operations import (
+    BUILTIN_TYPES,
+    CONNECT_PARAMETERS,
+    DELETE_COLLECTION_PARAMETERS,
+    DELETE_PARAMETERS,
+    LIST_PARAMETERS,
+    LOG_PARAMETERS,
+    META,
+    PATCH_PARAMETERS,
+    PATCH_TYPES,
+    WRITE_PARAMETERS,
+    Operation,
+    path_item,
+    streamed,
+)
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+
+_PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "put")
+
+
+@dataclass(frozen=True, slots=True)
+class SubresourcePaths:
+    """`kind` and `definition` are of what the subresource takes and gives."""
+
+    name: str
+    verbs: Sequence[str]
+    kind: GroupVersionKind
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePaths:
+    """A resource as OpenAPI sees it. `definition` and `list_definition` name schemas."""
+
+    gvk: GroupVersionKind
+    plural: str
+    namespaced: bool
+    verbs: Sequence[str]
+    definition: str
+    list_definition: str
+    subresources: Sequence[SubresourcePaths] = ()
+    returns_deleted: bool = False
+    produces: Sequence[str] = BUILTIN_TYPES
+    patch_types: Sequence[str] = PATCH_TYPES
+    watch_paths: bool = True
+
+    def paths(self) -> dict[str, Object]:
+        found = {}
+        for path, operations in self._operations():
+            listed = list(operations)
+            if listed:
+                found[path] = path_item(path, listed)
+        return found
+
+    @property
+    def _root(self) -> str:
+        group, version, _ = self.gvk
+        return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+    @property
+    def _place(self) -> str:
+        return "/namespaces/{namespace}" if self.namespaced else ""
+
+    def _id(self, verb: str, what: str) -> str:
+        return operation_id(verb, self.gvk.group, self.gvk.version, what)
+
+    @property
+    def _scoped(self) -> str:
+        return ("Namespaced" if self.namespaced else "") + self.gvk.kind
+
+    def _operation(self, method: str, verb: str, what: str, answer: str, **more: object) -> Operation:
+        fields: dict[str, object] = {"action": method, "kind": self.gvk, "produces": self.produces, **more}
+        fields["query"] = (*fields.get("query", ()), "pretty")  # type: ignore[misc]
+        return Operation(method, self._id(verb, what), tag(self.gvk.group, self.gvk.version), answer, **fields)  # type: ignore[arg-type]
+
+    def _operations(self) -> Iterator[tuple[str, Iterator[Operation]]]:
+        collection = f"{self._root}{self._place}/{self.plural}"
+        yield collection, self._collection()
+        yield f"{collection}/{{name}}", self._item()
+        for sub in self.subresources:
+            path = f"{collection}/{{name}}/{sub.name}"
+            if sub.kind.kind in CONNECT_PARAMETERS:
+                yield path, self._connect(sub, "")
+                if "path" in CONNECT_PARAMETERS[sub.kind.kind]:
+                    yield f"{path}/{{path}}", self._connect(sub, "WithPath")
+            else:
+                yield path, self._subresource(sub)
+        if self.namespaced and "list" in self.verbs:
+            yield f"{self._root}/{self.plural}", iter([self._list(f"{self.gvk.kind}ForAllNamespaces")])
+        if "watch" in self.verbs and self.watch_paths:
+            yield from self._watches()
+
+    def _list(self, what: str) -> Operation:
+        types = streamed(self.produces)
+        return self._operation("get", "list", what, self.list_definition, action="list", query=LIST_PARAMETERS, produces=types)
+
+    def _collection(self) -> Iterator[Operation]:
+        if "list" in self.verbs:
+            yield self._list(self._scoped)
+        if "create" in self.verbs:
+            yield self._create("create", self._scoped, self.definition, self.gvk)
+        if "deletecollection" in self.verbs:
+            yield self._operation(
+                "delete",
+                "delete",
+                f"Collection{self._scoped}",
+                META + "Status",
+                action="deletecollection",
+                query=DELETE_COLLECTION_PARAMETERS,
+                body=META + "DeleteOptions",
+                body_required=False,
+            )
+
+    def _create(self, verb: str, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        codes = ("200", "201", "202")
+        return self._operation("post", verb, what, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=codes)
+
+    def _read(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation("get", "read", what, definition, kind=kind)
+
+    def _replace(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation("put", "replace", what, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=("200", "201"))
+
+    def _patch(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation(
+            "patch",
+            "patch",
+            what,
+            definition,
+            kind=kind,
+            query=PATCH_PARAMETERS,
+            body=META + "Patch",
+            body_types=self.patch_types,
+            codes=("200", "201"),
+        )
+
+    def _item(self) -> Iterator[Operation]:
+        what, definition, kind = self._scoped, self.definition, self.gvk
+        if "get" in self.verbs:
+            yield self._read(what, definition, kind)
+        if "update" in self.verbs:
+            yield self._replace(what, definition, kind)
+        if "patch" in self.verbs:
+            yield self._patch(what, definition, kind)
+        if "delete" in self.verbs:
+            yield self._operation(
+                "delete",
+                "delete",
+                what,
+                definition if self.returns_deleted else META + "Status",
+                query=DELETE_PARAMETERS,
+                body=META + "DeleteOptions",
+                body_required=False,
+                codes=("200", "202"),
+            )
+
+    def _subresource(self, sub: SubresourcePaths) -> Iterator[Operation]:
+        what, definition, kind = self._scoped + sub.name.capitalize(), sub.definition, sub.kind
+        if sub.name == "log":
+            yield self._operation("get", "read", what, "", query=LOG_PARAMETERS, produces=(*self.produces, "text/plain"))
+            return
+        if "get" in sub.verbs:
+            yield self._read(what, definition, kind)
+        if "update" in sub.verbs:
+            yield self._replace(what, definition, kind)
+        if "patch" in sub.verbs:
+            yield self._patch(what, definition, kind)
+        if "create" in sub.verbs:
+            yield self._create("create", what, definition, kind)
+
+    def _connect(self, sub: SubresourcePaths, suffix: str) -> Iterator[Operation]:
+        query = CONNECT_PARAMETERS[sub.kind.kind]
+        methods = _PROXY_METHODS if "path" in query else ("get", "post")
+        for method in methods:
+            what = method.capitalize() + self._scoped + sub.name.capitalize() + suffix
+            yield Operation(
+                method,
+                self._id("connect", what),
+                tag(self.gvk.group, self.gvk.version),
+                "",
+                action="connect",
+                kind=sub.kind,
+                query=query,
+                produces=("*/*",),
+            )
+
+    def _watches(self) -> Iterator[tuple[str, Iterator[Operation]]]:
+        everywhere = "ForAllNamespaces" if self.namespaced else ""
+        yield f"{self._root}/watch/{self.plural}", iter([self._watch(f"{self.gvk.kind}List{everywhere}", "watchlist")])
+        scoped = f"{self._root}/watch{self._place}/{self.plural}"
+        if self.namespaced:
+            yield scoped, iter([self._watch(f"{self._scoped}List", "watchlist")])
+        yield f"{scoped}/{{name}}", iter([self._watch(self._scoped, "watch")])
+
+    def _watch(self, what: str, action: str) -> Operation:
+        types = streamed(self.produces)
+        return self._operation("get", "watch", what, META + "WatchEvent", action=action, query=LIST_PARAMETERS, produces=types)

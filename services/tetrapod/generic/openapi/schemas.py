@@ -1,0 +1,95 @@
+"""Schemas of built-in types as an OpenAPI v3 document has them, with descriptions where the package was built with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tetrapod.generic.openapi.operations import META, REF
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.types import descriptions
+from tetrapod.machinery.types.definitions import raw
+
+_EVERYWHERE: Final = frozenset({META + "DeleteOptions", META + "WatchEvent"})
+
+
+def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None = None) -> dict[str, Object]:
+    """The named definitions and all that they refer to, by name."""
+    texts = descriptions.load()
+    found: dict[str, Object] = {}
+    waiting = list(definitions)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        schema = raw(name)
+        waiting += _references(schema)
+        text, fields = texts.get(name, ("", {}))
+        found[name] = _expand_definition(schema, text, fields)
+        if name in _EVERYWHERE and group_version is not None and group_version.group:
+            found[name]["x-kubernetes-group-version-kind"].append(_gvk(group_version, name.rpartition(".")[2]))
+    return dict(sorted(found.items()))
+
+
+def _gvk(group_version: GroupVersion, kind: str) -> Object:
+    return {"group": group_version.group, "kind": kind, "version": group_version.version}
+
+
+def references(document: Any) -> set[str]:
+    """The definitions that a part of a document refers to."""
+    found: set[str] = set()
+    stack = [document]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            reference = value.get("$ref")
+            if isinstance(reference, str):
+                found.add(reference.removeprefix(REF))
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return found
+
+
+def _references(schema: Object) -> list[str]:
+    """Of the compact form, where `$ref` is a name, and properties may themselves be called `$ref`."""
+    found = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            found += _references(schema[key])
+    for child in schema.get("properties", {}).values():
+        found += _references(child)
+    return found
+
+
+def _expand_definition(schema: Object, text: str, fields: dict[str, str]) -> Object:
+    found: Object = {"description": text} if text else {}
+    for key, value in schema.items():
+        if key == "properties":
+            found[key] = {name: _expand_field(child, fields.get(name, "")) for name, child in value.items()}
+        elif key in ("items", "additionalProperties"):
+            found[key] = _expand(value)
+        else:
+            found[key] = value
+    return found
+
+
+def _expand_field(schema: Object, text: str) -> Object:
+    """A reference with a description beside it must be wrapped; `b` marks those without."""
+    found = _expand(schema)
+    if "$ref" in found and (text or "b" not in schema):
+        found = {"allOf": [found]}
+    return {"description": text, **found} if text else found
+
+
+def _expand(schema: Object) -> Object:
+    found: Object = {}
+    for key, value in schema.items():
+        if key in ("items", "additionalProperties") and isinstance(value, dict):
+            found[key] = _expand(value)
+        elif key not in ("$ref", "p", "b"):
+            found[key] = value
+    if "$ref" in schema:
+        reference = {"$ref": REF + schema["$ref"]}
+        return {"allOf": [reference], **found} if found else reference
+    return found

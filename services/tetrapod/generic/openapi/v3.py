@@ -1,0 +1,92 @@
+"""OpenAPI v3 documents of what is built in: of a group-version, of a group, of `/api`, `/apis` and `/version`.
+
+Upstream: k8s.io/kube-openapi/pkg/builder3 and handler3. Documents are built when they are asked for; see source.py for how long they
+are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from tetrapod.generic.openapi.naming import operation_id, operation_part, tag
+from tetrapod.generic.openapi.operations import META, Operation, path_item
+from tetrapod.generic.openapi.resource_paths import ResourcePaths, SubresourcePaths
+from tetrapod.generic.openapi.schemas import references, schemas_for
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.types.definitions import definition_of
+
+INFO: Final = {"title": "Kubernetes", "version": "1.37"}
+SECURITY: Final = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
+
+
+def assemble(paths: dict[str, Object], schemas: dict[str, Object]) -> Object:
+    components: Object = {"schemas": schemas} if schemas else {}
+    return {"openapi": "3.0.0", "info": INFO, "paths": paths, "components": {**components, "securitySchemes": SECURITY}}
+
+
+def group_version_document(definitions: Iterable[ResourceDefinition], group_version: GroupVersion) -> Object:
+    """`definitions`: the resources that are served in the group-version."""
+    group, version = group_version
+    root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
+    about = Operation("get", operation_id("get", group, version, "APIResources"), tag(group, version), META + "APIResourceList")
+    paths = {root: path_item(root, [about])}
+    for definition in definitions:
+        paths.update(resource_paths(definition, version).paths())
+    return assemble(dict(sorted(paths.items())), schemas_for(references(paths), group_version))
+
+
+def group_document(group: str) -> Object:
+    path = f"/apis/{group}/"
+    about = Operation("get", operation_id("get", group, "", "APIGroup"), tag(group), META + "APIGroup")
+    return _small(path, about)
+
+
+def api_document() -> Object:
+    return _small("/api/", Operation("get", "getCoreAPIVersions", "core", META + "APIVersions"))
+
+
+def apis_document() -> Object:
+    return _small("/apis/", Operation("get", "getAPIVersions", "apis", META + "APIGroupList"))
+
+
+def version_document() -> Object:
+    answer = "io.k8s.apimachinery.pkg.version.Info"
+    return _small("/version/", Operation("get", "getCodeVersion", "version", answer, produces=("application/json",)))
+
+
+def text_document(path: str, name: str, media_type: str) -> Object:
+    """Of an endpoint that answers a text of its own (`/openid/v1/jwks/`)."""
+    first = operation_part(path.strip("/").split("/")[0], False)
+    label = first[:1].upper() + first[1:] if path.startswith("/.") else first
+    return _small(path, Operation("get", name, label, "", produces=(media_type,)))
+
+
+def _small(path: str, operation: Operation) -> Object:
+    paths = {path: path_item(path, [operation])}
+    return assemble(paths, schemas_for(references(paths)))
+
+
+def resource_paths(definition: ResourceDefinition, version: str) -> ResourcePaths:
+    gvk = definition.gvk(version)
+    list_kind = gvk._replace(kind=definition.list_kind or f"{definition.kind}List")
+    return ResourcePaths(
+        gvk=gvk,
+        plural=definition.resource,
+        namespaced=definition.namespaced,
+        verbs=definition.verbs,
+        definition=definition_of(gvk),
+        list_definition=definition_of(list_kind) if "list" in definition.verbs else "",
+        subresources=tuple(_subresource(s, gvk) for s in definition.subresources if not s.versions or version in s.versions),
+        returns_deleted=definition.strategy.return_deleted_object,
+    )
+
+
+def _subresource(sub: Subresource, parent: GroupVersionKind) -> SubresourcePaths:
+    kind = sub.kind or parent
+    try:
+        definition = definition_of(kind)
+    except KeyError:  # options of a connection have no schema
+        definition = ""
+    return SubresourcePaths(sub.name, sub.verbs, kind, definition)
