@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Coroutine
 from typing import Any
 
 import orjson
@@ -58,7 +59,7 @@ def _key(obj: Object) -> str:
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
-def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Any:
+def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Coroutine[Any, Any, int] | None:
     """The write that is needed, as a coroutine; None where there is nothing to do."""
     key = _key(wanted)
     if entry is None:

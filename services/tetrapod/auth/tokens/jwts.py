@@ -18,8 +18,10 @@ from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.authentication.interface import InvalidToken
 
 _REMEMBERED: Final = 8192
-_NOT_NOW: Final = {"verify_signature": True, "verify_exp": False, "verify_nbf": False, "verify_iat": False, "verify_aud": False}
-_OPTIONS: Final[Any] = {**_NOT_NOW, "verify_iss": False, "verify_sub": False, "verify_jti": False}
+_UNCHECKED: Final = ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")
+"""Claims that change their meaning with time and audience: checked by whoever asks, not here."""
+_OPTIONS: Final[Any] = {"verify_signature": True, **{f"verify_{claim}": False for claim in _UNCHECKED}}
+_WITHOUT_SIGNATURE: Final[Any] = {**_OPTIONS, "verify_signature": False}
 
 
 class JwtVerifier:
@@ -66,7 +68,7 @@ def _unverified(token: str) -> tuple[Mapping[str, Any], object]:
     if token.count(".") != 2:
         return {}, None
     try:
-        parsed = jwt.decode_complete(token, options={**_OPTIONS, "verify_signature": False})
+        parsed = jwt.decode_complete(token, options=_WITHOUT_SIGNATURE)
     except (jwt.InvalidTokenError, ValueError, RecursionError):
         return {}, None
     return parsed["header"], parsed["payload"].get("iss")

@@ -1,0 +1,99 @@
+"""What auth serves to the other three services only: rule sets, token requests, tokens for secrets.
+
+Paths and callers are named in generic/authentication/services.py. `InternalAuthorizer` stands first among auth's authorizers:
+it lets members of SERVICES_GROUP in, and keeps everybody else out, system:masters included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.auth.rbac.index import RbacIndex
+from tetrapod.auth.tokens.issuer import TokenIssuer
+from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
+from tetrapod.auth.tokens.request import TokenRequests
+from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
+from tetrapod.generic.authentication.services import RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
+from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery.status import bad_request
+
+_PREFIX: Final = "/internal/tetrapod/"
+_REVIEWS: Final = frozenset((gvr.group, gvr.resource) for gvr in (TOKEN_REVIEWS, SUBJECT_ACCESS_REVIEWS))
+_BODY_LIMIT: Final = 3 * 1024 * 1024
+
+
+class InternalAuthorizer:
+    async def authorize(self, attributes: Attributes) -> Answer:
+        service = SERVICES_GROUP in attributes.user.groups
+        if attributes.resource_request:
+            reviews = attributes.verb == "create" and (attributes.group, attributes.resource) in _REVIEWS
+            return Answer(Decision.ALLOW if service and reviews else Decision.NO_OPINION)
+        if not attributes.path.startswith(_PREFIX):
+            return Answer(Decision.NO_OPINION)
+        return Answer(Decision.ALLOW if service else Decision.DENY)
+
+
+def internal_routes(index: RbacIndex, requests: TokenRequests | None, issuer: TokenIssuer | None, objects: Objects) -> dict[str, Handler]:
+    """Without a signing key there are no tokens to be had."""
+    routes = {RULES_PATH: _json(_rules(index))}
+    if requests is not None and issuer is not None:
+        routes[TOKEN_REQUESTS_PATH] = _json(_token_requests(requests))
+        routes[SECRET_TOKENS_PATH] = _json(_secret_tokens(issuer, objects))
+    return routes
+
+
+_Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def _json(answer: _Answer) -> Handler:
+    async def handler(request: Request) -> Response:
+        if request.method != "POST":
+            raise bad_request("only POST is understood here")
+        try:
+            body = await answer(orjson.loads(await request.body.read(_BODY_LIMIT)))
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise bad_request(f"not a question that can be understood: {error}") from error
+        return Response(200, [(b"content-type", b"application/json")], orjson.dumps(body))
+
+    return handler
+
+
+def _rules(index: RbacIndex) -> _Answer:
+    """A user's whole rule set, of no older state than the caller has seen, and of which state it is."""
+
+    async def answer(question: dict[str, Any]) -> dict[str, Any]:
+        await index.reached(question["revisions"])
+        rules = index.rules_of(UserInfo(question["user"], groups=tuple(question["groups"])))
+        return {"revisions": index.revisions(), **rules.to_wire()}
+
+    return answer
+
+
+def _token_requests(requests: TokenRequests) -> _Answer:
+    async def answer(question: dict[str, Any]) -> dict[str, Any]:
+        ctx = Context(namespace=question["namespace"], version="v1", subresource="token")
+        name, obj = question["name"], question["object"]
+        if question["step"] == "prepare":
+            await requests.prepare(ctx.namespace, name, obj)
+        else:
+            obj = await requests.issue(ctx, name, obj)
+        return {"object": obj, "warnings": ctx.warnings}
+
+    return answer
+
+
+def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Answer:
+    """For core's controller of service account secrets: {namespace, account, secret} → {token}."""
+
+    async def answer(question: dict[str, Any]) -> dict[str, Any]:
+        account = await objects.get(SERVICE_ACCOUNTS, question["namespace"], question["account"])
+        return {"token": issuer.legacy_token(account, question["secret"])}
+
+    return answer

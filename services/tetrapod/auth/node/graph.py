@@ -1,0 +1,263 @@
+"""Which objects a node has to do with, by the pods that run on it: what the node authorizer lets it read.
+
+Follows plugin/pkg/auth/authorizer/node/graph.go: node ← pod ← secret, config map, claim, service account; claim ← volume ←
+secret; and volume attachments, resource slices and pod certificate requests by the node that they name. The graph is kept
+in step with storage from the first request of a node on; a cluster without kubelets pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from tetrapod.auth.tokens.objects import PODS
+from tetrapod.generic.authorization.follow import Following
+from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
+from tetrapod.machinery.gvk import Object
+
+VOLUMES: Final = StorageConfig(prefix="persistentvolumes", api_version="v1", kind="PersistentVolume", namespaced=False)
+ATTACHMENTS: Final = StorageConfig(prefix="volumeattachments", api_version="storage.k8s.io/v1", kind="VolumeAttachment", namespaced=False)
+SLICES: Final = StorageConfig(prefix="resourceslices", api_version="resource.k8s.io/v1", kind="ResourceSlice", namespaced=False)
+CERTIFICATE_REQUESTS: Final = StorageConfig(
+    prefix="podcertificaterequests", api_version="certificates.k8s.io/v1", kind="PodCertificateRequest"
+)
+_MIRROR: Final = "kubernetes.io/config.mirror"
+
+
+class Vertex(NamedTuple):
+    """`kind` is the resource's plural name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class NodeGraph:
+    def __init__(self, storage: StorageFactory) -> None:
+        self._storage = storage
+        self._followings: list[Following] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._edges: dict[Vertex, Counter[str]] = {}  # to nodes, with how many pods make each
+        self._of: dict[Vertex, tuple[str, frozenset[Vertex]]] = {}  # what each pod (or direct object) contributes
+        self._claim_of: dict[str, Vertex] = {}  # volume → claim
+        self._volume_secrets: dict[str, frozenset[Vertex]] = {}
+        self._volumes_of_secret: dict[Vertex, set[str]] = {}
+
+    async def ready(self) -> None:
+        """Begin to follow storage, the first time; returns once all is known."""
+        if not self._followings:
+            readers: dict[StorageConfig, Callable[[Object], tuple[str, Iterable[Vertex]]]] = {
+                PODS: _read_pod,
+                ATTACHMENTS: lambda o: (o.get("spec", {}).get("nodeName") or "", ()),
+                SLICES: lambda o: (o.get("spec", {}).get("nodeName") or "", ()),
+                CERTIFICATE_REQUESTS: lambda o: (o.get("spec", {}).get("nodeName") or "", ()),
+            }
+            followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers.items()]
+            self._followings = [Following(self._storage.resource(config), follower) for config, follower in followers]
+            self._followings.append(Following(self._storage.resource(VOLUMES), _Volumes(self)))
+            self._tasks = [asyncio.create_task(following.run(), name="node-graph") for following in self._followings]
+        for following in self._followings:
+            if not following.synced.is_set():
+                await following.synced.wait()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def related(self, node: str, vertex: Vertex) -> bool:
+        if self._reaches(vertex, node):
+            return True
+        if vertex.kind == "persistentvolumes":
+            claim = self._claim_of.get(vertex.name)
+            return claim is not None and self._reaches(claim, node)
+        if vertex.kind == "secrets":
+            volumes = self._volumes_of_secret.get(vertex, ())
+            return any(self.related(node, Vertex("persistentvolumes", "", volume)) for volume in volumes)
+        return False
+
+    def _reaches(self, vertex: Vertex, node: str) -> bool:
+        return node in self._edges.get(vertex, ())
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def contribute(self, source: Vertex, node: str, vertices: Iterable[Vertex]) -> None:
+        self.withdraw(source)
+        if not node:
+            return
+        contributed = frozenset((source, *vertices))
+        self._of[source] = (node, contributed)
+        for vertex in contributed:
+            self._edges.setdefault(vertex, Counter())[node] += 1
+
+    def withdraw(self, source: Vertex) -> None:
+        node, vertices = self._of.pop(source, ("", frozenset[Vertex]()))
+        for vertex in vertices:
+            nodes = self._edges[vertex]
+            nodes[node] -= 1
+            if not nodes[node]:
+                del nodes[node]
+                if not nodes:
+                    del self._edges[vertex]
+
+    def withdraw_all(self, kind: str) -> None:
+        for source in [source for source in self._of if source.kind == kind]:
+            self.withdraw(source)
+
+    def put_volume(self, name: str, claim: Vertex | None, secrets: frozenset[Vertex]) -> None:
+        self.remove_volume(name)
+        if claim is not None:
+            self._claim_of[name] = claim
+        self._volume_secrets[name] = secrets
+        for secret in secrets:
+            self._volumes_of_secret.setdefault(secret, set()).add(name)
+
+    def remove_volume(self, name: str) -> None:
+        self._claim_of.pop(name, None)
+        for secret in self._volume_secrets.pop(name, ()):
+            self._volumes_of_secret[secret].discard(name)
+            if not self._volumes_of_secret[secret]:
+                del self._volumes_of_secret[secret]
+
+    def remove_volumes(self) -> None:
+        for name in list(self._volume_secrets):
+            self.remove_volume(name)
+
+
+class _Contributions:
+    """Carries the changes of one kind whose objects name a node."""
+
+    def __init__(self, graph: NodeGraph, kind: str, read: Callable[[Object], tuple[str, Iterable[Vertex]]]) -> None:
+        self._graph, self._kind, self._read = graph, kind, read
+
+    def reset(self, entries: Sequence[Entry]) -> None:
+        self._graph.withdraw_all(self._kind)
+        for entry in entries:
+            self._put(entry)
+
+    def apply(self, event: WatchEvent) -> None:
+        entry = event.entry
+        if entry is None:
+            return
+        if event.type == "DELETED":
+            self._graph.withdraw(Vertex(self._kind, entry.namespace, entry.name))
+        else:
+            self._put(entry)
+
+    def _put(self, entry: Entry) -> None:
+        node, vertices = self._read(entry.peek())
+        self._graph.contribute(Vertex(self._kind, entry.namespace, entry.name), node, vertices)
+
+    def lost(self) -> None:
+        """What is known is kept until the next list."""
+
+
+class _Volumes:
+    def __init__(self, graph: NodeGraph) -> None:
+        self._graph = graph
+
+    def reset(self, entries: Sequence[Entry]) -> None:
+        self._graph.remove_volumes()
+        for entry in entries:
+            self._put(entry)
+
+    def apply(self, event: WatchEvent) -> None:
+        if event.entry is None:
+            return
+        if event.type == "DELETED":
+            self._graph.remove_volume(event.entry.name)
+        else:
+            self._put(event.entry)
+
+    def _put(self, entry: Entry) -> None:
+        self._graph.put_volume(entry.name, *read_volume(entry.peek()))
+
+    def lost(self) -> None:
+        """What is known is kept until the next list."""
+
+
+def _read_pod(pod: Object) -> tuple[str, Iterable[Vertex]]:
+    spec = pod.get("spec") or {}
+    if _MIRROR in (pod["metadata"].get("annotations") or {}):
+        return spec.get("nodeName") or "", ()  # a kubelet's own pod: it grants nothing to the kubelet that wrote it
+    return spec.get("nodeName") or "", pod_references(pod)
+
+
+def pod_references(pod: Object) -> Iterator[Vertex]:
+    """Everything that a node needs to run a pod (upstream: podutil.VisitPodSecretNames and its like)."""
+    namespace, spec = pod["metadata"].get("namespace", ""), pod.get("spec") or {}
+    if account := spec.get("serviceAccountName"):
+        yield Vertex("serviceaccounts", namespace, account)
+    for secret in spec.get("imagePullSecrets") or ():
+        yield Vertex("secrets", namespace, secret.get("name") or "")
+    for part in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(part) or ():
+            yield from _container_references(container, namespace)
+    for volume in spec.get("volumes") or ():
+        yield from _volume_references(volume, namespace, pod["metadata"]["name"])
+    yield from _claim_references(pod, namespace)
+
+
+def _container_references(container: Object, namespace: str) -> Iterator[Vertex]:
+    for source in container.get("envFrom") or ():
+        yield from _named(source, namespace, secretRef="secrets", configMapRef="configmaps")
+    for variable in container.get("env") or ():
+        yield from _named(variable.get("valueFrom") or {}, namespace, secretKeyRef="secrets", configMapKeyRef="configmaps")
+
+
+def _named(source: Object, namespace: str, **kinds: str) -> Iterator[Vertex]:
+    for key, kind in kinds.items():
+        if name := (source.get(key) or {}).get("name"):
+            yield Vertex(kind, namespace, name)
+
+
+_SECRET_REFS: Final = ("azureFile", "cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
+
+
+def _volume_references(volume: Object, namespace: str, pod: str) -> Iterator[Vertex]:
+    if name := (volume.get("secret") or {}).get("secretName"):
+        yield Vertex("secrets", namespace, name)
+    yield from _named(volume, namespace, configMap="configmaps")
+    if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
+        yield Vertex("persistentvolumeclaims", namespace, name)
+    if volume.get("ephemeral") is not None:
+        yield Vertex("persistentvolumeclaims", namespace, f"{pod}-{volume.get('name', '')}")
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        yield from _named(source, namespace, secret="secrets", configMap="configmaps")
+    if name := (volume.get("azureFile") or {}).get("secretName"):
+        yield Vertex("secrets", namespace, name)
+    if name := ((volume.get("csi") or {}).get("nodePublishSecretRef") or {}).get("name"):
+        yield Vertex("secrets", namespace, name)
+    for kind in _SECRET_REFS:
+        if name := ((volume.get(kind) or {}).get("secretRef") or {}).get("name"):
+            yield Vertex("secrets", namespace, name)
+
+
+def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
+    """Resource claims: named in the spec, or made for the pod and named in its status."""
+    status: dict[str, Any] = pod.get("status") or {}
+    names = [claim.get("resourceClaimName") for claim in (pod.get("spec") or {}).get("resourceClaims") or ()]
+    names += [claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()]
+    names.append((status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"))
+    yield from (Vertex("resourceclaims", namespace, name) for name in names if name)
+
+
+def read_volume(volume: Object) -> tuple[Vertex | None, frozenset[Vertex]]:
+    """The claim that a volume is bound to, and the secrets that mounting it takes."""
+    spec = volume.get("spec") or {}
+    ref = spec.get("claimRef") or {}
+    if not ref.get("name"):
+        return None, frozenset()
+    namespace = ref.get("namespace") or ""
+    secrets: set[Vertex] = set()
+    if name := (spec.get("azureFile") or {}).get("secretName"):
+        secrets.add(Vertex("secrets", (spec["azureFile"].get("secretNamespace")) or namespace, name))
+    for kind in _SECRET_REFS:
+        if name := ((spec.get(kind) or {}).get("secretRef") or {}).get("name"):
+            secrets.add(Vertex("secrets", spec[kind]["secretRef"].get("namespace") or namespace, name))
+    for key in ("nodePublishSecretRef", "nodeStageSecretRef", "controllerPublishSecretRef", "nodeExpandSecretRef"):
+        if name := ((spec.get("csi") or {}).get(key) or {}).get("name"):
+            secrets.add(Vertex("secrets", spec["csi"][key].get("namespace") or namespace, name))
+    return Vertex("persistentvolumeclaims", namespace, ref["name"]), frozenset(secrets)

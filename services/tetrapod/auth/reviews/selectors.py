@@ -1,0 +1,110 @@
+"""Field and label selectors in access reviews: validation, and what of them an authorizer can be told.
+
+Follows pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go. What cannot be understood is left
+out, which makes the question broader, and the answer says so in its evaluationError.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from tetrapod.machinery import field, fields, labels
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+Requirement = dict[str, Any]
+_LABEL_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+_PARSED: Final = {"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+
+
+class Understood(NamedTuple):
+    requirements: tuple[Requirement, ...] = ()
+    error: str = ""
+
+
+def validate_selectors(attributes: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, check in (("fieldSelector", _field_requirement_errors), ("labelSelector", _label_requirement_errors)):
+        selector = attributes.get(name)
+        if selector is None:
+            continue
+        where = f"{path}.{name}"
+        raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or []
+        if raw and requirements:
+            errors.append(field.invalid(f"{where}.rawSelector", raw, "may not specified at the same time as requirements"))
+        if not raw and not requirements:
+            text = f"when {where} is specified, requirements or rawSelector is required"
+            errors.append(field.required(f"{where}.requirements", text))
+        for i, requirement in enumerate(requirements):
+            errors += check(requirement, field.index(f"{where}.requirements", i))
+    return errors
+
+
+def _field_requirement_errors(requirement: Requirement, path: str) -> list[FieldError]:
+    errors = []
+    if not requirement.get("key"):
+        errors.append(field.required(f"{path}.key", "must be specified"))
+    operator, values = requirement.get("operator"), requirement.get("values")
+    if operator in ("In", "NotIn") and not values:
+        errors.append(field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    if operator in ("Exists", "DoesNotExist") and values:
+        errors.append(field.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+    return errors
+
+
+def _label_requirement_errors(requirement: Requirement, path: str) -> list[FieldError]:
+    """An unknown operator passes: a newer client may ask with one."""
+    errors = labels.validate_label_selector_requirement(requirement, path)
+    return [error for error in errors if error.field != f"{path}.operator"]
+
+
+def understand_field_selector(selector: Object | None, path: str) -> Understood:
+    if not selector:
+        return Understood()
+    if raw := selector.get("rawSelector"):
+        try:
+            parsed = fields.parse(raw).requirements
+        except ValueError:
+            return Understood((), f"{path} ignored due to parse error")
+        return Understood(tuple({"key": k, "operator": "NotIn" if op == "!=" else "In", "values": [v]} for k, op, v in parsed))
+    requirements = selector.get("requirements") or []
+    # Upstream's field selectors know only equality with one value.
+    known = tuple(r for r in requirements if r.get("operator") in ("In", "NotIn") and len(r.get("values") or ()) == 1)
+    return _partly(known, len(requirements), path)
+
+
+def understand_label_selector(selector: Object | None, path: str) -> Understood:
+    if not selector:
+        return Understood()
+    if raw := selector.get("rawSelector"):
+        try:
+            parsed = labels.parse(raw).requirements
+        except ValueError:
+            return Understood((), f"{path} ignored due to parse error")
+        return Understood(tuple(_from_parsed(r) for r in parsed if r.op in _PARSED))
+    requirements = selector.get("requirements") or []
+    return _partly(tuple(r for r in requirements if _parses(r)), len(requirements), path)
+
+
+def _from_parsed(requirement: labels.Requirement) -> Requirement:
+    told: Requirement = {"key": requirement.key, "operator": _PARSED[requirement.op]}
+    if requirement.values:
+        told["values"] = sorted(requirement.values)
+    return told
+
+
+def _parses(requirement: Requirement) -> bool:
+    operator = _LABEL_OPERATORS.get(requirement.get("operator") or "")
+    if operator is None:
+        return False
+    try:
+        labels.requirement(requirement.get("key") or "", operator, list(requirement.get("values") or ()))
+    except ValueError:
+        return False
+    return True
+
+
+def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> Understood:
+    if len(known) == asked:
+        return Understood(known)
+    return Understood(known, f"{path} {'partially ' if known else ''}ignored due to parse error")

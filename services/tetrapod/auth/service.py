@@ -1,0 +1,191 @@
+"""`AuthService`: authenticators, authorizers, resources, routes and hooks of the auth service, put together.
+
+The assembly (cli) makes one where auth runs: as its own process, or in the one process, where it hands `authenticator`,
+`authorizer` and `token_request_rest` to the others. Everything it needs is given: storage, options, a client for controllers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tetrapod.auth.internal import InternalAuthorizer, internal_routes
+from tetrapod.auth.node.authorizer import NodeAuthorizer
+from tetrapod.auth.node.graph import NodeGraph
+from tetrapod.auth.rbac.aggregation import AggregationController
+from tetrapod.auth.rbac.authorizer import RbacAuthorizer
+from tetrapod.auth.rbac.bootstrap import reconcile_bootstrap_policy
+from tetrapod.auth.rbac.escalation import EscalationGuard
+from tetrapod.auth.rbac.index import RbacIndex
+from tetrapod.auth.resources import auth_resources
+from tetrapod.auth.tokens.bootstrap import BootstrapTokenAuthenticator
+from tetrapod.auth.tokens.issuer import TokenIssuer
+from tetrapod.auth.tokens.jwts import JwtVerifier
+from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, distinct, verification_key
+from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
+from tetrapod.auth.tokens.oidc import discovery_routes
+from tetrapod.auth.tokens.request import TokenRequestRest, TokenRequests
+from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
+from tetrapod.auth.tokens.static import StaticTokenAuthenticator
+from tetrapod.auth.tokens.tracking import LegacyTokenTracker
+from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
+from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.services import SERVICES_GROUP
+from tetrapod.generic.authentication.union import UnionAuthenticator, UnionTokenAuthenticator
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authentication.x509 import X509Authenticator
+from tetrapod.generic.authorization.interface import RuleResolver
+from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.gvk import Object
+
+BOOTSTRAP_HOOK: Final = "rbac/bootstrap-roles"
+SecretSigner = Callable[[str, str, str], Awaitable[str]]
+"""(namespace, service account, secret) → a legacy token."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthOptions:
+    """Flags of kube-apiserver, read: files are loaded by the assembly."""
+
+    issuers: Sequence[str] = ("https://kubernetes.default.svc",)  # --service-account-issuer; the first one signs
+    audiences: Sequence[str] = ()  # --api-audiences; the first issuer where empty
+    signing_key: PrivateKey | None = None  # --service-account-signing-key-file
+    verification_keys: Sequence[VerificationKey] = ()  # --service-account-key-file
+    jwks_uri: str = ""  # --service-account-jwks-uri
+    max_token_expiration: int = 0  # --service-account-max-token-expiration
+    extend_token_expiration: bool = True  # --service-account-extend-token-expiration
+    static_tokens: dict[str, UserInfo] = field(default_factory=dict)  # --token-auth-file
+    bootstrap_tokens: bool = False  # --enable-bootstrap-token-auth
+    client_ca: bytes = b""  # --client-ca-file
+    requestheader_ca: bytes = b""  # --requestheader-client-ca-file
+    requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
+    anonymous: bool = True  # --anonymous-auth
+    authorization_modes: Sequence[str] = ("Node", "RBAC")  # --authorization-mode
+    reserved_groups: Sequence[str] = ()
+    """Groups that no certificate gives. Where users connect directly (one process): SERVICES_GROUP."""
+
+
+class AuthService:
+    """What others need: authenticator, tokens, authorizer, resolver, definitions, routes, rest_routes, token_request_rest."""
+
+    def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None) -> None:
+        """`client` speaks to the front door, for the aggregation controller and the tracking of legacy tokens."""
+        self._storage, self._options, self._client = storage, options, client
+        self.audiences = tuple(options.audiences) or tuple(options.issuers[:1])
+        self.objects = Objects(storage)
+        self.index = RbacIndex(storage)
+        self.graph = NodeGraph(storage)
+        self._make_authorizers()
+        self._make_issuer()
+        self._make_authenticators()
+        self.definitions = auth_resources(
+            tokens=self.tokens,
+            audiences=self.audiences,
+            anonymous=options.anonymous,
+            authorizer=self.authorizer,
+            resolver=self.resolver,
+            guard=EscalationGuard(self.authorizer, self.index, storage),
+        )
+        self.rest_routes = discovery_routes(options.issuers[0], self._keys, self._jwks_uri()) if self._keys else {}
+        """OIDC discovery: for `Routes.add_rest`."""
+        self.routes = internal_routes(self.index, self._requests, self.issuer, self.objects)
+        """For the other services, four-process form: `Routes.add`. Never proxied."""
+
+    def _make_authorizers(self) -> None:
+        node, rbac = NodeAuthorizer(self.graph), RbacAuthorizer(self.index)
+        known: dict[str, NodeAuthorizer | RbacAuthorizer | AlwaysAllow | AlwaysDeny] = {
+            "Node": node,
+            "RBAC": rbac,
+            "AlwaysAllow": AlwaysAllow(),
+            "AlwaysDeny": AlwaysDeny(),
+        }
+        unknown = [mode for mode in self._options.authorization_modes if mode not in known]
+        if unknown:
+            raise ValueError(f"authorization-mode {unknown[0]!r} is not a valid mode")
+        chosen = [(mode, known[mode]) for mode in self._options.authorization_modes]
+        self.authorizer = UnionAuthorizer(
+            [Named("", InternalAuthorizer()), Named("", PrivilegedGroup()), *(Named(mode.lower(), a) for mode, a in chosen)]
+        )
+        self.resolver: RuleResolver = UnionRuleResolver([authorizer for _, authorizer in chosen])
+
+    def _make_issuer(self) -> None:
+        options = self._options
+        self.issuer = TokenIssuer(options.issuers[0], options.signing_key) if options.signing_key is not None else None
+        self._requests: TokenRequests | None = None
+        if self.issuer is not None:
+            self._requests = TokenRequests(
+                self.issuer,
+                self.objects,
+                self.audiences,
+                max_expiration=options.max_token_expiration,
+                extend_expiration=options.extend_token_expiration,
+            )
+        self.token_request_rest = TokenRequestRest(self._requests) if self._requests is not None else None
+        """`serviceaccounts/token`, for core in the same process; None without a signing key."""
+
+    def _make_authenticators(self) -> None:
+        options = self._options
+        own = [verification_key(options.signing_key.public_key())] if options.signing_key is not None else []
+        self._keys = distinct([*(own if not options.verification_keys else ()), *options.verification_keys])
+        tokens: list[TokenAuthenticator] = []
+        if options.static_tokens:
+            tokens.append(StaticTokenAuthenticator(options.static_tokens, self.audiences))
+        if self._keys:
+            verifier = JwtVerifier(self._keys)
+            used = LegacyTokenTracker(self._client).used if self._client is not None else None
+            tokens.append(LegacyTokenAuthenticator(verifier, self.objects, self.audiences, used))
+            tokens.append(BoundTokenAuthenticator(verifier, self.objects, options.issuers, self.audiences))
+        if options.bootstrap_tokens:
+            tokens.append(BootstrapTokenAuthenticator(self.objects, self.audiences))
+        self.tokens: TokenAuthenticator = UnionTokenAuthenticator(tokens)
+        self.authenticator: RequestAuthenticator = UnionAuthenticator(self._request_authenticators(), anonymous=options.anonymous)
+
+    def _request_authenticators(self) -> list[RequestAuthenticator]:
+        options = self._options
+        found: list[RequestAuthenticator] = []
+        if options.requestheader_ca:
+            pool = CertificatePool(options.requestheader_ca)
+            found.append(RequestHeaderAuthenticator(pool, options.requestheader_allowed_names))
+        if options.client_ca:
+            found.append(X509Authenticator(CertificatePool(options.client_ca), reserved_groups=options.reserved_groups))
+        return [*found, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]
+
+    def _jwks_uri(self) -> str:
+        return self._options.jwks_uri or f"{self._options.issuers[0].rstrip('/')}/openid/v1/jwks"
+
+    async def sign_secret_token(self, namespace: str, account: str, secret: str) -> str:
+        """A token for a secret of type kubernetes.io/service-account-token (a `SecretSigner` for core's controller).
+
+        Raises:
+            StatusError: 404, no such account.
+            LookupError: this server has no signing key.
+        """
+        if self.issuer is None:
+            raise LookupError("no service account signing key")
+        found: Object = await self.objects.get(SERVICE_ACCOUNTS, namespace, account)
+        return self.issuer.legacy_token(found, secret)
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        """The post-start hook: policy in place and known to the authorizer before the server is ready."""
+
+        async def bootstrap_roles() -> None:
+            lifecycle.background("rbac-index", self.index.run())
+            revisions = await reconcile_bootstrap_policy(self._storage)
+            await self.index.synced()
+            await self.index.reached(revisions)
+            if self._client is not None:
+                controller = AggregationController(self._client)
+                lifecycle.background("clusterrole-aggregation-informer", controller.run_informer())
+                lifecycle.background("clusterrole-aggregation", controller.run_workers())
+
+        lifecycle.on_start(BOOTSTRAP_HOOK, bootstrap_roles)
+        lifecycle.on_shutdown("node-graph", self.graph.close)
+
+
+__all__ = ["SERVICES_GROUP", "AuthOptions", "AuthService", "SecretSigner"]
