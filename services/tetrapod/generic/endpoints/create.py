@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tetrapod.generic.endpoints.accept import Accepted
 from tetrapod.generic.endpoints.admitting import Admitting
-from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body
+from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body, wipe_system_fields
 from tetrapod.generic.endpoints.negotiation import body_media_type, negotiate
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owners import dedup_owner_references
@@ -24,6 +24,8 @@ async def create(scope: Scope, request: Request) -> Response:
     options = decode_write_options(request.query_string, "CreateOptions")
     obj = scope.decoder.decode(body, media_type, options.field_validation, request.warnings)
     context = scope.context(request, options.dry_run)
+    if scope.rest is None or not scope.rest.keeps_system_metadata:
+        wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)
     dedup_owner_references(obj, request.warnings)
     if scope.ownership is not None:

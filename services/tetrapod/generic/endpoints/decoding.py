@@ -145,6 +145,7 @@ class Decoder:
             ShapeError: a value of a wrong type.
         """
         gvk = gvk or self.kind
+        disowned = _disowns(obj)
         if not self.custom:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
             unknown = self._decode_typed(obj) if gvk == self.kind else []
@@ -152,6 +153,8 @@ class Decoder:
             unknown = self._decode_custom(obj)
         if obj.get("metadata") is None:
             obj["metadata"] = {}
+        if disowned:
+            obj["metadata"]["managedFields"] = []
         if self._default is not None and gvk == self.kind:
             self._default(obj)
         return unknown
@@ -185,6 +188,19 @@ class Decoder:
 
     def _unfit(self, gvk: GroupVersionKind, text: str) -> StatusError:
         return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
+
+
+def _disowns(obj: Object) -> bool:
+    """An empty list of managed fields clears them, so it has to survive the decoding, which drops what is empty."""
+    metadata = obj.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
+
+
+def wipe_system_fields(obj: Object) -> None:
+    """What a request that creates cannot set, so that nobody owns it (upstream: rest.WipeObjectMetaSystemFields)."""
+    metadata = obj["metadata"]
+    for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        metadata.pop(name, None)
 
 
 def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
@@ -246,4 +262,5 @@ __all__ = [
     "read_body",
     "strict_text",
     "unknown_fields",
+    "wipe_system_fields",
 ]

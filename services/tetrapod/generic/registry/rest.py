@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 
 class Rest:
+    keeps_system_metadata: bool = False
+    """What is created through a subresource may name its parent's uid (bindings)."""
+
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
         """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""
         return self
