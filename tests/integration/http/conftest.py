@@ -82,10 +82,10 @@ class Client:
         if not body:
             return status, headers, b""
         if headers.get("transfer-encoding") == "chunked":
-            data = b""
+            chunks = []
             while chunk := await self.chunk():
-                data += chunk
-            return status, headers, data
+                chunks.append(chunk)
+            return status, headers, b"".join(chunks)
         if "content-length" in headers:
             return status, headers, await self.reader.readexactly(int(headers["content-length"]))
         return status, headers, await self.reader.read()

@@ -279,3 +279,17 @@ async def test_a_client_that_vanishes_mid_upload_does_not_finish_it(front: Front
         await client.close()
         with contextlib.suppress(ConnectionError):
             assert not (await asyncio.wait_for(got, 5)).endswith(b"0\r\n\r\n")
+
+
+async def test_many_at_once_get_each_their_own_answer(serve: Serve, front: Front, pool: BackendPool) -> None:
+    endpoint = endpoint_of(await serve(echo))
+
+    async def one(n: int) -> None:
+        for m in range(20):
+            path = f"/{n}/{m}"
+            _, _, body = await pool.fetch("POST", f"http://{endpoint.authority}{path}", b"x" * n)
+            found = orjson.loads(body)
+            assert (found["path"], len(found["body"])) == (path, n)
+
+    await asyncio.gather(*(one(n) for n in range(40)))
+    assert pool.open_connections <= 40

@@ -51,6 +51,7 @@ class BackendConnection(asyncio.Protocol):
         self._active = bool(method)
         self._in_head = False
         self._request_sent = False
+        self._consumed = False  # whoever asked has the whole answer: nothing here is looked at any more
         self._keep_alive = False
         self._touched = False
         self._until_close = False
@@ -103,6 +104,7 @@ class BackendConnection(asyncio.Protocol):
         """The next piece of the body, b"" at its end. Raises BackendError where it breaks off."""
         while not self._chunks:
             if self.complete:
+                self._release()
                 return b""
             if self._error is not None:
                 raise self._error
@@ -118,6 +120,7 @@ class BackendConnection(asyncio.Protocol):
             return None
         data = b"".join(self._chunks)
         self._chunks.clear()
+        self._release()
         return data
 
     async def pipe(self, writer: StreamWriter) -> None:
@@ -134,6 +137,7 @@ class BackendConnection(asyncio.Protocol):
                 await writer.drain()
             self._resume()
             await self._wait()
+        self._release()
 
     def close(self) -> None:
         """Give the exchange up, and the connection with it."""
@@ -280,9 +284,20 @@ class BackendConnection(asyncio.Protocol):
         else:
             self._maybe_idle()
 
+    def _release(self) -> None:
+        self._consumed = True
+        self._maybe_idle()
+
     def _maybe_idle(self) -> None:
-        """Free for the next exchange, once both sides have said all."""
-        if self.complete and self._request_sent and self._keep_alive and self._active and not self.transport.is_closing():
+        """Free for the next exchange, once both sides have said all and the answer has been taken."""
+        if (
+            self.complete
+            and self._consumed
+            and self._request_sent
+            and self._keep_alive
+            and self._active
+            and not self.transport.is_closing()
+        ):
             self._active = False
             self._resume()
             self.idle_since = self._loop.time()
