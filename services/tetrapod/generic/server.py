@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import orjson
 
 from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.discovery.source import DefinitionSource
 from tetrapod.generic.endpoints.router import GroupVersionRouter
@@ -36,6 +37,7 @@ class GenericAPIServer:
         admission: AdmissionChain,
         lifecycle: Lifecycle,
         *,
+        authorizer: Authorizer | None = None,
         discovery: DiscoverySource | None = None,
         fallback: Handler | None = None,
     ) -> None:
@@ -43,6 +45,7 @@ class GenericAPIServer:
         self.storage = storage
         self.admission = admission
         self.lifecycle = lifecycle
+        self._authorizer = authorizer
         self.health = Health(lifecycle)
         self.routes = Routes()
         self.source = DefinitionSource()
@@ -70,7 +73,7 @@ class GenericAPIServer:
                 key = (definition.group, served)
                 router = self._routers.get(key)
                 if router is None:
-                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission)
+                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission, self._authorizer)
                 router.install(definition, store)
             self._groups.add(definition.group)
             self.source.install(definition)

@@ -1,0 +1,58 @@
+"""The auth service's options from flags: files are read here, and what is wrong with one is said by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
+from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_verification_keys
+from tetrapod.auth.tokens.static import read_token_file
+from tetrapod.cli.options import Options
+from tetrapod.generic.authentication.user import UserInfo
+
+
+def read_file(path: str | Path, flag: str) -> bytes:
+    """
+    Raises:
+        click.ClickException: it cannot be read; the flag is named.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise click.ClickException(f"--{flag}: {error.strerror}: {path}") from None
+
+
+def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *, reserve_services: bool) -> AuthOptions:
+    """`reserve_services`: users connect directly, so no certificate may claim to be one of the services."""
+    signing = options.service_account_signing_key_file or str(options.pki / "sa.key")
+    return AuthOptions(
+        issuers=options.service_account_issuer,
+        audiences=options.api_audiences,
+        signing_key=load_signing_key(read_file(signing, "service-account-signing-key-file")),
+        verification_keys=_verification_keys(options.service_account_key_file),
+        jwks_uri=options.service_account_jwks_uri,
+        static_tokens=_static_tokens(options.token_auth_file),
+        bootstrap_tokens=options.enable_bootstrap_token_auth,
+        client_ca=client_ca,
+        requestheader_ca=requestheader_ca,
+        requestheader_allowed_names=options.requestheader_allowed_names,
+        anonymous=options.anonymous_auth,
+        authorization_modes=options.authorization_mode,
+        reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
+    )
+
+
+def _verification_keys(files: Sequence[str]) -> list[VerificationKey]:
+    return [key for file in files for key in load_verification_keys(read_file(file, "service-account-key-file"))]
+
+
+def _static_tokens(file: str) -> dict[str, UserInfo]:
+    if not file:
+        return {}
+    try:
+        return read_token_file(read_file(file, "token-auth-file").decode())
+    except ValueError as error:
+        raise click.ClickException(f"--token-auth-file: {file}: {error}") from None

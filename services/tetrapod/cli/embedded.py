@@ -1,0 +1,182 @@
+"""`tetrapod up`: the four services in one process over one store, with their own certificates.
+
+The aggregator calls the others' directors in process, with the identity passed as a typed value; one filter chain stands in
+front of them all. The only place, with `remote.py`, where the four are put together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from tetrapod.auth.service import AuthService
+from tetrapod.cli.auth_options import auth_options, read_file
+from tetrapod.cli.options import Options
+from tetrapod.core.service import CoreConfig, CoreService
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
+from tetrapod.generic.certificates.pki import Pki, write_pki
+from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
+from tetrapod.generic.filters.draining import Draining
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.request import Request, Response
+from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
+
+log = logging.getLogger(__name__)
+
+
+def open_backend(options: Options) -> Backend:
+    """etcd where servers are named, else SQLite under the data directory."""
+    if options.etcd_servers:
+        from tetrapod.generic.storage.etcd.backend import EtcdBackend
+
+        files = (options.etcd_cafile or None, options.etcd_certfile or None, options.etcd_keyfile or None)
+        return EtcdBackend(options.etcd_servers, *files)
+    from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+
+    return SqliteBackend(options.data_dir / "tetrapod.db")
+
+
+def advertised(options: Options) -> str:
+    return "127.0.0.1" if options.bind_address in ("0.0.0.0", "::", "") else options.bind_address
+
+
+class Embedded:
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.lifecycle = Lifecycle()
+        self.draining = Draining()
+        self.pki = self._write_pki()
+        self.backend = open_backend(options)
+        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
+        self.client = in_process_client(self.director, "kube-apiserver")
+        self.controller_client = in_process_client(self.director, "kube-controller-manager")
+        self._assemble()
+
+    def _write_pki(self) -> Pki:
+        options = self.options
+        hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname(), "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.service_cluster_ip_range), advertised(options)]
+        return write_pki(options.pki, dict.fromkeys(hosts))
+
+    def _assemble(self) -> None:
+        options = self.options
+        client_ca = read_file(options.client_ca_file or self.pki.client_ca, "client-ca-file")
+        front_proxy_ca = read_file(options.requestheader_client_ca_file or self.pki.front_proxy_ca, "requestheader-client-ca-file")
+        self.auth = AuthService(
+            self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
+        )
+        admission = Chain([NamespaceLifecycle(self.storage)])
+        self.server = GenericAPIServer("apiserver", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer)
+        self.server.install(self.auth.definitions)
+        for path, handler in self.auth.rest_routes.items():
+            self.server.routes.add_rest(path, handler)
+        self.core = CoreService(
+            self.server,
+            CoreConfig(
+                options.service_cluster_ip_range,
+                options.service_node_port_range,
+                advertised(options),
+                options.secure_port,
+                self.pki.ca.read_text(),
+                self._authentication_data(client_ca, front_proxy_ca),
+                options.controllers,
+            ),
+            self.client,
+            self.controller_client,
+            self.auth.token_request_rest,
+            {"etcd-0": self._probe_storage},
+        )
+        self.lifecycle.add_check("etcd", self._probe_storage)
+        self.auth.register(self.lifecycle)
+        self.core.register(self.lifecycle)
+        chain = ChainConfig(
+            authenticator=self.auth.authenticator,
+            authorizer=self.auth.authorizer,
+            draining=self.draining,
+            request_timeout=options.request_timeout,
+            max_requests_inflight=options.max_requests_inflight,
+            max_mutating_requests_inflight=options.max_mutating_requests_inflight,
+            cors_allowed_origins=options.cors_allowed_origins,
+            strict_transport_security=options.strict_transport_security_directives,
+            server_name="apiserver",
+        )
+        certificate, key = self.pki.serving
+        self.http = HttpServer(
+            build_handler_chain(self.director, chain),
+            host=options.bind_address,
+            port=options.secure_port,
+            tls=ServingTLS(
+                [CertificatePair(options.tls_cert_file or str(certificate), options.tls_private_key_file or str(key))],
+                [options.client_ca_file or str(self.pki.client_ca), str(self.pki.front_proxy_ca)],
+            ),
+        )
+
+    def _authentication_data(self, client_ca: bytes, front_proxy_ca: bytes) -> dict[str, str]:
+        import json
+
+        options = self.options
+        return {
+            "client-ca-file": client_ca.decode(),
+            "requestheader-allowed-names": json.dumps(list(options.requestheader_allowed_names)),
+            "requestheader-client-ca-file": front_proxy_ca.decode(),
+            "requestheader-extra-headers-prefix": json.dumps(list(options.requestheader_extra_headers_prefix)),
+            "requestheader-group-headers": json.dumps(list(options.requestheader_group_headers)),
+            "requestheader-uid-headers": json.dumps(list(options.requestheader_uid_headers)),
+            "requestheader-username-headers": json.dumps(list(options.requestheader_username_headers)),
+        }
+
+    async def director(self, request: Request) -> Response:
+        return await self.server.director(request)
+
+    async def _probe_storage(self) -> None:
+        await self.backend.revision()
+
+    async def start(self) -> None:
+        """Listen first, so that probes are answered while the hooks run; ready when they are done."""
+        await self.http.start()
+        await self.lifecycle.start()
+        self._write_kubeconfig()
+
+    def _write_kubeconfig(self) -> None:
+        certificate, key = self.pki.admin
+        config = kubeconfig(self.url, ca=self.pki.ca.read_bytes(), certificate=certificate.read_bytes(), key=key.read_bytes())
+        write_kubeconfig(self.options.data_dir / "kubeconfig", config)
+
+    @property
+    def url(self) -> str:
+        host = advertised(self.options)
+        return f"https://{f'[{host}]' if ':' in host else host}:{self.http.port}"
+
+    def describe(self) -> list[str]:
+        path = self.options.data_dir / "kubeconfig"
+        store = ", ".join(self.options.etcd_servers) or str(self.options.data_dir / "tetrapod.db")
+        return [
+            f"Tetrapod is ready: {self.url} (data in {store})",
+            f"  export KUBECONFIG={path.absolute()}",
+            "  kubectl get namespaces",
+        ]
+
+    async def stop(self) -> None:
+        """Not ready, wait, stop accepting, drain, pre-shutdown hooks, close the store."""
+        self.lifecycle.shutting_down.set()
+        if self.options.shutdown_delay_duration:
+            await asyncio.sleep(self.options.shutdown_delay_duration)
+        self.draining.begin()
+        await self.http.stop(self.options.shutdown_grace)
+        await self.lifecycle.stop()
+        await self.storage.close()
+        await self.backend.close()
+
+
+def _first_address(network: str) -> str:
+    import ipaddress
+
+    return str(ipaddress.ip_network(network, strict=False).network_address + 1)

@@ -1,0 +1,66 @@
+"""Runs a server in an event loop until a signal, through upstream's shutdown sequence; prints where it listens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+log = logging.getLogger(__name__)
+
+
+class Runnable(Protocol):
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def describe(self) -> list[str]: ...
+
+
+def run(make: Callable[[], Runnable]) -> int:
+    """Start, wait for SIGTERM or SIGINT, stop. Returns the exit code."""
+    import uvloop
+
+    return uvloop.run(_run(make))
+
+
+async def _run(make: Callable[[], Runnable]) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    server = make()
+    starting = asyncio.create_task(server.start())
+    if not await _unless(stopping, starting):
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await starting
+        await server.stop()
+        return 0
+    for line in server.describe():
+        print(line, flush=True)
+    await stopping.wait()
+    log.info("shutting down")
+    await server.stop()
+    return 0
+
+
+async def _unless(event: asyncio.Event, work: asyncio.Task[None]) -> bool:
+    """Wait for the work, or for the event; True where the work was done. Its error is raised."""
+    waiting: asyncio.Task[Any] = asyncio.create_task(_wait(event.wait()))
+    await asyncio.wait({waiting, work}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if work.done():
+        work.result()
+        return True
+    return False
+
+
+async def _wait(coroutine: Coroutine[Any, Any, Any]) -> None:
+    await coroutine
+
+
+def fail(message: str) -> None:
+    print(f"Error: {message}", file=sys.stderr)
