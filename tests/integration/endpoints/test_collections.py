@@ -1,0 +1,114 @@
+"""Lists, watches, deletions of collections, and the forms they come in."""
+
+from __future__ import annotations
+
+import asyncio
+
+from integration.endpoints.serving import Api
+
+MAPS = "/api/v1/namespaces/n/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+async def fill(api: Api, *names: str, size: int = 1) -> None:
+    for name in names:
+        body = {"metadata": {"name": name, "labels": {"first": name[0]}}, "data": {"k": "v" * size}}
+        assert (await api("POST", MAPS, body)).status == 201
+
+
+async def test_items_of_built_in_lists_do_not_repeat_their_kind(api: Api) -> None:
+    await fill(api, "a", "b")
+    answer = (await api("GET", f"{MAPS}?labelSelector=first%3Da")).json
+    assert (answer["kind"], answer["apiVersion"]) == ("ConfigMapList", "v1")
+    assert [sorted(item) for item in answer["items"]] == [["data", "metadata"]]
+
+
+async def test_a_large_list_is_streamed_and_whole(api: Api) -> None:
+    names = [f"m{i:03}" for i in range(250)]
+    await fill(api, *names, size=1000)
+    answer = await api("GET", MAPS)
+    assert [item["metadata"]["name"] for item in answer.json["items"]] == names
+
+
+async def test_pages_continue(api: Api) -> None:
+    await fill(api, "a", "b", "c")
+    first = (await api("GET", f"{MAPS}?limit=2")).json
+    assert first["metadata"]["remainingItemCount"] == 1
+    rest = (await api("GET", f"{MAPS}?limit=2&continue={first['metadata']['continue']}")).json
+    assert [item["metadata"]["name"] for item in rest["items"]] == ["c"]
+
+
+async def test_empty_lists_differ_by_form(api: Api) -> None:
+    assert (await api("GET", MAPS)).json["items"] == []
+    assert (await api("GET", MAPS, accept=PARTIAL_LIST)).json["items"] is None
+    assert (await api("GET", MAPS, accept=TABLE)).json["rows"] is None
+
+
+async def test_a_table_has_rows_with_what_was_asked_for(api: Api) -> None:
+    await fill(api, "a")
+    table = (await api("GET", MAPS, accept=TABLE)).json
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
+    assert table["rows"][0]["cells"][0] == "a"
+    assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+    whole = (await api("GET", f"{MAPS}/a?includeObject=Object", accept=TABLE)).json
+    assert whole["rows"][0]["object"]["data"] == {"k": "v"}
+    assert (await api("GET", f"{MAPS}?includeObject=None", accept=TABLE)).json["rows"][0]["object"] is None
+    assert (await api("GET", f"{MAPS}?includeObject=All", accept=TABLE)).status == 400
+
+
+async def test_a_list_is_no_object_and_an_object_no_list(api: Api) -> None:
+    await fill(api, "a")
+    assert (await api("GET", MAPS, accept=PARTIAL)).json["message"].endswith("the requested object is a list (*core.ConfigMapList)")
+    assert (await api("GET", f"{MAPS}/a", accept=PARTIAL_LIST)).json["message"].endswith("is not a list (*core.ConfigMap)")
+
+
+async def test_deletecollection_answers_what_was_there(api: Api) -> None:
+    await fill(api, "a", "b")
+    answer = (await api("DELETE", f"{MAPS}?fieldSelector=metadata.name%3Da")).json
+    assert [item["metadata"]["name"] for item in answer["items"]] == ["a"]
+    assert [item["metadata"]["name"] for item in (await api("GET", MAPS)).json["items"]] == ["b"]
+
+
+async def test_a_watch_tells_what_happens(api: Api) -> None:
+    since = (await api("GET", MAPS)).json["metadata"]["resourceVersion"]
+    async with api.watch(f"{MAPS}?watch=1&resourceVersion={since}") as watch:
+        await fill(api, "a")
+        await api("DELETE", f"{MAPS}/a")
+        events = await watch.events(2)
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "a"), ("DELETED", "a")]
+    assert int(events[1]["object"]["metadata"]["resourceVersion"]) > int(events[0]["object"]["metadata"]["resourceVersion"])
+
+
+async def test_a_watch_list_ends_its_initial_events_with_a_bookmark(api: Api) -> None:
+    await fill(api, "a")
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with api.watch(f"{MAPS}?{query}") as watch:
+        added, bookmark = await watch.events(2)
+    assert added["type"] == "ADDED"
+    assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_only_the_first_table_of_a_watch_has_columns(api: Api) -> None:
+    await fill(api, "a", "b")
+    async with api.watch(f"{MAPS}?watch=1&resourceVersion=0", accept=TABLE) as watch:
+        events = await watch.events(2)
+    assert [event["object"]["columnDefinitions"] is not None for event in events] == [True, False]
+
+
+async def test_a_watch_ends_when_its_time_is_over(api: Api) -> None:
+    async with asyncio.timeout(5):
+        answer = await api("GET", f"{MAPS}?watch=1&timeoutSeconds=1")
+    assert (answer.status, answer.body) == (200, b"")
+
+
+async def test_yaml_cannot_be_watched(api: Api) -> None:
+    assert (await api("GET", f"{MAPS}?watch=1", accept="application/yaml")).status == 406
+
+
+async def test_an_object_can_be_watched_by_the_older_path(api: Api) -> None:
+    await fill(api, "a", "b")
+    async with api.watch("/api/v1/watch/namespaces/n/configmaps/b?resourceVersion=0") as watch:
+        (event,) = await watch.events(1)
+    assert event["object"]["metadata"]["name"] == "b"
