@@ -48,13 +48,8 @@ class NodeGraph:
     async def ready(self) -> None:
         """Begin to follow storage, the first time; returns once all is known."""
         if not self._followings:
-            readers: dict[StorageConfig, Callable[[Object], tuple[str, Iterable[Vertex]]]] = {
-                PODS: _read_pod,
-                ATTACHMENTS: lambda o: (o.get("spec", {}).get("nodeName") or "", ()),
-                SLICES: lambda o: (o.get("spec", {}).get("nodeName") or "", ()),
-                CERTIFICATE_REQUESTS: lambda o: (o.get("spec", {}).get("nodeName") or "", ()),
-            }
-            followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers.items()]
+            readers = ((PODS, _read_pod), (ATTACHMENTS, _read_node), (SLICES, _read_node), (CERTIFICATE_REQUESTS, _read_node))
+            followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers]
             self._followings = [Following(self._storage.resource(config), follower) for config, follower in followers]
             self._followings.append(Following(self._storage.resource(VOLUMES), _Volumes(self)))
             self._tasks = [asyncio.create_task(following.run(), name="node-graph") for following in self._followings]
@@ -176,6 +171,11 @@ class _Volumes:
 
     def lost(self) -> None:
         """What is known is kept until the next list."""
+
+
+def _read_node(obj: Object) -> tuple[str, Iterable[Vertex]]:
+    """An object that names its node itself."""
+    return (obj.get("spec") or {}).get("nodeName") or "", ()
 
 
 def _read_pod(pod: Object) -> tuple[str, Iterable[Vertex]]:

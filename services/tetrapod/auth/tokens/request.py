@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
+from tetrapod.generic.authentication.tokenrequest import default_token_request
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery import field
@@ -24,7 +25,6 @@ _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = GroupKind(_GROUP, "TokenRequest")
 _SHORTEST: Final = 10 * 60
 _LONGEST: Final = 1 << 32
-_DEFAULT: Final = 60 * 60
 _WEBHOOK_KINDS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _WEBHOOK_VERSION: Final = "admissionregistration.k8s.io/v1"
 _ATTESTATION: Final = "admissionReviewAPIGroups"
@@ -60,15 +60,14 @@ class TokenRequests:
             why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
             raise conflict(GroupResource(_GROUP, "TokenRequest"), name, why)
         meta.update(name=name, namespace=namespace, uid=uid, creationTimestamp=format_time(now()))
-        obj["spec"] = self._defaulted(obj.get("spec") or {})
+        default_token_request(obj)
+        obj["spec"] = self._defaulted(obj["spec"])
         obj.pop("status", None)
         if errors := validate_token_request(obj["spec"]):
             raise invalid(_KIND, "", errors)
 
     def _defaulted(self, spec: Object) -> Object:
         spec["audiences"] = spec.get("audiences") or list(self._audiences)
-        if spec.get("expirationSeconds") is None:
-            spec["expirationSeconds"] = _DEFAULT
         spec.setdefault("boundObjectRef", None)
         return spec
 
@@ -133,8 +132,13 @@ class TokenRequests:
 class TokenRequestRest(Rest):
     """The subresource, where core and auth are one process."""
 
+    keeps_system_metadata = True  # a request may say which account's uid it means
+
     def __init__(self, requests: TokenRequests) -> None:
         self._requests = requests
+
+    def default(self, obj: Object) -> None:
+        default_token_request(obj)
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         await self._requests.prepare(ctx.namespace, name, obj)

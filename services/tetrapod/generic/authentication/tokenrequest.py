@@ -6,7 +6,7 @@ core's validating admission sees the prepared object, as it would in one process
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -17,12 +17,27 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, service_unavailable
 
+_DEFAULT_SECONDS: Final = 60 * 60
+
+
+def default_token_request(obj: Object) -> None:
+    """Upstream: SetDefaults_TokenRequestSpec."""
+    spec = obj.get("spec") or {}
+    obj["spec"] = spec
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = _DEFAULT_SECONDS
+
 
 class RemoteTokenRequestRest(Rest):
     """`client` speaks to the auth service as a member of SERVICES_GROUP."""
 
+    keeps_system_metadata = True  # a request may say which account's uid it means
+
     def __init__(self, client: Client) -> None:
         self._client = client
+
+    def default(self, obj: Object) -> None:
+        default_token_request(obj)
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         obj.update((await self._ask("prepare", ctx, name, obj))["object"])

@@ -87,7 +87,7 @@ def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) 
         StatusError: 406, with the text that lists what the route produces.
     """
     header = request.header(b"accept")
-    if header in _PLAIN_HEADERS or _route_matches(header, tuple(produced)):
+    if not header or (produced is MEDIA_TYPES and header in _PLAIN_HEADERS) or _route_matches(header, tuple(produced)):
         return
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
     raise StatusError(406, "NotAcceptable", text, {})

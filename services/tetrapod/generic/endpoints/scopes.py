@@ -62,7 +62,7 @@ class Scopes:
             decoder = self._decoder(declared.strategy or definition.strategy)
             owner = ownership.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
         else:
-            decoder = Decoder(kind, lambda: types.schema_for(kind), None)
+            decoder = Decoder(kind, lambda: types.schema_for(kind), declared.rest.default if declared.rest is not None else None)
             owner = ownership.of_kind(kind, lambda: types.schema_for(kind), declared.name) if _has_schema(kind) else None
         return Scope(
             definition=definition,

@@ -25,6 +25,9 @@ class Rest:
         """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""
         return self
 
+    def default(self, obj: Object) -> None:
+        """Upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before ownership is recorded."""
+
     async def get(self, ctx: Context, name: str) -> Object:
         raise NotImplementedError
 
