@@ -101,8 +101,10 @@ def test_delete_options_of_a_query_have_names_of_their_own() -> None:
 
 
 def test_delete_options_of_any_version_are_taken_and_nothing_else() -> None:
-    assert delete_options_from_body({"kind": "DeleteOptions", "apiVersion": "v9", "dryRun": ["All"], "nope": 1}) == {"dryRun": ["All"]}
-    assert (
+    body = {"kind": "DeleteOptions", "apiVersion": "v9", "dryRun": ["All"], "nope": 1}
+    assert delete_options_from_body(body) == {"dryRun": ["All"]}
+    other = refusal(delete_options_from_body, {"kind": "ConfigMap", "apiVersion": "v1"})
+    assert 'no kind "ConfigMap" is registered for version "v1"' in other.message
         'no kind "ConfigMap" is registered for version "v1"'
         in refusal(delete_options_from_body, {"kind": "ConfigMap", "apiVersion": "v1"}).message
     )
