@@ -12,6 +12,8 @@ import socket
 
 from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options, read_file
+from tetrapod.cli.authentication_data import authentication_data
+from tetrapod.cli.backends import open_backend
 from tetrapod.cli.options import Options
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
@@ -26,22 +28,9 @@ from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.server import GenericAPIServer
-from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 log = logging.getLogger(__name__)
-
-
-def open_backend(options: Options) -> Backend:
-    """etcd where servers are named, else SQLite under the data directory."""
-    if options.etcd_servers:
-        from tetrapod.generic.storage.etcd.backend import EtcdBackend
-
-        files = (options.etcd_cafile or None, options.etcd_certfile or None, options.etcd_keyfile or None)
-        return EtcdBackend(options.etcd_servers, *files)
-    from tetrapod.generic.storage.sqlite.backend import SqliteBackend
-
-    return SqliteBackend(options.data_dir / "tetrapod.db")
 
 
 def advertised(options: Options) -> str:
@@ -86,7 +75,7 @@ class Embedded:
                 advertised(options),
                 options.secure_port,
                 self.pki.ca.read_text(),
-                self._authentication_data(client_ca, front_proxy_ca),
+                authentication_data(options, client_ca, front_proxy_ca),
                 options.controllers,
             ),
             self.client,
@@ -118,20 +107,6 @@ class Embedded:
                 [options.client_ca_file or str(self.pki.client_ca), str(self.pki.front_proxy_ca)],
             ),
         )
-
-    def _authentication_data(self, client_ca: bytes, front_proxy_ca: bytes) -> dict[str, str]:
-        import json
-
-        options = self.options
-        return {
-            "client-ca-file": client_ca.decode(),
-            "requestheader-allowed-names": json.dumps(list(options.requestheader_allowed_names)),
-            "requestheader-client-ca-file": front_proxy_ca.decode(),
-            "requestheader-extra-headers-prefix": json.dumps(list(options.requestheader_extra_headers_prefix)),
-            "requestheader-group-headers": json.dumps(list(options.requestheader_group_headers)),
-            "requestheader-uid-headers": json.dumps(list(options.requestheader_uid_headers)),
-            "requestheader-username-headers": json.dumps(list(options.requestheader_username_headers)),
-        }
 
     async def director(self, request: Request) -> Response:
         return await self.server.director(request)

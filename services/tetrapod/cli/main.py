@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 
 import click
 
@@ -34,6 +35,67 @@ def up(options: Options) -> None:
 
     options.data_dir.mkdir(parents=True, exist_ok=True)
     sys.exit(run(lambda: Embedded(options)))
+
+
+@main.group()
+def serve() -> None:
+    """Run one of the four services on its own, over etcd."""
+
+
+def _serve_command(name: str, flag_key: str) -> None:
+    @with_flags(flag_key, name=name)
+    def command(options: Options) -> None:
+        _prepare(options)
+        from tetrapod.cli.remote import remote_service
+        from tetrapod.cli.running import run
+
+        sys.exit(run(remote_service(name, options)))
+
+    command.help = f"Run {name} on its own."
+    serve.add_command(command)
+
+
+for _name, _key in (("aggregator", "a"), ("core", "c"), ("extensions", "e"), ("auth", "x")):
+    _serve_command(_name, _key)
+
+
+@main.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("certs"), show_default=True, help="Where the directories are made.")
+@click.option("--hosts", default="localhost,127.0.0.1,aggregator", show_default=True, help="Names of the aggregator, comma-separated.")
+@click.option("--server", default="https://localhost:6443", show_default=True, help="The server of the admin kubeconfig.")
+def certs(out: Path, hosts: str, server: str) -> None:
+    """Make the certificates of the four services, a directory each, and an admin kubeconfig. What is there and good is kept."""
+    from tetrapod.generic.certificates.kubeconfig import kubeconfig as config_of
+    from tetrapod.generic.certificates.kubeconfig import write_kubeconfig
+    from tetrapod.generic.certificates.services import write_service_certificates
+
+    pki = write_service_certificates(out, [h for h in hosts.split(",") if h])
+    certificate, key = pki.admin
+    config = config_of(server, ca=pki.ca.read_bytes(), certificate=certificate.read_bytes(), key=key.read_bytes())
+    write_kubeconfig(out / "admin" / "kubeconfig", config)
+    click.echo(f"certificates in {out}/, admin kubeconfig {out}/admin/kubeconfig")
+
+
+@main.command()
+@click.option("--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="The data directory of `up`.")
+@click.option("--server", default="https://127.0.0.1:6443", show_default=True, help="The server's URL.")
+@click.option("--user", default="kubernetes-admin", show_default=True, help="The user: the certificate's common name.")
+@click.option("--group", multiple=True, default=("system:masters",), show_default=True, help="Groups; may be repeated.")
+def kubeconfig(data_dir: Path, server: str, user: str, group: tuple[str, ...]) -> None:
+    """Print a kubeconfig with a new client certificate for a user and groups."""
+    from tetrapod.generic.certificates.authority import Authority
+    from tetrapod.generic.certificates.kubeconfig import kubeconfig as config_of
+    from tetrapod.generic.certificates.pki import Pki
+
+    pki = Pki(data_dir / "pki")
+    try:
+        authority = Authority.load(pki.client_ca.read_bytes(), pki.key("client-ca").read_bytes())
+    except OSError as error:
+        raise click.ClickException(f"{error.strerror}: {error.filename}; has `tetrapod up` run with this data directory?") from None
+    certificate, key = authority.issue_client(user, group)
+    import json
+
+    click.echo(json.dumps(config_of(server, ca=pki.ca.read_bytes(), certificate=certificate, key=key, user=user), indent=2))
 
 
 @main.command()

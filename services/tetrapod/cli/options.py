@@ -16,6 +16,7 @@ class Options:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     client_ca_file: str = ""
+    hosts: tuple[str, ...] = ()
     etcd_servers: tuple[str, ...] = ()
     etcd_cafile: str = ""
     etcd_certfile: str = ""

@@ -1,0 +1,156 @@
+"""`tetrapod serve SERVICE`: one of the four on its own, over etcd; the others are reached over mTLS.
+
+What differs from one process is the transport chosen here: in front the X-Remote-* headers of the aggregator are believed, tokens
+are reviewed and rules resolved by auth, and controllers speak to the aggregator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from tetrapod.cli.auth_options import read_file
+from tetrapod.cli.backends import open_backend
+from tetrapod.cli.options import Options
+from tetrapod.generic.authentication.bearer import BearerAuthenticator
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.delegating import TokenReviewer
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
+from tetrapod.generic.authentication.union import UnionAuthenticator
+from tetrapod.generic.authentication.x509 import X509Authenticator
+from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.client.http import http_client
+from tetrapod.generic.client.rest import RestClient
+from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
+from tetrapod.generic.filters.draining import Draining
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.generic.request import Handler
+from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
+
+log = logging.getLogger(__name__)
+
+
+class RemoteService:
+    """What the four have in common when they run apart. A subclass says what it serves by `assemble`."""
+
+    name = ""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.lifecycle = Lifecycle()
+        self.draining = Draining()
+        self.pool = BackendPool()
+        self.backend = open_backend(options)
+        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
+        self.client_ca = read_file(self.file("client-ca.crt", options.client_ca_file), "client-ca-file")
+        self.front_proxy_ca = read_file(
+            self.file("front-proxy-ca.crt", options.requestheader_client_ca_file), "requestheader-client-ca-file"
+        )
+        self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
+        self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
+        self.lifecycle.add_check("etcd", self._probe_storage)
+        director, authenticator, authorizer = self.assemble()
+        self.http = self._listen(director, authenticator, authorizer)
+
+    def file(self, name: str, given: str = "") -> str:
+        """A file of this service: as a flag says, or its usual name in the data directory."""
+        return given or str(Path(self.options.data_dir) / name)
+
+    def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
+        raise NotImplementedError
+
+    def client_of(self, url: str, flag: str, user_agent: str) -> RestClient:
+        if not url:
+            raise click.UsageError(f"--{flag} is needed to serve {self.name} on its own")
+        return http_client(self.pool, url, self.own_tls, user_agent)
+
+    def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
+        """Authentication and authorization of a service behind the aggregator: headers, certificates, tokens asked of auth."""
+        options = self.options
+        auth = self.client_of(options.auth_url, "auth-url", f"tetrapod-{self.name}")
+        tokens = CachedTokenAuthenticator(TokenReviewer(auth))
+        authenticator = UnionAuthenticator(
+            [
+                RequestHeaderAuthenticator(CertificatePool(self.front_proxy_ca), options.requestheader_allowed_names),
+                X509Authenticator(CertificatePool(self.client_ca)),
+                BearerAuthenticator(tokens, options.api_audiences),
+            ],
+            anonymous=options.anonymous_auth,
+        )
+        rules = RuleSetCache(auth, self.storage)
+
+        async def follow_rules() -> None:
+            self.lifecycle.background("rule-sets", rules.run())
+
+        self.lifecycle.on_start("start-authorization-informers", follow_rules)
+        return authenticator, DelegatingAuthorizer(rules, SubjectAccessReviewer(auth))
+
+    def _listen(self, director: Handler, authenticator: RequestAuthenticator, authorizer: Authorizer) -> HttpServer:
+        options = self.options
+        chain = ChainConfig(
+            authenticator=authenticator,
+            authorizer=authorizer,
+            draining=self.draining,
+            request_timeout=options.request_timeout,
+            max_requests_inflight=options.max_requests_inflight,
+            max_mutating_requests_inflight=options.max_mutating_requests_inflight,
+            cors_allowed_origins=options.cors_allowed_origins,
+            strict_transport_security=options.strict_transport_security_directives,
+            server_name=self.name,
+        )
+        pair = CertificatePair(self.file("tls.crt", options.tls_cert_file), self.file("tls.key", options.tls_private_key_file))
+        trusted = [
+            self.file("client-ca.crt", options.client_ca_file),
+            self.file("front-proxy-ca.crt", options.requestheader_client_ca_file),
+        ]
+        return HttpServer(
+            build_handler_chain(director, chain),
+            host=options.bind_address,
+            port=options.secure_port,
+            tls=ServingTLS([pair], trusted),
+        )
+
+    async def _probe_storage(self) -> None:
+        await self.backend.revision()
+
+    async def start(self) -> None:
+        await self.http.start()
+        await self.lifecycle.start()
+
+    def describe(self) -> list[str]:
+        return [f"tetrapod {self.name} is ready on port {self.http.port}"]
+
+    async def stop(self) -> None:
+        self.lifecycle.shutting_down.set()
+        if self.options.shutdown_delay_duration:
+            await asyncio.sleep(self.options.shutdown_delay_duration)
+        self.draining.begin()
+        await self.http.stop(self.options.shutdown_grace)
+        await self.lifecycle.stop()
+        await self.pool.close()
+        await self.storage.close()
+        await self.backend.close()
+
+
+def remote_service(name: str, options: Options) -> Callable[[], RemoteService]:
+    """Each service is imported only where it runs: a core has no code of auth in memory."""
+    if name == "auth":
+        from tetrapod.cli.serve_auth import RemoteAuth as service
+    elif name == "core":
+        from tetrapod.cli.serve_core import RemoteCore as service
+    elif name == "extensions":
+        from tetrapod.cli.serve_extensions import RemoteExtensions as service
+    else:
+        from tetrapod.cli.serve_aggregator import RemoteAggregator as service
+    return lambda: service(options)

@@ -1,0 +1,38 @@
+"""auth on its own: it alone has the signing key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tetrapod.auth.service import AuthService
+from tetrapod.cli.auth_options import auth_options
+from tetrapod.cli.remote import RemoteService
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.request import Handler
+from tetrapod.generic.server import GenericAPIServer
+
+
+class RemoteAuth(RemoteService):
+    name = "auth"
+
+    def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
+        options = replace(
+            self.options,
+            service_account_signing_key_file=self.file("sa.key", self.options.service_account_signing_key_file),
+        )
+        client = self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager")
+        given = auth_options(options, self.client_ca, self.front_proxy_ca, reserve_services=False)
+        self.auth = AuthService(self.storage, given, client)
+        self.server = GenericAPIServer(
+            "auth", self.storage, Chain([NamespaceLifecycle(self.storage)]), self.lifecycle, authorizer=self.auth.authorizer
+        )
+        self.server.install(self.auth.definitions)
+        for path, handler in self.auth.rest_routes.items():
+            self.server.routes.add_rest(path, handler)
+        for path, handler in self.auth.routes.items():
+            self.server.routes.add(path, handler)
+        self.auth.register(self.lifecycle)
+        return self.server.director, self.auth.authenticator, self.auth.authorizer

@@ -1,0 +1,47 @@
+"""core on its own."""
+
+from __future__ import annotations
+
+from tetrapod.cli.authentication_data import authentication_data
+from tetrapod.cli.remote import RemoteService
+from tetrapod.core.admission.plugins import plugins
+from tetrapod.core.service import CoreConfig, CoreService
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.server import GenericAPIServer
+
+
+class RemoteCore(RemoteService):
+    name = "core"
+
+    def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
+        options = self.options
+        authenticator, authorizer = self.delegated()
+        client = in_process_client(self._director, "kube-apiserver")
+        chosen = plugins(self.storage, client, options.enable_admission_plugins, options.disable_admission_plugins)
+        self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
+        self.core = CoreService(
+            self.server,
+            CoreConfig(
+                options.service_cluster_ip_range,
+                options.service_node_port_range,
+                options.bind_address if options.bind_address not in ("0.0.0.0", "::") else "127.0.0.1",
+                options.secure_port,
+                self.ca,
+                authentication_data(options, self.client_ca, self.front_proxy_ca),
+                options.controllers,
+            ),
+            client,
+            self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
+            RemoteTokenRequestRest(self.client_of(options.auth_url, "auth-url", "tetrapod-core")),
+            {"etcd-0": self._probe_storage},
+        )
+        self.core.register(self.lifecycle)
+        return self._director, authenticator, authorizer
+
+    async def _director(self, request: Request) -> Response:
+        return await self.server.director(request)
