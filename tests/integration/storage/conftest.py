@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from support.etcd import Etcd, etcd_36, etcd_of_the_system
+import pytest_asyncio
 
+from integration.storage.objects import PODS
+from support.etcd import Etcd, etcd_36, etcd_of_the_system
 from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory
 from tetrapod.generic.storage.etcd import EtcdBackend
 from tetrapod.generic.storage.sqlite import SqliteBackend
 
@@ -35,7 +38,7 @@ def shared_etcd(kind: str, etcds: dict[str, Etcd], directory: Path) -> Etcd:
     return etcds[kind]
 
 
-@pytest.fixture(params=KINDS)
+@pytest_asyncio.fixture(params=KINDS, loop_scope="session")
 async def backend(
     request: pytest.FixtureRequest, tmp_path: Path, etcds: dict[str, Etcd], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Backend]:
@@ -55,3 +58,23 @@ async def backend(
 def root() -> str:
     """Where this test's keys lie: the etcd members are shared."""
     return f"/test-{next(_numbers)}"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def factory(backend: Backend, root: str) -> AsyncIterator[CachingStorageFactory]:
+    opened = CachingStorageFactory(backend, root)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def pods(factory: CachingStorageFactory) -> Cacher:
+    return factory.resource(PODS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One loop for all: gRPC's poller belongs to the process, and loses answers when loops come and go under it."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)

@@ -72,8 +72,8 @@ class Cacher:
                 await self._freshness.filled()
             elif not await self._freshness.latest():
                 return await self._from_backend(key)
-        else:
-            await self._freshness.at_least(parse_resource_version(resource_version))
+        elif not await self._freshness.at_least(parse_resource_version(resource_version)):
+            return await self._from_backend(key)
         return self._cache.entries.get(key)
 
     async def _from_backend(self, key: str) -> Entry | None:

@@ -36,12 +36,17 @@ class Freshness:
         revision = await self._backend.revision()
         return self._reflector.revision() >= revision or await self._reflector.reach(revision, PATIENCE)
 
-    async def at_least(self, revision: int) -> None:
-        """Raises TooLargeResourceVersion when `revision` is not reached in time."""
+    async def at_least(self, revision: int) -> bool:
+        """Wait for `revision`. False: read from the backend instead. Raises TooLargeResourceVersion when it is not reached in time."""
         if not self._cache.filled:
             await self._reflector.ready()
-        if not await self._reflector.reach(revision, PATIENCE):
-            raise TooLargeResourceVersion(revision, self._reflector.revision())
+        if self._reflector.revision() >= revision:
+            return True
+        if not self._backend.progress_reliable and await self._backend.revision() >= revision:
+            return False  # nothing may ever tell the cache that it is there
+        if await self._reflector.reach(revision, PATIENCE):
+            return True
+        raise TooLargeResourceVersion(revision, self._reflector.revision())
 
     def revision(self) -> int:
         return self._reflector.revision()

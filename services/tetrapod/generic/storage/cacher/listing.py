@@ -54,8 +54,9 @@ class Lister:
         if asked == 0:
             await self._freshness.filled()
             return await self._from_cache(query, limit=0)
-        await self._freshness.at_least(asked)
-        return await self._from_cache(query, limit=query.limit)
+        if await self._freshness.at_least(asked):
+            return await self._from_cache(query, limit=query.limit)
+        return await self._from_backend(query, "", 0)
 
     async def _continued(self, query: ListQuery) -> ListPage:
         continuation = continue_token.decode(query.continue_token)
@@ -78,9 +79,8 @@ class Lister:
     async def _at(self, query: ListQuery, revision: int, start: str) -> ListPage:
         """Exactly at `revision`: by undoing what has changed since, where the cache still knows that."""
         await self._freshness.filled()
-        if revision > self._freshness.revision():
-            await self._freshness.at_least(revision)
-        undo = self._cache.window.undo(revision)
+        known = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
+        undo = self._cache.window.undo(revision) if known else None
         if undo is None:
             return await self._from_backend(query, start, revision)
         return await self._page(query, self._rewound(query, start, undo), revision, query.limit)

@@ -84,7 +84,7 @@ class EtcdWatch:
             # The header of a watch that catches up is ahead of its events: only they say how far it is.
             events = [_event(event) for event in response.events]
             self._put(WatchBatch(events, events[-1].revision))
-        else:
+        elif self._stream.reliable:
             self._progressed(response.header.revision)
 
     def progress_of_all(self, revision: int) -> None:
@@ -140,7 +140,7 @@ class _Stream:
             key=start.encode(),
             range_end=end.encode(),
             start_revision=from_revision,
-            progress_notify=True,
+            progress_notify=self.reliable,
             prev_kv=previous,
             watch_id=watch.id,
         )
@@ -151,7 +151,14 @@ class _Stream:
         if self.watches.pop(watch.id, None) is not None and not self.broken:
             self._requests.put_nowait(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
 
+    @property
+    def reliable(self) -> bool:
+        """Where progress cannot be trusted it is neither asked for nor believed: events would be taken for seen."""
+        return self._endpoints.progress_reliable
+
     def request_progress(self) -> None:
+        if not self.reliable:
+            return
         self.outstanding += 1
         self._requests.put_nowait(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
 
@@ -181,6 +188,8 @@ class _Stream:
 
     def _dispatch(self, response: pb.WatchResponse) -> None:
         if response.watch_id == ALL_WATCHES and not response.canceled:
+            if not self.reliable:
+                return
             self.outstanding = max(0, self.outstanding - 1)
             for watch in self.watches.values():
                 watch.progress_of_all(response.header.revision)

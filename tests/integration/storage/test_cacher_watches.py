@@ -1,0 +1,259 @@
+"""Watches: where they begin, what they show, how they end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from integration.storage.objects import PODS, create, image, labelled, pod, reached, setting, watching
+from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.cacher import Cacher
+from tetrapod.generic.storage.interface import ListQuery, TooLargeResourceVersion, WatchEvent, WatchQuery
+
+
+async def latest(pods: Cacher) -> str:
+    """A revision that the cache has reached when this returns, with all that was written before."""
+    page = await pods.list(ListQuery())
+    newest = max([pods.revision, *(entry.revision for entry in page.entries)])
+    await reached(pods, newest)
+    return str(pods.revision)
+
+
+async def test_a_watch_without_version_begins_with_what_is_there(pods: Cacher) -> None:
+    await create(pods, "a/x", "a/y")
+    await latest(pods)
+    async with watching(pods) as events:
+        assert await events.take(2) == [("ADDED", "a/x"), ("ADDED", "a/y")]
+        await create(pods, "a/z")
+        assert await events.take(1) == [("ADDED", "a/z")]
+
+
+async def test_a_watch_from_a_version_shows_what_came_after(pods: Cacher) -> None:
+    await pods.ready()
+    first = await create(pods, "a/x")
+    await create(pods, "a/y")
+    await pods.guaranteed_update("a/x", setting(n="1"))
+    await latest(pods)
+    async with watching(pods, resource_version=str(first.revision)) as events:
+        assert await events.take(2) == [("ADDED", "a/y"), ("MODIFIED", "a/x")]
+        gone = await pods.delete("a/y")
+        event = await events.next()
+        assert (event.type, event.revision) == ("DELETED", gone.revision)
+        assert event.entry is not None
+        assert event.entry.raw == gone.raw
+        assert event.entry.object()["metadata"]["resourceVersion"] == str(gone.revision)
+
+
+async def test_a_watch_sees_its_namespace_or_its_object_only(pods: Cacher) -> None:
+    await create(pods, "a/x", "b/x")
+    await latest(pods)
+    async with (
+        watching(pods, prefix="a/", resource_version="0") as namespace,
+        watching(pods, prefix="b/x", single=True, resource_version="0") as single,
+    ):
+        assert await namespace.take(1) == [("ADDED", "a/x")]
+        assert await single.take(1) == [("ADDED", "b/x")]
+        await create(pods, "b/y", "a/y")
+        await pods.guaranteed_update("b/x", setting(n="1"))
+        assert await namespace.take(1) == [("ADDED", "a/y")]
+        assert await single.take(1) == [("MODIFIED", "b/x")]
+
+
+@pytest.mark.parametrize("missed", [False, True])
+async def test_an_object_enters_and_leaves_a_selector(pods: Cacher, missed: bool) -> None:
+    await pods.ready()
+    start = await create(pods, "a/x", tier="back")
+    query = {"predicate": labelled(tier="front"), "resource_version": str(start.revision)}
+
+    async def move() -> tuple[int, int]:
+        await pods.guaranteed_update("a/x", setting(tier="front"))
+        matching = await pods.guaranteed_update("a/x", setting(more="1"))
+        left = await pods.guaranteed_update("a/x", setting(tier="back"))
+        await pods.guaranteed_update("a/x", setting(more="2"))
+        return matching.revision, left.revision
+
+    if missed:
+        matching, left = await move()
+        await latest(pods)
+    async with watching(pods, **query) as events:
+        if not missed:
+            matching, left = await move()
+        assert await events.take(2) == [("ADDED", "a/x"), ("MODIFIED", "a/x")]
+        event = await events.next()
+        assert (event.type, event.revision) == ("DELETED", left)
+        assert event.entry is not None
+        assert event.entry.labels == {"tier": "front", "more": "1"}
+        assert event.entry.revision == left > matching
+
+
+async def test_field_selectors_watch_too(pods: Cacher) -> None:
+    await pods.ready()
+    async with watching(pods, predicate=image("i"), resource_version="0") as events:
+        other = pod("a", "w")
+        other["spec"]["containers"][0]["image"] = "other"
+        await pods.create("a/w", other)
+        await create(pods, "a/x")
+        assert await events.take(1) == [("ADDED", "a/x")]
+
+
+async def test_a_version_before_the_window_is_gone(backend: Backend, root: str) -> None:
+    pods = Cacher(backend, PODS, root=root, window=2)
+    await pods.ready()
+    first = await create(pods, "a/1")
+    last = await create(pods, "a/2", "a/3", "a/4")
+    await reached(pods, last.revision)
+    async with watching(pods, resource_version=str(first.revision - 1)) as events:
+        event = await events.next()
+        assert event.type == "ERROR" and event.status is not None
+        assert (event.status["code"], event.status["reason"]) == (410, "Expired")
+        assert event.status["message"] == f"too old resource version: {first.revision - 1} ({pods._cache.window.start})"
+        assert await events.ends()
+    await pods.close()
+
+
+async def test_a_version_from_before_the_cache_was_filled_is_gone(pods: Cacher) -> None:
+    await create(pods, "a/1")
+    async with watching(pods, resource_version="1") as events:
+        assert (await events.next()).type == "ERROR"
+
+
+async def test_a_watch_from_the_future_shows_only_what_is_later(pods: Cacher) -> None:
+    await create(pods, "a/1")
+    now = await latest(pods)
+    async with watching(pods, resource_version=str(int(now) + 2)) as events:
+        await create(pods, "a/2", "a/3", "a/4")
+        event = await events.next()
+        assert event.revision > int(now) + 2
+
+
+@pytest.mark.parametrize("version", ["", "0", "exact"])
+async def test_initial_events_end_with_a_bookmark(pods: Cacher, version: str) -> None:
+    await create(pods, "a/x", x="y")
+    last = await create(pods, "a/y")
+    now = await latest(pods)
+    query = {"initial_events": True, "match": "NotOlderThan", "bookmarks": True, "resource_version": now if version == "exact" else version}
+    async with watching(pods, **query) as events:
+        assert await events.take(2) == [("ADDED", "a/x"), ("ADDED", "a/y")]
+        end = await events.next()
+        assert (end.type, end.initial_end) == ("BOOKMARK", True)
+        assert end.revision >= last.revision
+        await create(pods, "a/z")
+        assert await events.take(1) == [("ADDED", "a/z")]
+    async with watching(pods, predicate=labelled(x="y"), **query) as events:
+        assert await events.take(2) == [("ADDED", "a/x"), ("BOOKMARK", "")]
+
+
+async def test_initial_events_without_bookmarks_just_end(pods: Cacher) -> None:
+    await create(pods, "a/x")
+    await latest(pods)
+    async with watching(pods, initial_events=True, match="NotOlderThan") as events:
+        assert await events.take(1) == [("ADDED", "a/x")]
+        await create(pods, "a/y")
+        assert await events.take(1) == [("ADDED", "a/y")]
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+async def test_a_watch_may_do_without_initial_events(pods: Cacher, version: str) -> None:
+    await create(pods, "a/x")
+    await latest(pods)
+    async with watching(pods, initial_events=False, match="NotOlderThan", resource_version=version) as events:
+        await create(pods, "a/y")
+        assert await events.take(1) == [("ADDED", "a/y")]
+
+
+async def test_initial_events_of_the_future_are_refused(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.PATIENCE", 0.2)
+    await create(pods, "a/x")
+    with pytest.raises(TooLargeResourceVersion):
+        await pods.watch(WatchQuery(initial_events=True, match="NotOlderThan", resource_version="999999999"))
+
+
+async def test_bookmarks_come_by_themselves_to_who_wants_them(backend: Backend, root: str) -> None:
+    pods = Cacher(backend, PODS, root=root, bookmark_seconds=0.05)
+    first = await create(pods, "a/x")
+    await reached(pods, first.revision)
+    wanting = await pods.watch(WatchQuery(bookmarks=True, resource_version=str(first.revision)))
+    plain = await pods.watch(WatchQuery(resource_version=str(first.revision)))
+    seen: list[WatchEvent] = []
+    plain.subscribe(seen.extend)
+    async for batch in wanting:
+        assert [event.type for event in batch] == ["BOOKMARK"]
+        assert batch[0].revision >= first.revision
+        break
+    assert wanting.bookmark().revision >= first.revision
+    assert seen == []
+    await pods.close()
+
+
+async def test_a_sink_gets_initial_events_queued_ones_and_then_each_as_it_happens(pods: Cacher) -> None:
+    await create(pods, "a/1", "a/2")
+    await latest(pods)
+    watch = await pods.watch(WatchQuery(resource_version="0"))
+    seen: list[str] = []
+    async for chunk in watch.initial():
+        seen += [event.entry.key for event in chunk if event.entry is not None]
+    await create(pods, "a/3")
+    arrived = asyncio.Event()
+
+    def sink(events: object) -> None:
+        for event in events:  # type: ignore[attr-defined]
+            seen.append(event.entry.key)
+            if event.entry.key == "a/4":
+                arrived.set()
+
+    watch.subscribe(sink)
+    await create(pods, "a/4")
+    await asyncio.wait_for(arrived.wait(), 10)
+    assert seen == ["a/1", "a/2", "a/3", "a/4"]
+    watch.close()
+    await asyncio.wait_for(watch.ended(), 10)
+
+
+async def test_watches_share_one_entry_so_that_frames_are_made_once(pods: Cacher) -> None:
+    await pods.ready()
+    async with watching(pods, resource_version="0") as one, watching(pods, prefix="a/", resource_version="0") as two:
+        await create(pods, "a/x")
+        first, second = await one.next(), await two.next()
+        assert first is second
+        assert first.entry is not None and second.entry is not None
+        first.entry.representations["frame"] = b"made"
+        assert second.entry.representations["frame"] == b"made"
+
+
+async def test_a_slow_watch_is_ended_and_others_go_on(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.watching.QUEUE", 5)
+    await pods.ready()
+    async with watching(pods, resource_version="0") as slow, watching(pods, prefix="a/6", single=True, resource_version="0") as other:
+        await create(pods, *(f"a/{number}" for number in range(10)))
+        assert await other.take(1) == [("ADDED", "a/6")]
+        assert await slow.ends()
+
+
+async def test_a_sink_that_fails_ends_its_watch_only(pods: Cacher) -> None:
+    await pods.ready()
+    watch = await pods.watch(WatchQuery(resource_version="0"))
+
+    def broken(events: object) -> None:
+        raise RuntimeError("broken")
+
+    watch.subscribe(broken)
+    async with watching(pods, resource_version="0") as other:
+        await create(pods, "a/x")
+        assert await other.take(1) == [("ADDED", "a/x")]
+    await asyncio.wait_for(watch.ended(), 10)
+
+
+async def test_closing_the_storage_ends_its_watches(backend: Backend, root: str) -> None:
+    pods = Cacher(backend, PODS, root=root)
+    async with watching(pods, resource_version="0") as events:
+        await pods.close()
+        assert await events.ends()
+
+
+async def test_expiry_is_a_deletion(pods: Cacher) -> None:
+    await pods.ready()
+    async with watching(pods, resource_version="0") as events:
+        await pods.create("a/event", pod("a", "event"), ttl=1)
+        assert await events.take(2) == [("ADDED", "a/event"), ("DELETED", "a/event")]
+    assert await pods.get("a/event") is None
