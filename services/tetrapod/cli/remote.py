@@ -7,6 +7,7 @@ are reviewed and rules resolved by auth, and controllers speak to the aggregator
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,8 @@ class RemoteService:
     name = ""
 
     def __init__(self, options: Options) -> None:
+        if not options.etcd_servers:
+            raise click.UsageError("--etcd-servers is needed: services that run apart share an etcd")
         self.options = options
         self.lifecycle = Lifecycle()
         self.draining = Draining()
@@ -145,12 +148,6 @@ class RemoteService:
 
 def remote_service(name: str, options: Options) -> Callable[[], RemoteService]:
     """Each service is imported only where it runs: a core has no code of auth in memory."""
-    if name == "auth":
-        from tetrapod.cli.serve_auth import RemoteAuth as service
-    elif name == "core":
-        from tetrapod.cli.serve_core import RemoteCore as service
-    elif name == "extensions":
-        from tetrapod.cli.serve_extensions import RemoteExtensions as service
-    else:
-        from tetrapod.cli.serve_aggregator import RemoteAggregator as service
+    module = importlib.import_module(f"tetrapod.cli.serve_{name}")
+    service: type[RemoteService] = module.SERVICE
     return lambda: service(options)

@@ -36,3 +36,6 @@ class RemoteAuth(RemoteService):
             self.server.routes.add(path, handler)
         self.auth.register(self.lifecycle)
         return self.server.director, self.auth.authenticator, self.auth.authorizer
+
+
+SERVICE = RemoteAuth

@@ -45,3 +45,6 @@ class RemoteCore(RemoteService):
 
     async def _director(self, request: Request) -> Response:
         return await self.server.director(request)
+
+
+SERVICE = RemoteCore

@@ -40,9 +40,9 @@ class HttpTransport:
                             yield line
         except (BackendError, OSError) as error:
             raise Unavailable(f"{self._url}: {error}") from error
+        if code != 200:
+            raise error_from(code, rest)
 
 
 def http_client(pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str) -> RestClient:
     return RestClient(HttpTransport(pool, url, tls), user_agent)
-        if code != 200:
-            raise error_from(code, rest)
