@@ -18,7 +18,7 @@ from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, Requ
 from tetrapod.generic.storage.sqlite import reading
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
-from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
+from tetrapod.generic.storage.sqlite.schema import open_connection, prepare, tune
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
@@ -51,6 +51,8 @@ class SqliteBackend:
             prepare(self._connections[0], self._path)
             if self._path is not None:
                 self._connections += [open_connection(name), open_connection(name)]
+            for connection in self._connections:
+                tune(connection)
         except BaseException:
             self._close_connections()
             raise

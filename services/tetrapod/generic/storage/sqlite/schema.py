@@ -38,29 +38,31 @@ class UnsupportedDatabase(Exception):
 
 def open_connection(path: str) -> sqlite3.Connection:
     """A connection that any thread may use, one at a time; transactions are begun and ended by hand."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    connection.execute("PRAGMA busy_timeout = 10000")
-    connection.execute("PRAGMA cache_size = -16000")
-    return connection
+    return sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
 def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Make the tables of a new database; check an old one. `synchronous=FULL` syncs the log at every commit."""
+    """Make the tables of a new database, check those of an old one. A file that is not ours is left as it is."""
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     except sqlite3.DatabaseError as error:
-        raise UnsupportedDatabase(f"{path} is not a database: {error}") from error
-    if application == 0 and version == 0 and tables == 0:
-        _create(connection, path)
-    elif application != APPLICATION_ID:
+        raise UnsupportedDatabase(f"{path} cannot be opened as a database: {error}") from error
+    new = application == 0 and version == 0 and tables == 0
+    if not new and application != APPLICATION_ID:
         raise UnsupportedDatabase(f"{path} is a SQLite database, but not one of Tetrapod's")
-    elif version != SCHEMA_VERSION:
+    if not new and version != SCHEMA_VERSION:
         raise UnsupportedDatabase(f"{path} has schema version {version}; this Tetrapod knows version {SCHEMA_VERSION}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")  # with WAL: the log is synced at every commit
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    if new:
+        _create(connection, path)
+
+
+def tune(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA cache_size = -16000")
 
 
 def _create(connection: sqlite3.Connection, path: Path | None) -> None:

@@ -1,0 +1,147 @@
+"""etcd goes away and comes back: cached reads go on, writes are refused, and everything recovers by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from integration.storage.objects import PODS, Events, create, eventually, labelled, names, pod, reached, setting
+from support.etcd import Etcd, etcd_36
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.cacher import Cacher
+from tetrapod.generic.storage.etcd import EtcdBackend
+from tetrapod.generic.storage.interface import ListQuery, WatchQuery
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[Etcd]:
+    member = Etcd(etcd_36(), tmp_path / "etcd")
+    member.start()
+    yield member
+    member.stop()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def backend(etcd: Etcd) -> AsyncIterator[EtcdBackend]:
+    opened = EtcdBackend([etcd.url], timeout=1.0)
+    yield opened
+    await opened.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pods(backend: EtcdBackend) -> AsyncIterator[Cacher]:
+    opened = Cacher(backend, PODS)
+    yield opened
+    await opened.close()
+
+
+async def answers(storage: Cacher) -> bool:
+    try:
+        await storage.get("a/x")
+    except Unavailable:
+        return False
+    return True
+
+
+async def test_cached_reads_go_on_and_watches_notice_nothing(etcd: Etcd, pods: Cacher) -> None:
+    entry = await create(pods, "a/x", "a/y")
+    await reached(pods, entry.revision)
+    watch = await pods.watch(WatchQuery(resource_version=str(entry.revision)))
+    await asyncio.to_thread(etcd.stop)
+    cached = await pods.get("a/x", "0")
+    assert cached is not None
+    assert names((await pods.list(ListQuery(resource_version="0"))).entries) == ["a/x", "a/y"]
+    assert names((await pods.list(ListQuery(resource_version=str(entry.revision), predicate=labelled()))).entries) == ["a/x", "a/y"]
+    for refused in (
+        create(pods, "a/z"),
+        pods.guaranteed_update("a/x", setting(n="1")),
+        pods.delete("a/x"),
+        pods.get("a/x"),
+        pods.list(ListQuery()),
+    ):
+        with pytest.raises(Unavailable):
+            await refused
+    await asyncio.to_thread(etcd.start)
+    await eventually(lambda: answers(pods))
+    await create(pods, "a/z")
+    assert await Events(watch).take(1) == [("ADDED", "a/z")]
+    watch.close()
+
+
+async def test_watches_end_when_history_was_compacted_meanwhile(etcd: Etcd, pods: Cacher) -> None:
+    entry = await create(pods, "a/x")
+    await reached(pods, entry.revision)
+    watch = Events(await pods.watch(WatchQuery(resource_version=str(entry.revision))))
+    await asyncio.to_thread(etcd.stop)
+    await asyncio.to_thread(etcd.start)
+    other = EtcdBackend([etcd.url])
+    # Faster than the cacher, which waits a little before it comes back: write, and forget that it was written.
+    written = await Cacher(other, PODS).create("a/y", pod("a", "y"))
+    gone = await Cacher(other, PODS).create("a/z", pod("a", "z"))
+    await other.compact(gone.revision)
+    await eventually(lambda: answers(pods))
+    await reached(pods, gone.revision)
+    page = await pods.list(ListQuery())
+    assert names(page.entries) == ["a/x", "a/y", "a/z"]
+    ended = False
+    seen: list[str] = []
+    while not ended and len(seen) < 2:
+        try:
+            event = await watch.next()
+            seen.append(event.entry.key if event.entry is not None else event.type)
+        except StopAsyncIteration:
+            ended = True
+    if ended:  # it came too late: whoever goes on from its old version is told so
+        again = Events(await pods.watch(WatchQuery(resource_version=str(entry.revision))))
+        event = await again.next()
+        assert event.status is not None and event.status["code"] == 410
+        assert written.revision > entry.revision
+    else:  # it came back before the compaction: it missed nothing
+        assert seen == ["a/y", "a/z"]
+    await other.close()
+
+
+async def test_a_first_read_without_etcd_is_refused_and_a_later_one_answered(etcd: Etcd, pods: Cacher) -> None:
+    await asyncio.to_thread(etcd.stop)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await pods.get("a/x", "0")
+        with pytest.raises(Unavailable):
+            await pods.list(ListQuery())
+    await asyncio.to_thread(etcd.start)
+    await eventually(lambda: answers(pods))
+    await create(pods, "a/x")
+    assert await pods.get("a/x") is not None
+
+
+async def test_a_silent_etcd_is_given_up_by_deadline(etcd: Etcd, backend: EtcdBackend, pods: Cacher) -> None:
+    await create(pods, "a/x")
+    await pods.get("a/x")
+    etcd.pause()
+    try:
+        for silent in (backend.get("/a"), backend.put_if("/a", b"x", 0), backend.revision()):
+            async with asyncio.timeout(8):
+                with pytest.raises(Unavailable):
+                    await silent
+        assert await pods.get("a/x", "0") is not None
+    finally:
+        etcd.resume()
+    await eventually(lambda: answers(pods))
+
+
+async def test_another_endpoint_takes_over(etcd: Etcd, backend: EtcdBackend) -> None:
+    """Endpoints of one cluster: here one that is dead and one that is alive."""
+    several = EtcdBackend(["http://127.0.0.1:1", etcd.url], timeout=1.0)
+    assert (await several.put_if("/a", b"x", 0)).succeeded
+    async with several.watch("/", "0", 1) as watch:
+        assert (await asyncio.wait_for(anext(watch), 10)).events[0].key == "/a"
+    assert await several.revision() == await backend.revision()
+    await several.close()
+    none = EtcdBackend(["http://127.0.0.1:1", "http://127.0.0.1:2"])
+    with pytest.raises(Unavailable, match="cannot connect"):
+        await none.get("/a")
+    await none.close()
