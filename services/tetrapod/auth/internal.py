@@ -69,7 +69,7 @@ def _rules(index: RbacIndex) -> _Answer:
     """A user's whole rule set, of no older state than the caller has seen, and of which state it is."""
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
-        await index.reached(question["revisions"])
+        await index.reach(question["revisions"])
         rules = index.rules_of(UserInfo(question["user"], groups=tuple(question["groups"])))
         return {"revisions": index.revisions(), **rules.to_wire()}
 

@@ -178,7 +178,7 @@ class AuthService:
             lifecycle.background("rbac-index", self.index.run())
             revisions = await reconcile_bootstrap_policy(self._storage)
             await self.index.synced()
-            await self.index.reached(revisions)
+            await self.index.reach(revisions)
             if self._client is not None:
                 controller = AggregationController(self._client)
                 lifecycle.background("clusterrole-aggregation-informer", controller.run_informer())

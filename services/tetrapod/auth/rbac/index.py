@@ -20,7 +20,6 @@ from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
 _USER_LIMIT: Final = 4096
-_PATIENCE: Final = 2.0
 
 
 class BindingKey(NamedTuple):
@@ -59,11 +58,11 @@ class RbacIndex:
         for following in self._followings.values():
             await following.synced.wait()
 
-    async def reached(self, revisions: Mapping[str, int]) -> None:
-        """Wait until each kind, by its prefix, has been seen as far as this; for a moment at most."""
+    async def reach(self, revisions: Mapping[str, int]) -> None:
+        """Know each kind, by its prefix, as far as this."""
         for prefix, revision in revisions.items():
             if (following := self._followings.get(prefix)) is not None:
-                await following.reached(revision, _PATIENCE)
+                await following.reach(revision)
 
     def revisions(self) -> dict[str, int]:
         return {prefix: following.revision for prefix, following in self._followings.items()}

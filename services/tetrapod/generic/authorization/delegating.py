@@ -75,7 +75,7 @@ class RuleSetCache:
 
     async def _ask(self, key: UserKey) -> RuleSet:
         generation = self._generation
-        seen = {prefix: following.revision for prefix, following in self._followings.items()}
+        seen = {prefix: following.changed for prefix, following in self._followings.items()}
         try:
             body = orjson.dumps({"user": key[0], "groups": key[1], "revisions": seen})
             code, answer = await self._client.raw("POST", RULES_PATH, body, {"content-type": "application/json"})

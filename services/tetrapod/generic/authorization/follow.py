@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_WAIT: Final = 0.05
 _LONGEST_WAIT: Final = 5.0
+_MOMENT: Final = 0.05
 
 
 class Follower(Protocol):
@@ -43,13 +44,18 @@ class Follower(Protocol):
 
 
 class Following:
-    """The loop, and how far it has come."""
+    """The loop, and how far it has come.
+
+    `revision` is how much is known: no change up to it is missing. `changed` is what somebody else must know to know as much:
+    the list and every change since, but not the progress of a store in which other things are written.
+    """
 
     def __init__(self, storage: ResourceStorage, follower: Follower) -> None:
         self._storage = storage
         self._follower = follower
         self._moved = asyncio.Condition()
         self.revision = 0
+        self.changed = 0
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -66,38 +72,45 @@ class Following:
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT)
 
-    async def reached(self, revision: int, seconds: float) -> bool:
-        """Wait until `revision` has been seen; False if it takes longer."""
+    async def reach(self, revision: int) -> None:
+        """Know everything up to `revision`: wait a moment for the watch, then look (an idle kind's watch says little)."""
         if self.revision >= revision:
-            return True
+            return
         try:
-            async with asyncio.timeout(seconds), self._moved:
+            async with asyncio.timeout(_MOMENT), self._moved:
                 await self._moved.wait_for(lambda: self.revision >= revision)
         except TimeoutError:
-            return False
-        return True
+            page = await self._storage.list(ListQuery())
+            if int(page.resource_version) > self.revision:
+                self._follower.reset(page.entries)
+                await self._advance(int(page.resource_version), change=True)
 
     async def _follow(self) -> None:
         page = await self._storage.list(ListQuery())
         watch = await self._storage.watch(WatchQuery(resource_version=page.resource_version, bookmarks=True))
         try:
-            self._follower.reset(page.entries)
-            await self._advance(int(page.resource_version))
+            if int(page.resource_version) >= self.revision:
+                self._follower.reset(page.entries)
+                await self._advance(int(page.resource_version), change=True)
             self.synced.set()
             async for batch in watch:
-                revision = 0
-                for event in batch:
-                    if event.type == "ERROR":
-                        return
-                    revision = max(revision, event.revision)
-                    if event.type != "BOOKMARK":
-                        self._follower.apply(event)
-                await self._advance(revision)
+                if any(event.type == "ERROR" for event in batch):
+                    return
+                await self._apply(batch)
         finally:
             watch.close()
 
-    async def _advance(self, revision: int) -> None:
-        if revision > self.revision:
-            self.revision = revision
-            async with self._moved:
-                self._moved.notify_all()
+    async def _apply(self, batch: Sequence[WatchEvent]) -> None:
+        changes = [e for e in batch if e.type != "BOOKMARK" and e.revision > self.revision]  # `reach` may be ahead of the watch
+        for event in changes:
+            self._follower.apply(event)
+        await self._advance(max((event.revision for event in batch), default=0), change=bool(changes))
+
+    async def _advance(self, revision: int, *, change: bool) -> None:
+        if revision <= self.revision:
+            return
+        self.revision = revision
+        if change:
+            self.changed = revision
+        async with self._moved:
+            self._moved.notify_all()

@@ -1,0 +1,227 @@
+"""Forged service account tokens: algorithms, keys, issuers, times. Every one must be refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from tetrapod.auth.tokens.issuer import Bound, TokenIssuer
+from tetrapod.auth.tokens.jwts import JwtVerifier
+from tetrapod.auth.tokens.keys import load_verification_keys, verification_key
+from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
+from tetrapod.generic.authentication.interface import InvalidToken
+
+ISSUER = "https://kubernetes.default.svc"
+RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+STRANGER = ec.generate_private_key(ec.SECP256R1())
+ACCOUNT = {"metadata": {"namespace": "ns", "name": "robot", "uid": "u-robot"}}
+POD = {"metadata": {"namespace": "ns", "name": "p", "uid": "u-p"}}
+
+
+class Cluster:
+    """Stands for `Objects`: what is stored, by kind, namespace and name."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str, str], dict[str, Any]] = {("ServiceAccount", "ns", "robot"): ACCOUNT, ("Pod", "ns", "p"): POD}
+
+    async def find(self, config: Any, namespace: str, name: str, uid: str = "") -> dict[str, Any] | None:
+        return self.objects.get((config.kind, namespace if config.namespaced else "", name))
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+class Clock:
+    now = time.time()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+KEYS = [verification_key(RSA_KEY.public_key()), verification_key(EC_KEY.public_key())]
+
+
+@pytest.fixture
+def bound(cluster: Cluster, clock: Clock) -> BoundTokenAuthenticator:
+    return BoundTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER], [ISSUER], clock=clock)  # type: ignore[arg-type]
+
+
+def issue(key: Any, clock: Clock, seconds: int = 3600, audiences: tuple[str, ...] = (ISSUER,), about: Bound | None = None) -> str:
+    return TokenIssuer(ISSUER, key, clock=clock).bound_token(ACCOUNT, seconds, audiences, about or Bound())
+
+
+@pytest.mark.parametrize("key", [RSA_KEY, EC_KEY], ids=["RS256", "ES256"])
+async def test_our_own_tokens_are_good(bound: BoundTokenAuthenticator, clock: Clock, key: Any) -> None:
+    token = issue(key, clock, about=Bound(pod=POD, node={"name": "n", "uid": ""}))
+    found = await bound.authenticate_token(token, ())
+    assert found is not None
+    assert found.user.name == "system:serviceaccount:ns:robot"
+    assert found.user.groups == ("system:serviceaccounts", "system:serviceaccounts:ns")
+    assert found.user.extra["authentication.kubernetes.io/pod-name"] == ("p",)
+    assert found.user.extra["authentication.kubernetes.io/node-name"] == ("n",)
+    assert "authentication.kubernetes.io/node-uid" not in found.user.extra
+    assert jwt.get_unverified_header(token).keys() == {"alg", "kid"}
+
+
+def raw(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"") -> str:
+    return ".".join(
+        base64.urlsafe_b64encode(part).rstrip(b"=").decode()
+        for part in (json.dumps(header).encode(), json.dumps(claims).encode(), signature)
+    )
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return claims
+
+
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", ""])
+async def test_no_algorithm_is_no_signature(bound: BoundTokenAuthenticator, clock: Clock, algorithm: str) -> None:
+    forged = raw({"alg": algorithm, "typ": "JWT"}, claims_of(issue(EC_KEY, clock)))
+    with pytest.raises(InvalidToken):
+        await bound.authenticate_token(forged, ())
+
+
+async def test_a_public_key_is_no_shared_secret(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    for key in (RSA_KEY, EC_KEY):
+        for encoding in (serialization.Encoding.PEM, serialization.Encoding.DER):
+            secret = key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+            header = {"alg": "HS256", "kid": verification_key(key.public_key()).id}
+            unsigned = raw(header, claims_of(issue(EC_KEY, clock))).rstrip(".")
+            signature = hmac.new(secret, unsigned.encode(), hashlib.sha256).digest()
+            forged = unsigned + "." + base64.urlsafe_b64encode(signature).rstrip(b"=").decode()
+            with pytest.raises(InvalidToken):
+                await bound.authenticate_token(forged, ())
+
+
+async def test_a_strangers_key_is_refused_whatever_it_calls_itself(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    claims = claims_of(issue(EC_KEY, clock))
+    for headers in ({}, {"kid": KEYS[1].id}, {"kid": KEYS[0].id}, {"jwk": {"kty": "EC"}}, {"kid": "../../dev/null"}):
+        with pytest.raises(InvalidToken):
+            await bound.authenticate_token(jwt.encode(claims, STRANGER, "ES256", headers), ())
+
+
+async def test_changed_claims_are_refused_even_after_the_original_was_seen(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    token = issue(EC_KEY, clock)
+    assert await bound.authenticate_token(token, ()) is not None
+    header, _, signature = token.split(".")
+    changed = raw({}, {**claims_of(token), "sub": "system:serviceaccount:kube-system:admin"}).split(".")[1]
+    with pytest.raises(InvalidToken):
+        await bound.authenticate_token(f"{header}.{changed}.{signature}", ())
+
+
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "..", "eyJhbGciOiJub25lIn0..", "a" * 10_000, "é.é.é", "[" * 5000 + ".."])
+async def test_rubbish_is_somebody_elses(bound: BoundTokenAuthenticator, token: str) -> None:
+    assert await bound.authenticate_token(token, ()) is None
+
+
+async def test_other_issuers_are_somebody_elses(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    other = TokenIssuer("https://other", EC_KEY, clock=clock).bound_token(ACCOUNT, 3600, [ISSUER], Bound())
+    assert await bound.authenticate_token(other, ()) is None
+
+
+async def test_audiences(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    vault = issue(EC_KEY, clock, audiences=("vault", "x"))
+    with pytest.raises(InvalidToken, match='token audiences \\["vault" "x"\\] is invalid for the target audiences'):
+        await bound.authenticate_token(vault, ())
+    found = await bound.authenticate_token(vault, ("other", "vault"))
+    assert found is not None
+    assert found.audiences == ("vault",)
+    slash = issue(EC_KEY, clock, audiences=(ISSUER + "/",))
+    with pytest.raises(InvalidToken):
+        await bound.authenticate_token(slash, ())
+
+
+async def test_a_token_ends_in_time_even_when_remembered(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    token = issue(EC_KEY, clock, seconds=600)
+    assert await bound.authenticate_token(token, ()) is not None
+    clock.now += 600 + 59
+    assert await bound.authenticate_token(token, ()) is not None
+    clock.now += 2
+    with pytest.raises(InvalidToken, match="has expired"):
+        await bound.authenticate_token(token, ())
+
+
+async def test_a_token_from_the_future_is_not_valid_yet(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    token = issue(EC_KEY, clock)
+    clock.now -= 120
+    with pytest.raises(InvalidToken, match="not valid yet"):
+        await bound.authenticate_token(token, ())
+
+
+@pytest.mark.parametrize("odd", [{"exp": None}, {"exp": "never"}, {"kubernetes.io": "x"}, {"kubernetes.io": {}}, {"aud": 7}])
+async def test_odd_claims_are_refused(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
+    claims = {k: v for k, v in {**claims_of(issue(EC_KEY, clock)), **odd}.items() if v is not None}
+    signed = jwt.api_jws.encode(json.dumps(claims).encode(), EC_KEY, "ES256")
+    if odd == {"aud": 7}:  # no audience that can be read: the server's own, as upstream takes it
+        assert await bound.authenticate_token(signed, ()) is not None
+        return
+    with pytest.raises(InvalidToken):
+        await bound.authenticate_token(signed, ())
+
+
+async def test_a_token_dies_with_what_it_is_bound_to(bound: BoundTokenAuthenticator, clock: Clock, cluster: Cluster) -> None:
+    token = issue(EC_KEY, clock, about=Bound(pod=POD))
+    assert await bound.authenticate_token(token, ()) is not None
+    cluster.objects["Pod", "ns", "p"] = {"metadata": {"uid": "another"}}
+    with pytest.raises(InvalidToken, match=r"pod UID \(another\) does not match service account pod ref claim \(u-p\)"):
+        await bound.authenticate_token(token, ())
+    del cluster.objects["Pod", "ns", "p"]
+    with pytest.raises(InvalidToken, match="has been invalidated"):
+        await bound.authenticate_token(token, ())
+    cluster.objects["Pod", "ns", "p"] = POD
+    cluster.objects["ServiceAccount", "ns", "robot"] = {"metadata": {"uid": "reborn"}}
+    with pytest.raises(InvalidToken, match="does not match claim"):
+        await bound.authenticate_token(token, ())
+
+
+async def test_a_legacy_token_is_as_good_as_its_secret(cluster: Cluster) -> None:
+    token = TokenIssuer(ISSUER, EC_KEY).legacy_token(ACCOUNT, "s")
+    legacy = LegacyTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER])  # type: ignore[arg-type]
+    with pytest.raises(InvalidToken, match="invalidated"):
+        await legacy.authenticate_token(token, ())
+    secret: dict[str, Any] = {"metadata": {"namespace": "ns", "name": "s"}, "data": {"token": base64.b64encode(token.encode()).decode()}}
+    cluster.objects["Secret", "ns", "s"] = secret
+    found = await legacy.authenticate_token(token, ())
+    assert found is not None
+    assert found.user.uid == "u-robot"
+    secret["metadata"]["labels"] = {"kubernetes.io/legacy-token-invalid-since": "2026-01-01"}
+    with pytest.raises(InvalidToken, match="marked invalid"):
+        await legacy.authenticate_token(token, ())
+    secret["data"]["token"] = base64.b64encode(b"other").decode()
+    with pytest.raises(InvalidToken, match="server's copy"):
+        await legacy.authenticate_token(token, ())
+
+
+def test_a_key_verifies_with_its_own_algorithms_only() -> None:
+    assert verification_key(RSA_KEY.public_key()).algorithms == ("RS256", "RS384", "RS512")
+    assert verification_key(EC_KEY.public_key()).algorithms == ("ES256",)
+    assert verification_key(ec.generate_private_key(ec.SECP384R1()).public_key()).algorithms == ("ES384",)
+
+
+def test_keys_are_read_from_public_and_private_pem_alike() -> None:
+    private = EC_KEY.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    public = RSA_KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    assert [key.id for key in load_verification_keys(private + public)] == [KEYS[1].id, KEYS[0].id]
+    with pytest.raises(ValueError, match="does not contain"):
+        load_verification_keys(b"nothing")
+    jwk = KEYS[0].jwk()
+    assert jwk.keys() == {"use", "kty", "kid", "alg", "n", "e"}
+    assert jwk["e"] == "AQAB"
