@@ -1,0 +1,82 @@
+"""APIService objects: where they are, their conditions, and the order in which they are discovered.
+
+Upstream: kube-aggregator/pkg/apis/apiregistration/helpers.go and v1/helper/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource, Object
+from tetrapod.machinery.timestamps import now_rfc3339
+from tetrapod.machinery.versions import priority_key
+
+GROUP: Final = "apiregistration.k8s.io"
+APISERVICES: Final = GroupVersionResource(GROUP, "v1", "apiservices")
+AVAILABLE: Final = "Available"
+AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+ON_START: Final = "onstart"
+ALWAYS: Final = "true"
+
+
+def group_version(obj: Object) -> GroupVersion:
+    spec = obj.get("spec") or {}
+    return GroupVersion(spec.get("group", ""), spec.get("version", ""))
+
+
+def name_for(gv: GroupVersion) -> str:
+    return f"{gv.version}.{gv.group}"
+
+
+def service_of(obj: Object) -> Object | None:
+    """Where an external API server is; None for a local one."""
+    service: Object | None = (obj.get("spec") or {}).get("service")
+    return service
+
+
+def condition(status: str, reason: str, message: str) -> Object:
+    return {"type": AVAILABLE, "status": status, "lastTransitionTime": now_rfc3339(), "reason": reason, "message": message}
+
+
+def local_condition() -> Object:
+    return condition("True", "Local", "Local APIServices are always available")
+
+
+def find_condition(obj: Object, kind: str = AVAILABLE) -> Object | None:
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    return next((c for c in conditions if c.get("type") == kind), None)
+
+
+def set_condition(obj: Object, new: Object) -> None:
+    """Put a condition in; the time of its last transition changes only with its status."""
+    conditions: list[Any] = obj.setdefault("status", {}).setdefault("conditions", [])
+    for known in conditions:
+        if known.get("type") == new["type"]:
+            if known.get("status") != new["status"]:
+                known["status"], known["lastTransitionTime"] = new["status"], new["lastTransitionTime"]
+            known["reason"], known["message"] = new["reason"], new["message"]
+            return
+    conditions.append(new)
+
+
+def is_available(obj: Object) -> bool:
+    found = find_condition(obj)
+    return found is not None and found.get("status") == "True"
+
+
+def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
+    """Groups, each with its APIServices, in the order of discovery: by priority, then by name; its own group comes first."""
+    groups: dict[str, list[Object]] = {}
+    for obj in objects:
+        groups.setdefault(group_version(obj).group, []).append(obj)
+    ordered = sorted(groups, key=lambda group: (-max(_group_priority(obj) for obj in groups[group]), group))
+    return [(group, sorted(groups[group], key=_version_order)) for group in ordered]
+
+
+def _group_priority(obj: Object) -> int:
+    return int(obj["spec"].get("groupPriorityMinimum", 0))
+
+
+def _version_order(obj: Object) -> tuple[int, Any]:
+    return -int(obj["spec"].get("versionPriority", 0)), priority_key(group_version(obj).version)

@@ -1,0 +1,92 @@
+"""`AutoRegistration`: keeps the APIServices of local groups as they should be.
+
+Those of built-in groups are made once per start ("onstart"); those of custom resources are restored whenever they differ
+("true"). Whatever carries no label of ours is left alone. Upstream: kube-aggregator/pkg/controllers/autoregister.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_START, name_for
+from tetrapod.aggregator.routing import Records
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.status import StatusError
+
+
+class AutoRegistration:
+    def __init__(self, client: Client, records: Records) -> None:
+        self._client = client
+        self._records = records
+        self._desired: dict[str, Object] = {}
+        self._at_start: set[str] = set()
+        self._synced: set[str] = set()
+        self.queue: WorkQueue[str] = WorkQueue("apiservice-registration", self.reconcile)
+
+    def want(self, gv: GroupVersion, priorities: tuple[int, int], *, always: bool) -> None:
+        """Keep an APIService for a local group-version: always, or make it at the start."""
+        group_priority, version_priority = priorities
+        name = name_for(gv)
+        spec: Object = {"version": gv.version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority}
+        if gv.group:
+            spec = {"group": gv.group, **spec}
+        desired: Object = {
+            "kind": "APIService",
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "metadata": {"name": name, "labels": {AUTOMANAGED: ALWAYS if always else ON_START}},
+            "spec": spec,
+        }
+        if self._desired.get(name) != desired:
+            self._desired[name] = desired
+            self.queue.add(name)
+
+    def no_longer(self, gv: GroupVersion) -> None:
+        if self._desired.pop(name_for(gv), None) is not None:
+            self.queue.add(name_for(gv))
+
+    def remember_start(self, names: set[str]) -> None:
+        """Which APIServices there were when this server started."""
+        self._at_start = names
+
+    def changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is not None:
+            self.queue.add(obj["metadata"]["name"])
+
+    async def reconcile(self, name: str) -> None:
+        desired, current = self._desired.get(name), self._records.get(name)
+        synced = name in self._synced
+        await self._deconflict(name, desired, current, synced=synced)
+        self._synced.add(name)
+
+    async def _deconflict(self, name: str, desired: Object | None, current: Object | None, *, synced: bool) -> None:
+        if _management(desired) == ON_START and synced:
+            return
+        if current is None:
+            if desired is not None:
+                await self._create(desired)
+            return
+        management = _management(current)
+        if not management or (management == ON_START and (name not in self._at_start or synced)):
+            return
+        if desired is None:
+            await self._client.delete(APISERVICES, "", name, {"preconditions": {"uid": current["metadata"]["uid"]}})
+        elif current["spec"] != desired["spec"]:
+            changed = copy.deepcopy(current)
+            changed["spec"] = copy.deepcopy(desired["spec"])
+            await self._client.update(APISERVICES, "", changed)
+
+    async def _create(self, desired: Object) -> None:
+        try:
+            await self._client.create(APISERVICES, "", copy.deepcopy(desired))
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+
+def _management(obj: Object | None) -> str:
+    """The label by which an APIService is ours, empty where it is not."""
+    label: str = ((obj or {}).get("metadata", {}).get("labels") or {}).get(AUTOMANAGED, "")
+    return label if label in (ON_START, ALWAYS) else ""

@@ -1,0 +1,146 @@
+"""`AvailabilityController`: looks after the Available condition of external APIServices.
+
+It asks when an APIService, its service or its endpoints change, every half minute, and sooner after a failure. Upstream:
+kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Final
+
+from tetrapod.aggregator.apiservice import APISERVICES, condition, local_condition, service_of, set_condition
+from tetrapod.aggregator.backends import Backends
+from tetrapod.aggregator.resolver import Cluster, Unresolvable, ready_addresses
+from tetrapod.aggregator.routing import Records
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy import BackendError, Endpoint
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+
+RESYNC: Final = 30.0
+ATTEMPTS: Final = 5
+PATIENCE: Final = 5.0
+WORKERS: Final = 5
+
+
+class Unavailable(Exception):
+    """A check that failed for a reason that may pass: asked again soon."""
+
+
+class AvailabilityController:
+    def __init__(self, client: Client, records: Records, cluster: Cluster, backends: Backends) -> None:
+        self._client = client
+        self._records = records
+        self._cluster = cluster
+        self._backends = backends
+        self.queue: WorkQueue[str] = WorkQueue("apiservice-availability", self.reconcile)
+
+    def start(self, lifecycle: Lifecycle) -> None:
+        lifecycle.background("apiservice-availability", self.queue.run(WORKERS))
+
+    def changed(self, old: Object | None, new: Object | None) -> None:
+        """An informer's event: spec changes matter, and new objects; our own status writes do not."""
+        if new is not None and (old is None or old.get("spec") != new.get("spec") or old["metadata"] != new["metadata"]):
+            self.queue.add(new["metadata"]["name"])
+
+    def service_changed(self, namespace: str, name: str) -> None:
+        for key in self._records.names_for_service(namespace, name):
+            self.queue.add(key)
+
+    async def reconcile(self, name: str) -> None:
+        obj = self._records.get(name)
+        if obj is None:
+            return
+        if service_of(obj) is None:
+            await self._write(obj, local_condition())
+            return
+        found = await self.check(obj)
+        await self._write(obj, found)
+        self.queue.add_after(name, RESYNC)
+        if found["reason"] == "FailedDiscoveryCheck":
+            raise Unavailable(found["message"])
+
+    async def check(self, obj: Object) -> Object:
+        """The condition that an external APIService deserves now."""
+        reference = obj["spec"]["service"]
+        namespace, name, port = reference["namespace"], reference["name"], reference.get("port", 443)
+        service = self._cluster.service(namespace, name)
+        where = f'service/{name} in "{namespace}"'
+        if service is None:
+            return condition("False", "ServiceNotFound", f"{where} is not present")
+        if service["spec"].get("type", "ClusterIP") == "ClusterIP":
+            found = next((p for p in service["spec"].get("ports") or [] if p.get("port") == port), None)
+            if found is None:
+                return condition("False", "ServicePortError", f"{where} is not listening on port {port}")
+            slices = self._cluster.endpoint_slices(namespace, name)
+            if not slices:
+                return condition("False", "EndpointsNotFound", f"cannot find endpointslices for {where}")
+            port_name = found.get("name", "")
+            if not any(True for _ in ready_addresses(slices, port_name)):
+                text = f'endpointslices for {where} have no addresses with port name "{port_name}"'
+                return condition("False", "MissingEndpoints", text)
+        failure = await self._probe_several(obj)
+        if failure is not None:
+            return condition("False", "FailedDiscoveryCheck", failure)
+        return condition("True", "Passed", "all checks passed")
+
+    async def _probe_several(self, obj: Object) -> str | None:
+        """Several probes at once, since endpoints differ: one success is enough. The text of the last failure, else."""
+        tasks = [asyncio.create_task(self._probe(obj)) for _ in range(ATTEMPTS)]
+        failure: str | None = None
+        try:
+            for done in asyncio.as_completed(tasks):
+                failure = await done
+                if failure is None:
+                    break
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return failure
+
+    async def _probe(self, obj: Object) -> str | None:
+        try:
+            endpoint = self._backends.endpoint(obj)
+        except Unresolvable as error:
+            return str(error)
+        group, version = obj["spec"].get("group", ""), obj["spec"]["version"]
+        path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        url = f"https://{endpoint.authority}{path}"
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._ask(obj, endpoint, path, url)
+        except BackendError as error:
+            return f'failing or missing response from {url}: Get "{url}": {error}'
+        except TimeoutError:
+            return (
+                f'failing or missing response from {url}: Get "{url}": context deadline exceeded '
+                "(Client.Timeout exceeded while awaiting headers)"
+            )
+
+    async def _ask(self, obj: Object, endpoint: Endpoint, path: str, url: str) -> str | None:
+        connection = await self._backends.ask(obj, path, endpoint=endpoint)
+        status = connection.status
+        try:
+            await connection.read(64 << 20)
+        except BaseException:
+            connection.close()
+            raise
+        if not 200 <= status < 300:
+            return f"failing or missing response from {url}: bad status from {url}: {status}"
+        return None
+
+    async def _write(self, obj: Object, new: Object) -> None:
+        changed = copy.deepcopy(obj)
+        set_condition(changed, new)
+        if changed.get("status") == obj.get("status"):
+            return
+        try:
+            await self._client.update(APISERVICES, "", changed, subresource="status")
+        except StatusError as error:
+            if error.code not in (404, 409):  # gone, or changed: its event asks again
+                raise

@@ -1,0 +1,79 @@
+"""How an external API server is reached: its endpoint of the moment, whom to believe, and the front proxy's certificate."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.aggregator.apiservice import service_of
+from tetrapod.aggregator.resolver import Resolver
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
+from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
+from tetrapod.generic.proxy.headers import identity_headers
+from tetrapod.machinery.gvk import Object
+
+AGGREGATOR: Final = UserInfo("system:kube-aggregator", groups=(SYSTEM_MASTERS,))
+"""As whom the aggregator asks for discovery and OpenAPI documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyCertificate:
+    """Files of the front-proxy client certificate; empty where requests are not signed."""
+
+    certificate: str = ""
+    key: str = ""
+
+
+class Backends:
+    def __init__(self, pool: BackendPool, resolver: Resolver, certificate: ProxyCertificate) -> None:
+        self.pool = pool
+        self._resolver = resolver
+        self._certificate = certificate
+
+    def tls(self, obj: Object) -> ClientTLS:
+        """The TLS of an external APIService."""
+        spec = obj["spec"]
+        service = spec["service"]
+        try:
+            bundle = base64.b64decode(spec.get("caBundle") or "").decode()
+        except (binascii.Error, UnicodeDecodeError):
+            bundle = "not PEM"
+        return ClientTLS(
+            ca_data=bundle,
+            insecure=bool(spec.get("insecureSkipTLSVerify")),
+            certificate=self._certificate.certificate,
+            key=self._certificate.key,
+            server_name=f"{service['name']}.{service['namespace']}.svc",
+        )
+
+    def endpoint(self, obj: Object) -> Endpoint:
+        """Where to send requests now. Raises Unresolvable."""
+        service = service_of(obj)
+        assert service is not None
+        host, port = self._resolver.resolve(service["namespace"], service["name"], service.get("port", 443))
+        return Endpoint(host, port, self.tls(obj))
+
+    async def ask(
+        self, obj: Object, target: str, accept: str = "application/json", etag: str = "", endpoint: Endpoint | None = None
+    ) -> BackendConnection:
+        """A GET as the aggregator itself. Raises Unresolvable, BackendError; the caller reads the answer or closes it."""
+        headers = [(b"accept", accept.encode()), *identity_headers(AGGREGATOR)]
+        if etag:
+            headers.append((b"if-none-match", etag.encode()))
+        return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)
+
+    async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> tuple[int, str, bytes]:
+        """Status, ETag and body of a document."""
+        connection = await self.ask(obj, target, accept, etag)
+        try:
+            status = connection.status
+            found = next((v.decode("latin-1") for k, v in connection.headers if k == b"etag"), "")
+            return status, found, await connection.read(64 << 20)
+        except BaseException:
+            connection.close()
+            raise
+
+
+__all__ = ["AGGREGATOR", "BackendError", "Backends", "ProxyCertificate"]

@@ -1,0 +1,64 @@
+"""Services and their endpoint slices as informers see them, with word to whom a change concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.aggregator.resolver import SERVICE_NAME
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+
+SERVICES: Final = GroupVersionResource("", "v1", "services")
+ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+
+
+class ClusterInformers:
+    def __init__(self, client: Client) -> None:
+        self._services = Informer(client, SERVICES)
+        self._slices = Informer(client, ENDPOINT_SLICES)
+        self._by_service: dict[tuple[str, str], dict[str, Object]] = {}
+        self._listeners: list[Callable[[str, str], None]] = []
+        self._services.handlers.append(self._service_changed)
+        self._slices.handlers.append(self._slice_changed)
+
+    def on_change(self, listener: Callable[[str, str], None]) -> None:
+        """Call `listener(namespace, name)` for every service that changes, or whose endpoints do."""
+        self._listeners.append(listener)
+
+    async def start(self, lifecycle: Lifecycle) -> None:
+        lifecycle.background("informer/services", self._services.run())
+        lifecycle.background("informer/endpointslices", self._slices.run())
+        await self._services.synced.wait()
+        await self._slices.synced.wait()
+
+    def service(self, namespace: str, name: str) -> Object | None:
+        return self._services.get(namespace, name)
+
+    def endpoint_slices(self, namespace: str, name: str) -> list[Object]:
+        return list(self._by_service.get((namespace, name), {}).values())
+
+    def _service_changed(self, old: Object | None, new: Object | None) -> None:
+        metadata = (new or old or {})["metadata"]
+        self._tell(metadata["namespace"], metadata["name"])
+
+    def _slice_changed(self, old: Object | None, new: Object | None) -> None:
+        for obj in (old, new):
+            if obj is None:
+                continue
+            metadata = obj["metadata"]
+            service = (metadata.get("labels") or {}).get(SERVICE_NAME)
+            if not service:
+                continue
+            known = self._by_service.setdefault((metadata["namespace"], service), {})
+            if obj is new:
+                known[metadata["name"]] = obj
+            else:
+                known.pop(metadata["name"], None)
+            self._tell(metadata["namespace"], service)
+
+    def _tell(self, namespace: str, name: str) -> None:
+        for listener in self._listeners:
+            listener(namespace, name)

@@ -1,0 +1,54 @@
+"""Where the built-in group-versions stand in discovery: (groupPriorityMinimum, versionPriority).
+
+Upstream: kube-aggregator's default priorities in k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.gvk import GroupVersion
+
+_GROUPS: Final = {
+    "": 18000,
+    "apps": 17800,
+    "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "storage.k8s.io": 16800,
+    "apiextensions.k8s.io": 16700,
+    "admissionregistration.k8s.io": 16700,
+    "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500,
+    "node.k8s.io": 16300,
+    "discovery.k8s.io": 16200,
+    "resource.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100,
+    "internal.apiserver.k8s.io": 16000,
+    "storagemigration.k8s.io": 15800,
+}
+_VERSIONS: Final = {
+    GroupVersion("", "v1"): 1,
+    GroupVersion("autoscaling", "v2"): 30,
+    GroupVersion("flowcontrol.apiserver.k8s.io", "v1"): 21,
+    GroupVersion("resource.k8s.io", "v1"): 21,
+}
+CUSTOM: Final = (1000, 100)
+"""Of custom resources."""
+
+
+def priorities(gv: GroupVersion) -> tuple[int, int] | None:
+    """None for a group that is not built in."""
+    group = _GROUPS.get(gv.group)
+    if group is None:
+        return None
+    version = _VERSIONS.get(gv)
+    if version is None:
+        version = 15 if "alpha" not in gv.version and "beta" not in gv.version else 12 if "beta" in gv.version else 9
+    return group, version

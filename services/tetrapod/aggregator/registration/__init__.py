@@ -1,0 +1,1 @@
+"""The `apiservices` resource: what distinguishes it from any other."""

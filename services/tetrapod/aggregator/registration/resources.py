@@ -1,0 +1,47 @@
+"""The declaration of `apiservices.apiregistration.k8s.io`, with its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tetrapod.aggregator.apiservice import GROUP, find_condition, service_of
+from tetrapod.aggregator.registration.strategy import APIServiceStatusStrategy, APIServiceStrategy
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import Column, ResourceDefinition, TableConvertor
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import age
+
+STORAGE_PREFIX: Final = f"{GROUP}/apiservices"
+
+
+def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[ResourceDefinition]:
+    strategy = APIServiceStrategy(on_delete)
+    status = APIServiceStatusStrategy(strategy)
+    return [builtin(GROUP, "apiservices", strategy, storage_prefix=STORAGE_PREFIX, table=TABLE, subresources={"status": status})]
+
+
+def _row(obj: Object) -> list[Any]:
+    service = service_of(obj)
+    where = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+    return [obj["metadata"]["name"], where, _available(obj), age(obj["metadata"].get("creationTimestamp"))]
+
+
+def _available(obj: Object) -> str:
+    found = find_condition(obj)
+    if found is None:
+        return "Unknown"
+    status: str = found["status"]
+    reason = found.get("reason")
+    return status if status == "True" or not reason else f"{status} ({reason})"
+
+
+TABLE: Final = TableConvertor(
+    [
+        Column("Name", format="name", description="Name must be unique within a namespace."),
+        Column("Service", description="The service that serves this group and version."),
+        Column("Available", description="Whether this service is available."),
+        Column("Age", description="Time since the object was created."),
+    ],
+    _row,
+)

@@ -1,0 +1,66 @@
+"""Strategies of APIServices and of their status (upstream: kube-aggregator/pkg/registry/apiservice/strategy.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tetrapod.aggregator.apiservice import local_condition, service_of, set_condition
+from tetrapod.aggregator.registration.validation import validate_api_service, validate_status
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.status import StatusStrategy
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+
+class APIServiceStrategy(Strategy):
+    """A local APIService is available from the start. `on_delete` hears of a deletion before its answer is written."""
+
+    namespaced = False
+    has_status = True
+    initial_status = {}
+    allow_unconditional_update = False
+    qualified_finalizers = False
+
+    def __init__(self, on_delete: Callable[[str], None] = lambda name: None) -> None:
+        self._on_delete = on_delete
+
+    def default(self, obj: Object, version: str) -> None:
+        service = service_of(obj)
+        if service is not None and service.get("port") is None:
+            service["port"] = 443
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        obj["status"] = {}
+        if service_of(obj) is None:
+            set_condition(obj, local_condition())
+
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return []  # what a name must be depends on the spec: see validate_api_service
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return validate_api_service(obj)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validate_api_service(new)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]
+
+    async def after_delete(self, ctx: Context, obj: Object) -> None:
+        if not ctx.dry_run:
+            self._on_delete(obj["metadata"]["name"])
+
+
+class APIServiceStatusStrategy(StatusStrategy):
+    """Only status changes; a condition without a time says so, as upstream's type does."""
+
+    def __init__(self, main: APIServiceStrategy) -> None:
+        super().__init__(
+            main, keep_metadata=("labels", "annotations", "finalizers", "ownerReferences"), validate=lambda new, _: validate_status(new)
+        )
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        for found in (new.get("status") or {}).get("conditions") or []:
+            found.setdefault("lastTransitionTime", None)

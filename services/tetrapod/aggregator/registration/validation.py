@@ -1,0 +1,75 @@
+"""What an APIService must be (upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from tetrapod.aggregator.apiservice import group_version, name_for
+from tetrapod.machinery.field import FieldError, index, invalid, required
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_path_segment_name, is_valid_port_number
+
+_STATUSES: Final = ("True", "False", "Unknown")
+_LOCAL: Final = "local APIServices may not have"
+
+
+def validate_api_service(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    group, version = group_version(obj)
+    errors = _names(obj)
+    if not group and version != "v1":
+        errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
+    if group:
+        errors += [invalid("spec.group", group, text) for text in is_dns1123_subdomain(group)]
+    errors += [invalid("spec.version", version, text) for text in is_dns1035_label(version)]
+    for field, limit in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        value = spec.get(field) or 0
+        if not 0 < value <= limit:
+            errors.append(invalid(f"spec.{field}", value, f"must be positive and less than {limit}"))
+    return errors + (_local(spec) if spec.get("service") is None else _external(spec))
+
+
+def _names(obj: Object) -> list[FieldError]:
+    wanted = name_for(group_version(obj))
+    errors: list[FieldError] = []
+    for field in ("generateName", "name"):
+        name = obj["metadata"].get(field)
+        if not name:
+            continue
+        texts = is_path_segment_name(name)
+        if not texts and name != wanted:
+            texts = [f'must be `spec.version+"."+spec.group`: "{wanted}"']
+        errors += [invalid(f"metadata.{field}", name, text) for text in texts]
+    return errors
+
+
+def _local(spec: Object) -> list[FieldError]:
+    errors = []
+    if spec.get("caBundle"):
+        size = len(base64.b64decode(spec["caBundle"]))
+        errors.append(invalid("spec.caBundle", f"{size} bytes", f"{_LOCAL} a caBundle"))
+    if spec.get("insecureSkipTLSVerify"):
+        errors.append(invalid("spec.insecureSkipTLSVerify", True, f"{_LOCAL} insecureSkipTLSVerify"))
+    return errors
+
+
+def _external(spec: Object) -> list[FieldError]:
+    service = spec["service"]
+    errors = [required(f"spec.service.{field}") for field in ("namespace", "name") if not service.get(field)]
+    port = service.get("port", 443)
+    errors += [invalid("spec.service.port", port, f"port is not valid: {text}") for text in is_valid_port_number(port)]
+    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+        errors.append(invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present"))
+    return errors
+
+
+def validate_status(obj: Object) -> list[FieldError]:
+    errors = []
+    for i, found in enumerate((obj.get("status") or {}).get("conditions") or []):
+        status = found.get("status", "")
+        if status not in _STATUSES:
+            supported = ", ".join(f'"{s}"' for s in _STATUSES)
+            path = index("status.conditions", i) + ".status"
+            errors.append(FieldError("FieldValueNotSupported", path, f"supported values: {supported}", status))
+    return errors

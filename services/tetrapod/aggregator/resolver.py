@@ -1,0 +1,81 @@
+"""Where a service leads: its ClusterIP or ExternalName, or, with endpoint routing, one of its ready endpoints.
+
+Upstream: k8s.io/apiserver/pkg/util/proxy/proxy.go.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from tetrapod.machinery.gvk import Object
+
+SERVICE_NAME = "kubernetes.io/service-name"
+
+
+class Unresolvable(Exception):
+    """A service that leads nowhere; the text is upstream's."""
+
+
+class Cluster(Protocol):
+    """What is known of services and their endpoints."""
+
+    def service(self, namespace: str, name: str) -> Object | None: ...
+    def endpoint_slices(self, namespace: str, name: str) -> list[Object]: ...
+
+
+class Resolver:
+    def __init__(self, cluster: Cluster, *, by_endpoints: bool) -> None:
+        self._cluster = cluster
+        self._by_endpoints = by_endpoints
+
+    def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """Host and port. Raises Unresolvable."""
+        service = self._cluster.service(namespace, name)
+        if service is None:
+            raise Unresolvable(f'services "{name}" not found')
+        if self._by_endpoints:
+            return self._endpoint(service, namespace, name, port)
+        return _cluster_ip(service, name, port)
+
+    def _endpoint(self, service: Object, namespace: str, name: str, port: int) -> tuple[str, int]:
+        kind = service["spec"].get("type", "ClusterIP")
+        if kind not in ("ClusterIP", "LoadBalancer", "NodePort"):
+            raise Unresolvable(f'unsupported service type "{kind}"')
+        port_name = service_port(service, name, port).get("name", "")
+        slices = self._cluster.endpoint_slices(namespace, name)
+        found = list(ready_addresses(slices, port_name))
+        if not found:
+            raise Unresolvable(f'no endpoints available for service "{name}"')
+        return random.choice(found)
+
+
+def _cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
+    spec = service["spec"]
+    kind = spec.get("type", "ClusterIP")
+    if kind == "ExternalName":
+        return spec.get("externalName", ""), port
+    if kind not in ("ClusterIP", "LoadBalancer", "NodePort"):
+        raise Unresolvable(f'unsupported service type "{kind}"')
+    if kind == "ClusterIP" and spec.get("clusterIP") == "None":
+        raise Unresolvable('cannot route to service with ClusterIP "None"')
+    return spec.get("clusterIP", ""), service_port(service, name, port)["port"]
+
+
+def service_port(service: Object, name: str, port: int) -> Object:
+    for found in service["spec"].get("ports") or []:
+        if found.get("port") == port:
+            return dict(found)
+    raise Unresolvable(f'no service port {port} found for service "{name}"')
+
+
+def ready_addresses(slices: Iterable[Object], port_name: str) -> Iterator[tuple[str, int]]:
+    """The addresses of ready endpoints, with the port of this name."""
+    for found in slices:
+        for port in found.get("ports") or []:
+            if (port.get("name") or "") != port_name or port.get("port") is None:
+                continue
+            for endpoint in found.get("endpoints") or []:
+                if (endpoint.get("conditions") or {}).get("ready") is not False:
+                    yield from ((address, port["port"]) for address in endpoint.get("addresses") or [])

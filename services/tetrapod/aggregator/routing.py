@@ -1,0 +1,98 @@
+"""Which requests go to an external API server, by an immutable snapshot of the APIService records.
+
+The snapshot maps group-version to record; a change makes a new one. Whatever it does not name is local. Upstream:
+kube-aggregator/pkg/apiserver/handler_proxy.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tetrapod.aggregator.apiservice import by_priority, group_version, is_available, service_of
+from tetrapod.aggregator.backends import Backends
+from tetrapod.aggregator.resolver import Unresolvable
+from tetrapod.generic.proxy import BackendError, forward
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.gvk import Object
+
+log = logging.getLogger(__name__)
+
+_HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff"))
+
+
+class Records:
+    """All APIServices, and the snapshots made of them. `generation` grows with every change."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, Object] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self.generation = 0
+        self.external: Mapping[tuple[str, str], Object] = MappingProxyType({})
+        self.groups: tuple[tuple[str, tuple[Object, ...]], ...] = ()
+        """Groups in the order of discovery, each with its APIServices in order of preference."""
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def changed(self, old: Object | None, new: Object | None) -> None:
+        """An informer's event."""
+        if new is not None:
+            self._objects[new["metadata"]["name"]] = new
+        elif old is not None:
+            known = self._objects.get(old["metadata"]["name"])
+            if known is None or known["metadata"].get("uid") != old["metadata"].get("uid"):
+                return
+            del self._objects[old["metadata"]["name"]]
+        self._snapshot()
+
+    def removed(self, name: str) -> None:
+        """A deletion that this process has made, before its event comes."""
+        if self._objects.pop(name, None) is not None:
+            self._snapshot()
+
+    def get(self, name: str) -> Object | None:
+        return self._objects.get(name)
+
+    def names_for_service(self, namespace: str, name: str) -> list[str]:
+        found = []
+        for key, obj in self._objects.items():
+            service = service_of(obj)
+            if service is not None and (service.get("namespace"), service.get("name")) == (namespace, name):
+                found.append(key)
+        return found
+
+    def _snapshot(self) -> None:
+        objects = [obj for obj in self._objects.values() if obj.get("spec")]
+        external = {tuple(group_version(obj)): obj for obj in objects if service_of(obj) is not None}
+        self.external = MappingProxyType({(g, v): obj for (g, v), obj in external.items()})
+        self.groups = tuple((group, tuple(members)) for group, members in by_priority(objects))
+        self.generation += 1
+        for listener in self._listeners:
+            listener()
+
+
+class ExternalProxy:
+    """Answers a request for an external group-version."""
+
+    def __init__(self, backends: Backends) -> None:
+        self._backends = backends
+
+    async def handle(self, obj: Object, request: Request) -> Response:
+        if not is_available(obj):
+            return unavailable()
+        try:
+            endpoint = self._backends.endpoint(obj)
+        except Unresolvable as error:
+            log.info("error resolving %s: %s", obj["metadata"]["name"], error)
+            return unavailable()
+        try:
+            return await forward(self._backends.pool, endpoint, request)
+        except BackendError as error:
+            return Response(503, list(_HEADERS), f"{error}\n".encode())
+
+
+def unavailable() -> Response:
+    return Response(503, list(_HEADERS), b"service unavailable\n")
