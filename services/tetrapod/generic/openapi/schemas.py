@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from tetrapod.generic.openapi.operations import META, REF
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.types import descriptions
 from tetrapod.machinery.types.definitions import raw
+from tetrapod.machinery.types.descriptions import Texts
 
 _EVERYWHERE: Final = frozenset({META + "DeleteOptions", META + "WatchEvent"})
 
 
 def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None = None) -> dict[str, Object]:
     """The named definitions and all that they refer to, by name."""
-    texts = descriptions.load()
+    texts = Texts()
     found: dict[str, Object] = {}
     waiting = list(definitions)
     while waiting:
@@ -24,8 +24,7 @@ def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None =
             continue
         schema = raw(name)
         waiting += _references(schema)
-        text, fields = texts.get(name, ("", {}))
-        found[name] = _expand_definition(schema, text, fields)
+        found[name] = _expand_definition(schema, *texts.of(name))
         if name in _EVERYWHERE and group_version is not None and group_version.group:
             found[name]["x-kubernetes-group-version-kind"].append(_gvk(group_version, name.rpartition(".")[2]))
     return dict(sorted(found.items()))

@@ -1,0 +1,95 @@
+"""A document as an answer: ETag, If-None-Match, If-Modified-Since, Range, gzip.
+
+Upstream serves OpenAPI through Go's http.ServeContent, whose rules these are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Final
+
+from tetrapod.generic.request import HeaderList, Request, Response
+
+_RANGE: Final = re.compile(r"bytes=\s*([0-9]*)\s*-\s*([0-9]*)\s*")
+_COMPRESSED_FROM: Final = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """`etag` with its quotes, or "" for none; `modified` is compared with If-Modified-Since."""
+
+    body: bytes
+    media_type: str
+    modified: datetime
+    etag: str = ""
+    cache_control: str = ""
+
+    def answer(self, request: Request) -> Response:
+        headers: HeaderList = [(b"last-modified", format_datetime(self.modified.astimezone(UTC), usegmt=True).encode())]
+        if self.etag:
+            headers.append((b"etag", self.etag.encode()))
+        if self.cache_control:
+            headers.append((b"cache-control", self.cache_control.encode()))
+        headers.append((b"vary", b"Accept-Encoding"))
+        if self._unchanged(request):
+            return Response(304, headers)
+        headers.append((b"content-type", self.media_type.encode()))
+        asked = request.header(b"range")
+        if asked and (answer := self._part(asked, headers)) is not None:
+            return answer
+        headers.append((b"accept-ranges", b"bytes"))
+        body = self.body
+        if len(body) >= _COMPRESSED_FROM and "gzip" in _codings(request):
+            body = gzip.compress(body, 1)
+            headers.append((b"content-encoding", b"gzip"))
+        return Response(200, headers, body)
+
+    def _unchanged(self, request: Request) -> bool:
+        if_none_match = request.header(b"if-none-match")
+        if if_none_match:
+            return self._matches(if_none_match)
+        since = request.header(b"if-modified-since")
+        if not since or request.method not in ("GET", "HEAD"):
+            return False
+        try:
+            return self.modified.replace(microsecond=0) <= parsedate_to_datetime(since)
+        except (ValueError, TypeError):
+            return False
+
+    def _matches(self, header: str) -> bool:
+        tags = [tag.strip() for tag in header.split(",")]
+        return "*" in tags or (bool(self.etag) and any(tag.removeprefix("W/") == self.etag for tag in tags))
+
+    def _part(self, asked: str, headers: HeaderList) -> Response | None:
+        """One range; several, or a malformed header, are answered in full or refused."""
+        match = _RANGE.fullmatch(asked)
+        if match is None or not (match[1] or match[2]):
+            return None if "," in asked else _unsatisfiable("invalid range", None)
+        size = len(self.body)
+        if match[1]:
+            start = int(match[1])
+            end = min(int(match[2]), size - 1) if match[2] else size - 1
+        else:
+            start, end = max(size - int(match[2]), 0), size - 1
+        if start >= size:
+            return _unsatisfiable("invalid range: failed to overlap", size)
+        if start > end:
+            return _unsatisfiable("invalid range", None)
+        headers.append((b"accept-ranges", b"bytes"))
+        headers.append((b"content-range", f"bytes {start}-{end}/{size}".encode()))
+        return Response(206, headers, self.body[start : end + 1])
+
+
+def _codings(request: Request) -> set[str]:
+    return {part.partition(";")[0].strip() for part in request.header(b"accept-encoding").split(",")}
+
+
+def _unsatisfiable(text: str, size: int | None) -> Response:
+    headers: HeaderList = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+    if size is not None:
+        headers.append((b"content-range", f"bytes */{size}".encode()))
+    return Response(416, headers, f"{text}\n".encode())

@@ -1,0 +1,209 @@
+"""OpenAPI v3 documents of custom resources: of one group-version, whose kinds may come from several definitions.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go and openapiv3. Paths differ from built-in ones in
+small ways (no watch paths, no `force`, one answer to a patch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.generic.openapi.naming import operation_id, tag
+from tetrapod.generic.openapi.operations import (
+    CUSTOM_TYPES,
+    DELETE_PARAMETERS,
+    LIST_PARAMETERS,
+    META,
+    REF,
+    WRITE_PARAMETERS,
+    Operation,
+    path_item,
+)
+from tetrapod.generic.openapi.resource_paths import ResourcePaths, SubresourcePaths
+from tetrapod.generic.openapi.schemas import references, schemas_for
+from tetrapod.generic.openapi.v3 import assemble
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.types.descriptions import Texts
+
+_PATCH_TYPES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_LIKE: Final = "io.k8s.api.core.v1.ConfigMap"
+_DROPPED: Final = frozenset({"example", "externalDocs", "id", "$schema"})
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """One kind of a group-version. `schema` is its openAPIV3Schema, None where it has none that is structural."""
+
+    kind: str
+    list_kind: str
+    plural: str
+    namespaced: bool
+    schema: Mapping[str, Any] | None
+    status: bool = False
+    scale: bool = False
+
+
+def custom_document(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Object:
+    group, version = group_version
+    about = Operation("get", operation_id("get", group, version, "APIResources"), tag(group, version), META + "APIResourceList")
+    paths = {f"/apis/{group}/{version}/": path_item("", [about])}
+    schemas: dict[str, Object] = {}
+    for kind in kinds:
+        paths.update(_paths(kind, group_version).paths())
+        schemas.update(kind_schemas(kind, group_version))
+    wanted = (references(paths) | references(schemas)) - schemas.keys()
+    found = {**schemas_for(wanted, group_version), **schemas}
+    return assemble(dict(sorted(paths.items())), dict(sorted(found.items())))
+
+
+def definition_name(group_version: GroupVersion, kind: str) -> str:
+    """`example.com`, `v1`, `Widget` → `com.example.v1.Widget`."""
+    return ".".join((*reversed(group_version.group.split(".")), group_version.version, kind))
+
+
+def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Object]:
+    """The schemas of a kind and of its list."""
+    name = definition_name(group_version, kind.kind)
+    texts = Texts().of(_LIKE)[1]
+    item = _item_schema(kind, texts)
+    item["x-kubernetes-group-version-kind"] = [_gvk(group_version, kind.kind)]
+    listed: Object = {
+        "description": f"{kind.list_kind} is a list of {kind.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": _text_field(texts, "apiVersion"),
+            "items": {
+                "description": f"List of {kind.plural}. More info: "
+                "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+                "type": "array",
+                "items": {"$ref": REF + name},
+            },
+            "kind": _text_field(texts, "kind"),
+            "metadata": _reference("ListMeta", texts),
+        },
+        "x-kubernetes-group-version-kind": [_gvk(group_version, kind.list_kind)],
+    }
+    return {name: item, definition_name(group_version, kind.list_kind): listed}
+
+
+def _item_schema(kind: CustomKind, texts: Mapping[str, str]) -> Object:
+    if kind.schema is None:
+        return {"type": "object"}
+    schema = _published(kind.schema, texts)
+    schema["properties"] = {**schema.get("properties", {}), **_meta_fields(texts)}
+    return schema
+
+
+def _meta_fields(texts: Mapping[str, str]) -> Object:
+    return {"apiVersion": _text_field(texts, "apiVersion"), "kind": _text_field(texts, "kind"), "metadata": _reference("ObjectMeta", texts)}
+
+
+def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
+    """A schema as clients see it: embedded resources have the fields that every resource has."""
+    found: Object = {}
+    for key, value in schema.items():
+        if key == "properties":
+            found[key] = {name: _published(child, texts) for name, child in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            found[key] = _published(value, texts)
+        elif key not in _DROPPED:
+            found[key] = value
+    if schema.get("x-kubernetes-embedded-resource"):
+        found["properties"] = {**found.get("properties", {}), **_meta_fields(texts)}
+        required = list(found.get("required") or ())
+        found["required"] = required + [name for name in ("kind", "apiVersion") if name not in required]
+    return found
+
+
+def _text_field(texts: Mapping[str, str], name: str) -> Object:
+    return {"description": texts[name], "type": "string"} if name in texts else {"type": "string"}
+
+
+def _reference(meta: str, texts: Mapping[str, str]) -> Object:
+    reference: Object = {"allOf": [{"$ref": REF + META + meta}]}
+    return {"description": texts["metadata"], **reference} if "metadata" in texts else reference
+
+
+def _gvk(group_version: GroupVersion, kind: str) -> Object:
+    return {"group": group_version.group, "kind": kind, "version": group_version.version}
+
+
+def _paths(kind: CustomKind, group_version: GroupVersion) -> CustomPaths:
+    gvk = group_version.with_kind(kind.kind)
+    name = definition_name(group_version, kind.kind)
+    subresources = [SubresourcePaths("status", (), gvk, name)] if kind.status else []
+    if kind.scale:
+        subresources.append(SubresourcePaths("scale", (), gvk, _SCALE))
+    return CustomPaths(
+        gvk=gvk,
+        plural=kind.plural,
+        namespaced=kind.namespaced,
+        verbs=("list",),
+        definition=name,
+        list_definition=definition_name(group_version, kind.list_kind),
+        subresources=tuple(subresources),
+        produces=CUSTOM_TYPES,
+        patch_types=_PATCH_TYPES,
+    )
+
+
+class CustomPaths(ResourcePaths):
+    """The paths of a custom resource: every verb, in the builder's own form."""
+
+    __slots__ = ()
+
+    def _list(self, what: str) -> Operation:
+        return self._operation("get", "list", what, self.list_definition, action="list", query=LIST_PARAMETERS)
+
+    def _collection(self) -> Iterator[Operation]:
+        what, status = self._scoped, META + "Status"
+        yield self._list(what)
+        yield self._operation(
+            "post",
+            "create",
+            what,
+            self.definition,
+            query=WRITE_PARAMETERS,
+            body=self.definition,
+            body_types=CUSTOM_TYPES,
+            codes=("200", "201", "202"),
+        )
+        yield self._operation("delete", "delete", f"Collection{what}", status, action="deletecollection", query=LIST_PARAMETERS)
+
+    def _read(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation("get", "read", what, definition, query=("resourceVersion",))
+
+    def _replace(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        query, codes = WRITE_PARAMETERS, ("200", "201")
+        return self._operation("put", "replace", what, definition, query=query, body=definition, body_types=CUSTOM_TYPES, codes=codes)
+
+    def _patch(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+        body, types = META + "Patch", self.patch_types
+        return self._operation("patch", "patch", what, definition, query=WRITE_PARAMETERS, body=body, body_types=types)
+
+    def _item(self) -> Iterator[Operation]:
+        what, definition = self._scoped, self.definition
+        yield self._read(what, definition, self.gvk)
+        yield self._replace(what, definition, self.gvk)
+        yield self._operation(
+            "delete",
+            "delete",
+            what,
+            META + "Status",
+            query=DELETE_PARAMETERS,
+            body=META + "DeleteOptions",
+            body_types=CUSTOM_TYPES,
+            body_required=False,
+            codes=("200", "202"),
+        )
+        yield self._patch(what, definition, self.gvk)
+
+    def _subresource(self, sub: SubresourcePaths) -> Iterator[Operation]:
+        what = self._scoped + sub.name.capitalize()
+        yield self._read(what, sub.definition, sub.kind)
+        yield self._replace(what, sub.definition, sub.kind)
+        yield self._patch(what, sub.definition, sub.kind)

@@ -1,0 +1,120 @@
+"""`/openapi/v3`, its documents, and `/openapi/v2`.
+
+Any method is answered as GET. Finished bytes are kept for a minute, a few documents at a time. Upstream:
+k8s.io/kube-openapi/pkg/handler3/handler.go and pkg/handler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+from urllib.parse import parse_qs
+
+import orjson
+
+from tetrapod.generic.openapi import protobuf_v2, protobuf_v3
+from tetrapod.generic.openapi.content import Content
+from tetrapod.generic.openapi.source import DocumentSource, hash_of
+from tetrapod.generic.openapi.v2 import swagger
+from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery.gvk import Object
+
+Encoder: TypeAlias = Callable[[Object], bytes]
+_KEPT_SECONDS: Final = 60.0
+_KEPT: Final = 4
+_JSON: Final = "application/json"
+_PROTOBUF: Final[Mapping[str, Encoder]] = {"v2": protobuf_v2.encode, "v3": protobuf_v3.encode}
+
+
+class OpenAPIHandlers:
+    """The handlers of one source. Install `index` at `/openapi/v3`, `document` below it and `v2` at `/openapi/v2`."""
+
+    def __init__(self, source: DocumentSource) -> None:
+        self._source = source
+        self._kept: OrderedDict[tuple[str, str, str], tuple[float, bytes]] = OrderedDict()
+        self._modified: dict[tuple[str, str], datetime] = {}
+
+    async def index(self, request: Request) -> Response:
+        hashes = await self._source.index()
+        paths = {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"} for name, digest in hashes.items()}
+        return Content(orjson.dumps({"paths": paths}), "text/plain; charset=utf-8", datetime.now(UTC)).answer(request)
+
+    async def document(self, request: Request) -> Response:
+        name = request.path.removeprefix("/openapi/v3/")
+        digest = (await self._source.index()).get(name)
+        if digest is None:
+            return Response(404, [])
+        media_type = self._media_type(request, "v3")
+        if media_type is None:
+            return Response(406, [])
+        etag = f'"{digest}"'
+        asked = parse_qs(request.query_string, keep_blank_values=True).get("hash", [""])[0]
+        if asked and asked != digest:
+            headers: HeaderList = [
+                (b"location", f"/openapi/v3/{name}?hash={digest}".encode()),
+                (b"etag", etag.encode()),
+                (b"content-type", media_type.encode()),
+            ]
+            return Response(301, headers)
+        body = await self._bytes(name, digest, media_type, lambda: self._source.document(name))
+        if body is None:
+            return Response(404, [])
+        caching = "public, immutable" if asked else ""
+        return Content(body, media_type, self._time_of(name, digest), etag, caching).answer(request)
+
+    async def v2(self, request: Request) -> Response:
+        media_type = self._media_type(request, "v2")
+        if media_type is None:
+            return Response(406, [])
+        hashes = await self._source.index()
+        digest = hash_of("v2", sorted(hashes.items()))
+        body = await self._bytes("v2", digest, media_type, lambda: swagger(self._source))
+        assert body is not None
+        return Content(body, media_type, self._time_of("v2", digest), f'"{digest}"').answer(request)
+
+    def _media_type(self, request: Request, version: str) -> str | None:
+        """The first that is accepted, in the client's order, whatever its q says."""
+        header = request.header(b"accept") or "*/*"
+        protobuf = f"application/com.github.proto-openapi.spec.{version}.v1.0+protobuf"
+        for part in header.split(","):
+            wanted = part.partition(";")[0].strip()
+            if wanted in (_JSON, "*/*", "application/*"):
+                return _JSON
+            if wanted.replace("@", ".") == protobuf:
+                return protobuf
+        return None
+
+    async def _bytes(self, name: str, digest: str, media_type: str, build: Callable[[], Awaitable[Object | None]]) -> bytes | None:
+        self._drop_old()
+        key = (name, digest, media_type)
+        if key in self._kept:
+            body = self._kept[key][1]
+        else:
+            document = await build()
+            if document is None:
+                return None
+            encode = orjson.dumps if media_type == _JSON else _PROTOBUF[media_type.split(".")[4]]
+            body = await asyncio.to_thread(encode, document)
+        self._kept[key] = (time.monotonic(), body)
+        self._kept.move_to_end(key)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return body
+
+    def _drop_old(self) -> None:
+        limit = time.monotonic() - _KEPT_SECONDS
+        for key in [key for key, (used, _) in self._kept.items() if used < limit]:
+            del self._kept[key]
+
+    def _time_of(self, name: str, digest: str) -> datetime:
+        """When this state of the document was first served."""
+        key = (name, digest)
+        if key not in self._modified:
+            for old in [k for k in self._modified if k[0] == name]:
+                del self._modified[old]
+            self._modified[key] = datetime.now(UTC)
+        return self._modified[key]

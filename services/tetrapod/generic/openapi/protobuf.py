@@ -1,0 +1,102 @@
+"""OpenAPI documents as the protocol buffers of gnostic, which Go clients of old read.
+
+The field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). A message is described by a table: JSON name → field number and
+how its value is written.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import orjson
+
+Value: TypeAlias = Callable[[int, Any], bytes]
+"""Writes a field of a number with a value."""
+Table: TypeAlias = dict[str, tuple[int, Value]]
+
+
+def varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _delimited(field: int, payload: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(payload)) + payload
+
+
+def text(field: int, value: Any) -> bytes:
+    return _delimited(field, str(value).encode()) if value != "" else b""
+
+
+def flag(field: int, value: Any) -> bytes:
+    return varint(field << 3) + b"\x01" if value else b""
+
+
+def integer(field: int, value: Any) -> bytes:
+    return varint(field << 3) + varint(int(value)) if value else b""
+
+
+def double(field: int, value: Any) -> bytes:
+    return varint(field << 3 | 1) + struct.pack("<d", value) if value else b""
+
+
+def anything(field: int, value: Any) -> bytes:
+    """gnostic's Any: YAML text; JSON is YAML."""
+    return _delimited(field, _delimited(2, orjson.dumps(value) + b"\n"))
+
+
+def many(one: Value) -> Value:
+    return lambda field, values: b"".join(_kept(one, field, value) for value in values)
+
+
+def _kept(one: Value, field: int, value: Any) -> bytes:
+    """An element of a repeated field is written even when it is empty."""
+    return one(field, value) or _delimited(field, b"")
+
+
+def wrapped(inner: int, value_of: Value) -> Value:
+    """A message with one field (`oneof` wrappers, lists of strings)."""
+    return lambda field, value: _delimited(field, value_of(inner, value))
+
+
+def named(value_of: Value) -> Value:
+    """A map as repeated (name, value)."""
+
+    def write(field: int, values: Any) -> bytes:
+        return b"".join(_delimited(field, text(1, name) + value_of(2, value)) for name, value in values.items())
+
+    return write
+
+
+def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
+    """A message; `extension` is the field of its `x-…` members. A table that is circular comes as a function."""
+
+    def write(field: int, value: Any) -> bytes:
+        return _delimited(field, body(table() if callable(table) else table, extension, value))
+
+    return write
+
+
+def body(table: Table, extension: int, value: Any) -> bytes:
+    return b"".join(_fields(table, extension, value))
+
+
+def _fields(table: Table, extension: int, value: Any) -> Iterable[bytes]:
+    for name, item in value.items():
+        entry = table.get(name)
+        if entry is not None:
+            yield entry[1](entry[0], item)
+        elif extension and name.startswith("x-"):
+            yield _delimited(extension, text(1, name) + anything(2, item))
+
+
+def either(key: str, present: Value, absent: Value) -> Value:
+    """One of two messages, told apart by a key (`$ref`)."""
+    return lambda field, value: present(field, value) if key in value else absent(field, value)

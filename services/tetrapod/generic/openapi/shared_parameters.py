@@ -1,0 +1,102 @@
+"""Parameters that many operations of a Swagger document share: listed once, referred to by name.
+
+Upstream: k8s.io/kube-openapi/pkg/builder/parameters.go. A name ends in a hash over the parameter with its description; since ours have no
+descriptions, the published names of the built-in ones are facts here. Where several variants differ by description only,
+the subresource tells which is meant.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.gvk import Object
+
+_UNSHARED: Final = frozenset({("query", "name"), ("path", "name"), ("query", "fieldValidation"), ("query", "dryRun")})
+_GENERIC_BODY: Final = "#/definitions/io.k8s.apimachinery"
+_SUFFIXES: Final[dict[str, str | dict[str, str]]] = {
+    "allowWatchBookmarks": "HC2hJt-J",
+    "body DeleteOptions": "2Y1dVQaQ",
+    "body Patch": "78PwaGsr",
+    "command": "Py3eQybp",
+    "container": {"log": "1GeXxFDC", "attach": "_Q-EJ3nR", "": "i5dOmRiM"},
+    "continue": "QfD61s0i",
+    "fieldManager": {"patch": "7c6nTn1T", "": "Qy4HdaTW"},
+    "fieldSelector": "xIcQKXFG",
+    "follow": "9OIXh_2R",
+    "force": "tOGGb0Yi",
+    "gracePeriodSeconds": "-K5HaBOS",
+    "ignoreStoreReadErrorWithClusterBreakingPotential": "QbNkfIqj",
+    "insecureSkipTLSVerifyBackend": "gM00jVbe",
+    "labelSelector": "5Zw57w4C",
+    "limit": "1NfNmdNH",
+    "limitBytes": "zwd1RXuc",
+    "namespace": "vgWSWtn3",
+    "orphanDependents": "uRB25kX5",
+    "path": {"pods": "oPbzgLUj", "services": "QCf0eosM", "": "rFDtV0x9", "in path": "z6Ciiujn"},
+    "ports": "91KROJmm",
+    "pretty": "tJGM1-ng",
+    "previous": "1jxDPu3y",
+    "propagationPolicy": "6jk3prlO",
+    "resourceVersion": "5WAnf1kx",
+    "resourceVersionMatch": "t8XhRHeC",
+    "sendInitialEvents": "rLXlEK_k",
+    "shardSelector": "Kgyki_3_",
+    "sinceSeconds": "vE2NLdnP",
+    "stderr": {"attach": "26jJhFUR", "": "W_1TNlWc"},
+    "stdin": {"attach": "sEFnN3IS", "": "PSzNhyUC"},
+    "stdout": {"attach": "005YMKE6", "": "-EZLRwV1"},
+    "stream": "l-48cgXv",
+    "tailLines": "9xQLWHMV",
+    "timeoutSeconds": "yvYezaOC",
+    "timestamps": "c17fW1w_",
+    "tty": {"attach": "g7MlET_l", "": "s0flW37O"},
+    "watch": "XNNPZGbK",
+}
+
+
+def share(paths: Object) -> Object:
+    """Replace shared parameters in `paths` by references; returns the table of what they refer to."""
+    table: Object = {}
+    for path, item in paths.items():
+        parts = path.split("/")
+        context = {*parts, "log" if parts[-1] == "log" else ""}
+        for method, operation in item.items():
+            if method == "parameters":
+                item[method] = [_shared(p, {*context}, table) for p in operation]
+            elif "parameters" in operation:
+                operation["parameters"] = [_shared(p, {*context, method}, table) for p in operation["parameters"]]
+    return dict(sorted(table.items()))
+
+
+def _shared(parameter: Object, context: set[str], table: Object) -> Object:
+    if (parameter["in"], parameter["name"]) in _UNSHARED:
+        return parameter
+    reference = parameter.get("schema", {}).get("$ref", "")
+    if parameter["in"] == "body" and not reference.startswith(_GENERIC_BODY):
+        return parameter
+    name = f"{parameter['name']}-{_suffix(parameter, context)}"
+    table.setdefault(name, parameter)
+    return {"$ref": f"#/parameters/{name}"}
+
+
+def _suffix(parameter: Object, context: set[str]) -> str:
+    name = parameter["name"]
+    if parameter["in"] == "body":
+        name = f"body {parameter['schema']['$ref'].rpartition('.')[2]}"
+    known: Any = _SUFFIXES.get(name)
+    if isinstance(known, dict):
+        if parameter["in"] == "path":
+            return str(known["in path"])
+        return next((suffix for key, suffix in known.items() if key and key in context), str(known[""]))
+    return known or _hash(parameter)
+
+
+def _hash(parameter: Object) -> str:
+    """As upstream names what is not built in: the first six bytes of FNV-1 in base64."""
+    value = 0xCBF29CE484222325
+    for byte in orjson.dumps(parameter, option=orjson.OPT_SORT_KEYS):
+        value = (value * 0x100000001B3) % (1 << 64) ^ byte
+    return base64.urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()

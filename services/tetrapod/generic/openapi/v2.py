@@ -1,0 +1,124 @@
+"""OpenAPI v2 (Swagger 2.0) of everything, made of the v3 documents when somebody asks.
+
+Old clients, and `kubectl apply` without server-side apply, read it. Upstream: k8s.io/kube-openapi/pkg/builder and, for custom resources,
+k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which leaves out what Swagger 2.0 cannot say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from tetrapod.generic.openapi.operations import REF
+from tetrapod.generic.openapi.shared_parameters import share
+from tetrapod.generic.openapi.source import DocumentSource
+from tetrapod.generic.openapi.v3 import INFO, SECURITY
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY
+
+_DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable", "x-kubernetes-validations"})
+_STRINGS: Final[dict[str, Object]] = {QUANTITY: {"type": "string"}, INT_OR_STRING: {"type": "string", "format": "int-or-string"}}
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+
+
+async def swagger(source: DocumentSource) -> Object:
+    """The Swagger document of all that a source has."""
+    paths: Object = {}
+    definitions: Object = {}
+    for name in await source.index():
+        document = await source.document(name)
+        if document is None:
+            continue
+        await asyncio.sleep(0)
+        for path, item in document["paths"].items():
+            paths.setdefault(path, path_of(item))
+        for definition, schema in document.get("components", {}).get("schemas", {}).items():
+            _merge_definition(definitions, definition, schema)
+    return {
+        "swagger": "2.0",
+        "info": INFO,
+        "paths": dict(sorted(paths.items())),
+        "definitions": dict(sorted(definitions.items())),
+        "parameters": share(paths),
+        "securityDefinitions": SECURITY,
+        "security": [{"BearerToken": []}],
+    }
+
+
+def _merge_definition(definitions: Object, name: str, schema: Object) -> None:
+    known = definitions.get(name)
+    if known is None:
+        definitions[name] = {**schema_of(schema), **_STRINGS.get(name, {})}
+        return
+    kinds = "x-kubernetes-group-version-kind"
+    known_kinds = known.get(kinds, [])
+    known_kinds += [kind for kind in schema.get(kinds, []) if kind not in known_kinds]
+
+
+def path_of(item: Object) -> Object:
+    found: Object = {method: _operation(item[method]) for method in _METHODS if method in item}
+    if "parameters" in item:
+        found["parameters"] = [_parameter(parameter) for parameter in item["parameters"]]
+    return found
+
+
+def _operation(operation: Object) -> Object:
+    found = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
+    parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
+    body = operation.get("requestBody")
+    if body is not None:
+        found["consumes"] = list(body["content"])
+        schema = next(iter(body["content"].values()))["schema"]
+        parameter: Object = {"in": "body", "name": "body", "schema": schema_of(schema)}
+        if body.get("required"):
+            parameter["required"] = True
+        parameters.insert(0, parameter)
+    else:
+        found["consumes"] = ["*/*"]
+    if parameters:
+        found["parameters"] = parameters
+    found["produces"] = next((list(response["content"]) for response in operation["responses"].values() if "content" in response), ["*/*"])
+    found["responses"] = {code: _response(code, response) for code, response in operation["responses"].items()}
+    found["schemes"] = ["https"]
+    return found
+
+
+_REASONS: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
+
+
+def _response(code: str, response: Object) -> Object:
+    found: Object = {"description": response.get("description") or _REASONS.get(code, "")}
+    for content in response.get("content", {}).values():
+        found["schema"] = schema_of(content["schema"])
+        break
+    return found
+
+
+def _parameter(parameter: Object) -> Object:
+    found = {key: value for key, value in parameter.items() if key != "schema"}
+    return {**found, **parameter.get("schema", {})}
+
+
+def schema_of(schema: Object) -> Object:
+    """A v3 schema in v2: references lose their wrapping, other combinations are left out."""
+    found: Object = {}
+    for key, value in schema.items():
+        if key == "allOf":
+            if len(value) == 1 and "$ref" in value[0]:
+                found["$ref"] = _v2_reference(value[0]["$ref"])
+        elif key == "$ref" and isinstance(value, str):
+            found[key] = _v2_reference(value)
+        elif key == "properties":
+            found[key] = {name: schema_of(child) for name, child in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            found[key] = schema_of(value)
+        elif key not in _DROPPED:
+            found[key] = value
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        for key in ("items", "properties", "type" if schema.get("type") != "object" else "properties"):
+            found.pop(key, None)
+    return found
+
+
+def _v2_reference(reference: str) -> str:
+    return "#/definitions/" + reference.removeprefix(REF)
