@@ -6,11 +6,12 @@ It costs nothing until it is first read; then one background task fills the cach
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.backend import Backend, Unavailable
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
@@ -63,6 +64,7 @@ class Cacher:
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
         self._bookmark_timer: asyncio.TimerHandle | None = None
+        self._bookmarking: asyncio.Task[None] | None = None
 
     # Reads
 
@@ -117,7 +119,7 @@ class Cacher:
                 return self._too_old(watch, asked)
             watch.push(self._missed(query, asked))
         self._cache.fanout.add(watch)
-        if query.bookmarks and self._bookmark_timer is None:
+        if query.bookmarks and not self._bookmarks_planned:
             self._plan_bookmarks()
         return watch
 
@@ -142,13 +144,22 @@ class Cacher:
         watch.close()
         return watch
 
+    @property
+    def _bookmarks_planned(self) -> bool:
+        return self._bookmark_timer is not None or (self._bookmarking is not None and not self._bookmarking.done())
+
     def _plan_bookmarks(self) -> None:
         seconds = self._bookmark_seconds * random.uniform(0.75, 1.0)
         self._bookmark_timer = asyncio.get_running_loop().call_later(seconds, self._bookmark)
 
     def _bookmark(self) -> None:
-        """Bookmarks to all that want them, for as long as anybody does."""
         self._bookmark_timer = None
+        self._bookmarking = asyncio.create_task(self._send_bookmarks(), name=f"bookmarks {self.prefix}")
+
+    async def _send_bookmarks(self) -> None:
+        """Bookmarks to all that want them, for as long as anybody does. A quiet resource learns the present revision first."""
+        with contextlib.suppress(Unavailable):
+            await self._freshness.latest()
         if self._cache.fanout.bookmark():
             self._plan_bookmarks()
 
@@ -170,5 +181,8 @@ class Cacher:
     async def close(self) -> None:
         if self._bookmark_timer is not None:
             self._bookmark_timer.cancel()
+        if self._bookmarking is not None:
+            self._bookmarking.cancel()
+            await asyncio.gather(self._bookmarking, return_exceptions=True)
         self._cache.fanout.close()
         await self._reflector.close()

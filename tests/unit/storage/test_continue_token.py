@@ -1,0 +1,60 @@
+"""Continue tokens: upstream's form, upstream's refusals."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.generic.storage.cacher.continue_token import Continuation, decode, encode
+
+PREFIX = "invalid continue token: continue key is not valid: "
+
+
+def test_the_form_is_upstreams() -> None:
+    token = encode(Continuation("name\0", 42))
+    assert base64.urlsafe_b64decode(token + "==") == b'{"v":"meta.k8s.io/v1","rv":42,"start":"name\\u0000"}'
+    assert "=" not in token
+
+
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,20}[a-z0-9]", fullmatch=True)
+
+
+@given(NAMES, st.none() | NAMES, st.integers(1, 1 << 62) | st.just(-1))
+def test_what_was_encoded_is_decoded(name: str, namespace: str | None, revision: int) -> None:
+    start = f"{namespace}/{name}\0" if namespace else f"{name}\0"
+    assert decode(encode(Continuation(start, revision))) == (start, revision)
+
+
+def raw(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [
+        ("nonsense", r"invalid character '\u009e' looking for beginning of value"),
+        ("abc", "invalid character 'i' looking for beginning of value"),
+        ("!!", "illegal base64 data at input byte 0"),
+        ("e30", "server does not recognize this encoded version "),
+        (raw('{"v":"v1alpha1","rv":1,"start":"a"}'), "server does not recognize this encoded version v1alpha1"),
+        (raw('{"v":"meta.k8s.io/v1","start":"a"}'), "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"),
+        (raw('{"v":"meta.k8s.io/v1","rv":1}'), "encoded start key empty (version meta.k8s.io/v1)"),
+        (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}'), "../secrets/a"),
+        (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}'), "a//b"),
+    ],
+)
+def test_a_strange_token_is_refused_in_upstreams_words(token: str, why: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        decode(token)
+    assert str(refused.value) == PREFIX + why
+
+
+@given(st.text(max_size=40))
+def test_no_text_does_more_than_be_refused(token: str) -> None:
+    try:
+        decode(token)
+    except ValueError as error:
+        assert str(error).startswith(PREFIX)

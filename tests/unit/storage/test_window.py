@@ -1,0 +1,48 @@
+"""The window of changes: what it keeps, and going back in time with it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.generic.storage.cacher.entries import Entries
+from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.window import Change, Window
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=40), st.integers(1, 20))
+def test_undoing_gives_every_state_that_the_window_reaches(writes: list[tuple[str, bool]], size: int) -> None:
+    entries, window = Entries(), Window(1, most=size)
+    states: dict[int, dict[str, int]] = {1: {}}
+    revision = 1
+    for key, delete in writes:
+        if delete and entries.get(key) is None:
+            continue
+        revision += 1
+        entry = None if delete else StoredEntry(key, b"", revision)
+        previous = entries.remove(key) if entry is None else entries.put(entry)
+        window.append(Change(key, entry, previous, revision))
+        states[revision] = {found.key: found.revision for found in entries.within("")}
+    for past, state in states.items():
+        undo = window.undo(past)
+        assert (undo is None) is (past < window.start)
+        if undo is not None:
+            assert len(window.since(past)) == revision - past
+            rewound = {found.key: found for found in entries.within("")} | undo
+            assert {key: found.revision for key, found in rewound.items() if found is not None} == state
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "a-b", "b", "b/"]), st.sampled_from(["x", "y", "z"]), st.booleans()), max_size=30))
+def test_entries_are_sorted_and_a_namespace_is_a_slice(writes: list[tuple[str, str, bool]]) -> None:
+    entries, model = Entries(), {}
+    for namespace, name, delete in writes:
+        key = f"{namespace.rstrip('/')}/{name}"
+        if delete:
+            assert (entries.remove(key) is None) is (model.pop(key, None) is None)
+        else:
+            model[key] = StoredEntry(key, b"", 1)
+            entries.put(model[key])
+    assert [entry.key for entry in entries.within("")] == sorted(model)
+    assert list(entries.keys("a/")) == sorted(key for key in model if key.startswith("a/"))
+    assert list(entries.keys("a/", "a/y")) == sorted(key for key in model if key.startswith("a/") and key >= "a/y")
+    assert len(entries) == len(model)
