@@ -1,0 +1,108 @@
+"""The documents of what is built in are the real server's, apart from prose."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tetrapod.generic.openapi.custom import CustomKind, custom_document
+from tetrapod.generic.openapi.naming import operation_id, tag
+from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
+from tetrapod.generic.openapi.v2 import swagger
+from tetrapod.machinery.gvk import GroupVersion
+
+FACTS = Path(__file__).parents[2] / "facts/openapi"
+
+
+def without_prose(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_prose(v) for k, v in value.items() if k != "description" or not isinstance(v, str)}
+    return [without_prose(v) for v in value] if isinstance(value, list) else value
+
+
+def digests() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads((FACTS / "digests.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("file", digests())
+async def test_documents_equal_the_real_servers(source: BuiltinSource, file: str) -> None:
+    by_file = {name.replace("/", "."): name for name in await source.index()}
+    document = await source.document(by_file[file])
+    assert document is not None
+    plain = without_prose(document)
+    ours = {part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24] for part in digests()[file]}
+    assert ours == digests()[file]
+
+
+async def test_the_index_lists_every_document_with_a_hash(source: BuiltinSource) -> None:
+    index = await source.index()
+    assert {name.replace("/", ".") for name in index} == set(digests())
+    assert len(set(index.values())) == len(index)
+
+
+async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(source: BuiltinSource) -> None:
+    document = await swagger(source)
+    facts = json.loads((FACTS / "swagger.json").read_text())
+    for part in ("paths", "definitions"):
+        assert hashlib.sha256("\n".join(sorted(document[part])).encode()).hexdigest() == facts[part]
+    assert document["parameters"] == facts["parameters"]
+    assert document["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
+
+
+async def test_joined_sources_prefer_the_first(source: BuiltinSource) -> None:
+    class Other:
+        async def index(self) -> dict[str, str]:
+            return {"version": "X", "apis/example.com/v1": "Y"}
+
+        async def document(self, name: str) -> Any:
+            return {"name": name} if name in await self.index() else None
+
+    joined = JoinedSource([source, Other()])
+    index = await joined.index()
+    assert index["version"] == (await source.index())["version"]
+    assert index["apis/example.com/v1"] == "Y"
+    assert await joined.document("apis/example.com/v1") == {"name": "apis/example.com/v1"}
+    assert await joined.document("nope") is None
+
+
+def test_operation_ids_are_upstreams() -> None:
+    assert operation_id("list", "rbac.authorization.k8s.io", "v1", "Role") == "listRbacAuthorizationV1Role"
+    assert operation_id("read", "", "v1", "NamespacedPod") == "readCoreV1NamespacedPod"
+    assert tag("flowcontrol.apiserver.k8s.io", "v1") == "flowcontrolApiserver_v1"
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["spec"],
+    "properties": {
+        "spec": {"type": "object", "properties": {"template": {"type": "object", "x-kubernetes-embedded-resource": True}}},
+        "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}},
+    },
+}
+
+
+def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> None:
+    kind = CustomKind("Widget", "WidgetList", "widgets", True, SCHEMA, status=True, scale=True)
+    document = custom_document([kind], GroupVersion("g.example.com", "v1"))
+    widget = document["components"]["schemas"]["com.example.g.v1.Widget"]
+    assert widget["x-kubernetes-group-version-kind"] == [{"group": "g.example.com", "kind": "Widget", "version": "v1"}]
+    assert widget["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
+    assert widget["properties"]["spec"]["properties"]["template"]["required"] == ["kind", "apiVersion"]
+    item = document["paths"]["/apis/g.example.com/v1/namespaces/{namespace}/widgets/{name}"]
+    assert item["patch"]["operationId"] == "patchGExampleComV1NamespacedWidget"
+    assert [p["name"] for p in item["patch"]["parameters"]] == ["dryRun", "fieldManager", "fieldValidation"]
+    assert {path.rpartition("/")[2] for path in document["paths"]} == {"", "widgets", "{name}", "status", "scale"}
+    assert not any("/watch/" in path for path in document["paths"])
+
+
+def test_every_reference_of_a_custom_document_is_there() -> None:
+    kinds = [CustomKind("Thing", "ThingList", "things", False, None)]
+    document = custom_document(kinds, GroupVersion("example.com", "v1"))
+    text = json.dumps(document)
+    names = set(document["components"]["schemas"])
+    assert all(part.partition('"')[0] in names for part in text.split("#/components/schemas/")[1:])

@@ -1,0 +1,149 @@
+"""OpenAPI over HTTP: hashes, conditions, ranges, media types."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from tetrapod.generic.openapi.handlers import OpenAPIHandlers
+from tetrapod.generic.openapi.source import BuiltinSource
+from tetrapod.generic.request import Request, Response
+
+V3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@pytest.fixture
+def handlers(source: BuiltinSource) -> OpenAPIHandlers:
+    return OpenAPIHandlers(source)
+
+
+def get(path: str, query: str = "", method: str = "GET", **headers: str) -> Request:
+    listed = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request(method, path, query_string=query, headers=listed)
+
+
+def header(response: Response, name: bytes) -> str:
+    return next((value.decode() for key, value in response.headers if key == name), "")
+
+
+async def test_the_index_leads_to_immutable_documents(handlers: OpenAPIHandlers) -> None:
+    index = await handlers.index(get("/openapi/v3"))
+    assert header(index, b"content-type") == "text/plain; charset=utf-8"
+    assert header(index, b"etag") == ""
+    url = json.loads(index.body)["paths"]["apis/apps"]["serverRelativeURL"]
+    path, _, query = url.partition("?")
+    document = await handlers.document(get(path, query))
+    assert document.status == 200
+    assert header(document, b"cache-control") == "public, immutable"
+    assert header(document, b"etag") == f'"{query.removeprefix("hash=")}"'
+
+
+async def test_a_wrong_hash_redirects_and_an_empty_one_does_not(handlers: OpenAPIHandlers) -> None:
+    moved = await handlers.document(get("/openapi/v3/apis/apps", "hash=ABC&timeout=32s"))
+    assert moved.status == 301
+    assert header(moved, b"location").startswith("/openapi/v3/apis/apps?hash=")
+    assert "timeout" not in header(moved, b"location")
+    assert (await handlers.document(get("/openapi/v3/apis/apps", "hash="))).status == 200
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3/", "/openapi/v3/nope", "/openapi/v3/version/"])
+async def test_unknown_documents_are_an_empty_404(handlers: OpenAPIHandlers, path: str) -> None:
+    answer = await handlers.document(get(path, "hash=ABC"))
+    assert (answer.status, answer.headers, answer.body) == (404, [], b"")
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("", "application/json"),
+        ("application/json;q=0", "application/json"),
+        ("text/html,application/*;q=0.5", "application/json"),
+        (V3, V3),
+        (V3.replace("v3.v1", "v3@v1"), V3),
+    ],
+)
+async def test_media_types_that_are_served(handlers: OpenAPIHandlers, accept: str, media_type: str) -> None:
+    answer = await handlers.document(get("/openapi/v3/version", accept=accept))
+    assert (answer.status, header(answer, b"content-type")) == (200, media_type)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/yaml", V2])
+async def test_other_media_types_are_an_empty_406(handlers: OpenAPIHandlers, accept: str) -> None:
+    answer = await handlers.document(get("/openapi/v3/version", accept=accept))
+    assert (answer.status, answer.headers, answer.body) == (406, [], b"")
+
+
+async def test_conditions(handlers: OpenAPIHandlers) -> None:
+    path = "/openapi/v3/version"
+    etag = header(await handlers.document(get(path)), b"etag")
+    for request in (
+        get(path, if_none_match="*"),
+        get(path, if_none_match=f'"x", W/{etag}'),
+        get(path, if_modified_since="Fri, 20 Nov 2099 00:00:00 GMT"),
+    ):
+        answer = await handlers.document(request)
+        assert (answer.status, answer.body, header(answer, b"content-type")) == (304, b"", "")
+        assert header(answer, b"etag") == etag
+    assert (await handlers.document(get(path, if_none_match='"nope", W/"nope"'))).status == 200
+    assert (await handlers.index(get("/openapi/v3", if_none_match="*"))).status == 304
+
+
+async def test_ranges(handlers: OpenAPIHandlers) -> None:
+    part = await handlers.document(get("/openapi/v3/version", range="bytes=0-9"))
+    assert (part.status, part.body) == (206, b'{"openapi"')
+    beyond = await handlers.document(get("/openapi/v3/version", range="bytes=99999999-"))
+    assert (beyond.status, beyond.body) == (416, b"invalid range: failed to overlap\n")
+    last = await handlers.document(get("/openapi/v3/version", range="bytes=-1"))
+    assert last.body == b"}"
+
+
+async def test_any_method_is_get(handlers: OpenAPIHandlers) -> None:
+    assert (await handlers.document(get("/openapi/v3/version", method="POST"))).status == 200
+
+
+async def test_swagger_in_both_forms(handlers: OpenAPIHandlers) -> None:
+    plain, compressed = await asyncio.gather(
+        handlers.v2(get("/openapi/v2")), handlers.v2(get("/openapi/v2", accept_encoding="gzip, deflate"))
+    )
+    assert plain.body.startswith(b'{"swagger":"2.0"')
+    assert gzip.decompress(compressed.body) == plain.body
+    encoded = await handlers.v2(get("/openapi/v2", accept=V2.replace("v2.v1", "v2@v1")))
+    assert header(encoded, b"content-type") == V2
+    fields = dict(wire_fields(encoded.body))
+    assert fields[1] == b"2.0"
+    names = [dict(wire_fields(value))[1] for _, value in wire_fields(fields[9])]
+    assert b"io.k8s.api.core.v1.Pod" in names
+    assert (await handlers.v2(get("/openapi/v2", accept=V3))).status == 406
+
+
+def wire_fields(data: bytes) -> Any:
+    """The fields of a protobuf message: (number, bytes or integer)."""
+    position = 0
+
+    def varint() -> int:
+        nonlocal position
+        shift = result = 0
+        while True:
+            byte = data[position]
+            position += 1
+            result |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return result
+
+    while position < len(data):
+        key = varint()
+        if key & 7 == 2:
+            size = varint()
+            yield key >> 3, data[position : position + size]
+            position += size
+        elif key & 7 == 1:
+            yield key >> 3, data[position : position + 8]
+            position += 8
+        else:
+            yield key >> 3, varint()
