@@ -26,6 +26,9 @@ from tetrapod.machinery.status import bad_request
 
 _PREFIX: Final = "/internal/tetrapod/"
 _REVIEWS: Final = frozenset((gvr.group, gvr.resource) for gvr in (TOKEN_REVIEWS, SUBJECT_ACCESS_REVIEWS))
+_ALLOW: Final = Answer(Decision.ALLOW)
+_DENY: Final = Answer(Decision.DENY)
+_NO_OPINION: Final = Answer(Decision.NO_OPINION)
 _BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
@@ -33,11 +36,11 @@ class InternalAuthorizer:
     async def authorize(self, attributes: Attributes) -> Answer:
         service = SERVICES_GROUP in attributes.user.groups
         if attributes.resource_request:
-            reviews = attributes.verb == "create" and (attributes.group, attributes.resource) in _REVIEWS
-            return Answer(Decision.ALLOW if service and reviews else Decision.NO_OPINION)
+            reviews = service and attributes.verb == "create" and (attributes.group, attributes.resource) in _REVIEWS
+            return _ALLOW if reviews else _NO_OPINION
         if not attributes.path.startswith(_PREFIX):
-            return Answer(Decision.NO_OPINION)
-        return Answer(Decision.ALLOW if service else Decision.DENY)
+            return _NO_OPINION
+        return _ALLOW if service else _DENY
 
 
 def internal_routes(index: RbacIndex, requests: TokenRequests | None, issuer: TokenIssuer | None, objects: Objects) -> dict[str, Handler]:

@@ -35,9 +35,11 @@ GROUP = "rbac.authorization.k8s.io"
 async def holds(ask: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool]) -> Any:
     """Ask until the answer is as wanted: what is written reaches the authorizer by a watch."""
     async with asyncio.timeout(5):
-        while not wanted(answer := await ask()):
+        while True:
+            answer = await ask()
+            if wanted(answer):
+                return answer
             await asyncio.sleep(0)
-    return answer
 
 
 class Cluster:
