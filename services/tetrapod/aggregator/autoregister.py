@@ -23,6 +23,7 @@ class AutoRegistration:
         self._desired: dict[str, Object] = {}
         self._at_start: set[str] = set()
         self._synced: set[str] = set()
+        self._complete = False  # all custom resources have been seen, so what is not wanted may go
         self.queue: WorkQueue[str] = WorkQueue("apiservice-registration", self.reconcile)
 
     def want(self, gv: GroupVersion, priorities: tuple[int, int], *, always: bool) -> None:
@@ -45,6 +46,12 @@ class AutoRegistration:
     def no_longer(self, gv: GroupVersion) -> None:
         if self._desired.pop(name_for(gv), None) is not None:
             self.queue.add(name_for(gv))
+
+    def complete(self) -> None:
+        """Every custom resource has been told of: APIServices of those that are no more may be deleted now."""
+        self._complete = True
+        for name in self._records.names():
+            self.queue.add(name)
 
     def remember_start(self, names: set[str]) -> None:
         """Which APIServices there were when this server started."""
@@ -72,6 +79,8 @@ class AutoRegistration:
         if not management or (management == ON_START and (name not in self._at_start or synced)):
             return
         if desired is None:
+            if not self._complete:
+                return
             await self._client.delete(APISERVICES, "", name, {"preconditions": {"uid": current["metadata"]["uid"]}})
         elif current["spec"] != desired["spec"]:
             changed = copy.deepcopy(current)

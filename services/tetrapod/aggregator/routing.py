@@ -56,6 +56,9 @@ class Records:
     def get(self, name: str) -> Object | None:
         return self._objects.get(name)
 
+    def names(self) -> list[str]:
+        return list(self._objects)
+
     def names_for_service(self, namespace: str, name: str) -> list[str]:
         found = []
         for key, obj in self._objects.items():

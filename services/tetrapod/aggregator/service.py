@@ -1,0 +1,159 @@
+"""`AggregatorService`: the front of all groups: records, routing, merged discovery and OpenAPI, and the controllers behind them.
+
+The assembly (cli/) gives it a server to install its own resource into, the handler of everything local, and what the local sides say of
+themselves. It knows none of the other services. Upstream: kube-aggregator/pkg/apiserver/apiserver.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tetrapod.aggregator.apiservice import APISERVICES, GROUP
+from tetrapod.aggregator.autoregister import AutoRegistration
+from tetrapod.aggregator.availability import AvailabilityController
+from tetrapod.aggregator.backends import Backends, ProxyCertificate
+from tetrapod.aggregator.cluster import ClusterInformers
+from tetrapod.aggregator.crd_registration import CRDRegistration
+from tetrapod.aggregator.discovery import MergedDiscovery
+from tetrapod.aggregator.openapi import ExternalOpenAPI
+from tetrapod.aggregator.priorities import priorities
+from tetrapod.aggregator.registration.resources import definitions
+from tetrapod.aggregator.resolver import Resolver
+from tetrapod.aggregator.routing import ExternalProxy, Records
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
+from tetrapod.generic.lifecycle import Hook, Lifecycle
+from tetrapod.generic.openapi.source import DocumentSource
+from tetrapod.generic.proxy import BackendPool
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.routes import not_found
+from tetrapod.generic.server import GenericAPIServer
+from tetrapod.machinery.gvk import GroupVersion, Object
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatorConfig:
+    enable_aggregator_routing: bool = False
+    proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
+
+
+class AggregatorService:
+    """`server` serves `apiregistration.k8s.io`; `local` answers whatever no external API server is registered for.
+
+    `sources` are the discovery of the local sides, `server`'s own first. `director` is what stands below the filters.
+    """
+
+    def __init__(
+        self,
+        server: GenericAPIServer,
+        config: AggregatorConfig,
+        client: Client,
+        *,
+        local: Handler | None = None,
+        sources: Sequence[DiscoverySource] = (),
+    ) -> None:
+        self.server = server
+        self.records = Records()
+        self.pool = BackendPool()
+        self._client = client
+        self._local = local or server.director
+        self._sources = sources or (server.source,)
+        server.install(definitions(self.records.removed))
+        self._cluster = ClusterInformers(client)
+        resolver = Resolver(self._cluster, by_endpoints=config.enable_aggregator_routing)
+        self._backends = Backends(self.pool, resolver, config.proxy_certificate)
+        self._proxy = ExternalProxy(self._backends)
+        self.discovery = MergedDiscovery(self.records, self._sources, self._backends)
+        self._discovery_handlers = DiscoveryHandlers(self.discovery)
+        self.external_openapi: DocumentSource = ExternalOpenAPI(self.records, self._backends)
+        self.registration = AutoRegistration(client, self.records)
+        self._availability = AvailabilityController(client, self.records, self._cluster, self._backends)
+        self._crds = CRDRegistration(client, self.registration)
+        self._informer = Informer(client, APISERVICES)
+        self._informer.handlers += [self._record_changed, self._availability.changed, self.registration.changed]
+        self._cluster.on_change(self._availability.service_changed)
+
+    # --- requests
+
+    async def director(self, request: Request) -> Response:
+        """External, merged discovery, or local."""
+        path = request.path
+        if path.startswith("/api"):
+            info = request.info
+            if info is not None and info.is_resource_request:
+                external = self.records.external.get((info.api_group, info.api_version))
+                return await (self._proxy.handle(external, request) if external is not None else self._local(request))
+            parts = path.split("/")
+            if parts[1] == "apis":
+                return await self._apis(request, parts)
+            if path in ("/api", "/api/"):
+                return await self._discovery_handlers.handle(request) or not_found()
+        return await self._local(request)
+
+    async def _apis(self, request: Request, parts: list[str]) -> Response:
+        """`/apis`, `/apis/GROUP`, and what lies below a version but is no resource."""
+        version = parts[3] if len(parts) > 3 else ""
+        if version:
+            external = self.records.external.get((parts[2], version))
+            return await (self._proxy.handle(external, request) if external is not None else self._local(request))
+        if len(parts) > 4:
+            return await self._local(request)
+        return await self._discovery_handlers.handle(request) or not_found()
+
+    # --- controllers
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        """Post-start hooks, by upstream's names."""
+        lifecycle.on_start("apiservice-registration-controller", self._start_registration(lifecycle))
+        lifecycle.on_start("apiservice-status-available-controller", self._start_availability(lifecycle))
+        lifecycle.on_start("apiservice-discovery-controller", self._start_discovery(lifecycle))
+        lifecycle.on_start("crd-informer-synced", self._start_crds(lifecycle))
+        lifecycle.on_shutdown("aggregator-connections", self.pool.close)
+
+    def _record_changed(self, old: Object | None, new: Object | None) -> None:
+        self.records.changed(old, new)
+
+    def _local_versions(self) -> list[GroupVersion]:
+        found = [GroupVersion("", version) for source in self._sources for version in source.core_versions()]
+        for source in self._sources:
+            found += [GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]]
+        return [gv for gv in dict.fromkeys(found) if gv.group != GROUP]
+
+    def _start_registration(self, lifecycle: Lifecycle) -> Hook:
+        async def start() -> None:
+            lifecycle.background("informer/apiservices", self._informer.run())
+            await self._informer.synced.wait()
+            self.registration.remember_start({name for _, name in self._informer.objects})
+            for gv in self._local_versions():
+                found = priorities(gv)
+                if found is not None:
+                    self.registration.want(gv, found, always=False)
+            lifecycle.background("apiservice-registration", self.registration.queue.run(4))
+
+        return start
+
+    def _start_availability(self, lifecycle: Lifecycle) -> Hook:
+        async def start() -> None:
+            await self._cluster.start(lifecycle)
+            self._availability.start(lifecycle)
+
+        return start
+
+    def _start_discovery(self, lifecycle: Lifecycle) -> Hook:
+        async def start() -> None:
+            self.discovery.start(lifecycle)
+
+        return start
+
+    def _start_crds(self, lifecycle: Lifecycle) -> Hook:
+        async def start() -> None:
+            lifecycle.background("informer/customresourcedefinitions", self._crds.informer.run())
+            lifecycle.background("crd-registration-synced", self._crds_synced())
+
+        return start
+
+    async def _crds_synced(self) -> None:
+        await self._crds.informer.synced.wait()
+        self.registration.complete()
