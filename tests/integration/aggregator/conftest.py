@@ -1,0 +1,146 @@
+"""An aggregator over an in-memory store, serving real sockets, and an external API server for it to find."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from integration.http.conftest import Serve, pki, serve, tls
+from tetrapod.aggregator.backends import ProxyCertificate
+from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.certificates import Pki
+from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.client.rest import RestClient
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import ServingTLS
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.status import SpecStatusStrategy, StatusStrategy
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
+from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+from tetrapod.machinery import requestinfo
+from tetrapod.machinery.gvk import Object
+
+__all__ = ["pki", "serve", "tls"]
+
+ALICE = UserInfo("alice", groups=("staff",), extra={"example.com/key": ("v",)})
+
+
+class World:
+    """The aggregator, a client of its front door, and its address."""
+
+    def __init__(self, service: AggregatorService, client: RestClient, front: HttpServer) -> None:
+        self.service, self.client, self.front = service, client, front
+
+    async def get(self, path: str, **headers: str) -> tuple[int, Any]:
+        status, _, body = await self.service.pool.fetch("GET", f"http://127.0.0.1:{self.front.port}{path}", headers=headers)
+        try:
+            return status, orjson.loads(body)
+        except ValueError:
+            return status, body
+
+    async def until(self, what: Callable[[], Awaitable[bool]]) -> None:
+        deadline = time.monotonic() + 10
+        while not await what():
+            assert time.monotonic() < deadline, "never held"
+            await asyncio.sleep(0.01)
+
+    async def reason(self, name: str) -> str:
+        _, found = await self.get(f"/apis/apiregistration.k8s.io/v1/apiservices/{name}")
+        conditions = (found.get("status") or {}).get("conditions") or [{}]
+        return str(conditions[0].get("reason"))
+
+
+@pytest.fixture
+async def world(serve: Serve, pki: Pki) -> AsyncIterator[World]:
+    backend = SqliteBackend(":memory:")
+    storage = CachingStorageFactory(backend)
+    lifecycle = Lifecycle()
+    server = GenericAPIServer("test", storage, Chain([]), lifecycle)
+    services = SpecStatusStrategy()
+    services.generation = None
+    placeholder: dict[str, Strategy | Rest] = {"status": StatusStrategy(services), "proxy": Rest()}
+    server.install([builtin("", "services", services, storage_prefix="services/specs", subresources=placeholder)])
+    server.install([builtin("discovery.k8s.io", "endpointslices", Strategy())])
+
+    async def director(request: Request) -> Response:
+        return await service.director(request)
+
+    client = in_process_client(director, "kube-apiserver")
+    certificate, key = map(str, pki.front_proxy_client)
+    config = AggregatorConfig(proxy_certificate=ProxyCertificate(certificate, key))
+    service = AggregatorService(server, config, client)
+    service.register(lifecycle)
+
+    async def front(request: Request) -> Response:
+        request.info = requestinfo.parse(request.method, request.path, request.query_string)
+        request.user = ALICE
+        return await service.director(request)
+
+    listening = await serve(front)
+    await lifecycle.start()
+    yield World(service, client, listening)
+    await lifecycle.stop()
+    await storage.close()
+    await backend.close()
+
+
+class External:
+    """An API server of another language: it speaks HTTP and knows one group."""
+
+    GROUP = "wardle.example.com"
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.broken = False
+        self.seen: list[Request] = []
+
+    async def handle(self, request: Request) -> Response:
+        self.seen.append(request)
+        if self.broken:
+            return Response(500, [], b"broken")
+        if request.path == "/apis":
+            return self._json(self._aggregated())
+        if request.path.endswith("/watch"):
+            return StreamResponse(200, [], self._watch)
+        if request.path == "/openapi/v3":
+            url = f"/openapi/v3/apis/{self.GROUP}/v1?hash=ABC"
+            return self._json({"paths": {f"apis/{self.GROUP}/v1": {"serverRelativeURL": url}}})
+        if request.path.startswith("/openapi/v3/"):
+            return self._json({"openapi": "3.0.0", "paths": {}})
+        headers = {k.decode(): v.decode() for k, v in request.headers}
+        return self._json({"path": request.path, "headers": headers, "certificate": request.peer_certificate is not None})
+
+    @staticmethod
+    def _json(document: Object) -> Response:
+        return Response(200, [(b"content-type", b"application/json")], orjson.dumps(document))
+
+    def _aggregated(self) -> Object:
+        kind = {"group": self.GROUP, "version": "v1", "kind": "Flunder"}
+        resource = {"resource": "flunders", "responseKind": kind, "scope": "Namespaced", "verbs": ["get"]}
+        versions = [{"version": "v1", "resources": [resource], "freshness": "Current"}]
+        return {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": self.GROUP}, "versions": versions}]}
+
+    @staticmethod
+    async def _watch(writer: StreamWriter) -> None:
+        for n in range(3):
+            writer.write(b'{"n":%d}\n' % n)
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def external(serve: Serve, tls: ServingTLS) -> External:
+    external = External()
+    external.port = (await serve(external.handle, tls)).port
+    return external

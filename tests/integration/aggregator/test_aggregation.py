@@ -1,0 +1,127 @@
+"""An external API server joins, serves, falls ill, recovers and leaves."""
+
+from __future__ import annotations
+
+from integration.aggregator.conftest import External, World
+from tetrapod.aggregator.apiservice import APISERVICES
+from tetrapod.aggregator.cluster import SERVICES
+from tetrapod.machinery.gvk import Object
+
+NAME = f"v1.{External.GROUP}"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def api_service(port: int) -> Object:
+    spec = {
+        "group": External.GROUP,
+        "version": "v1",
+        "groupPriorityMinimum": 10,
+        "versionPriority": 10,
+        "insecureSkipTLSVerify": True,
+        "service": {"namespace": "default", "name": "api", "port": port},
+    }
+    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": NAME}, "spec": spec}
+
+
+def service() -> Object:
+    spec = {"type": "ExternalName", "externalName": "localhost"}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "api", "namespace": "default"}, "spec": spec}
+
+
+async def join(world: World, external: External) -> None:
+    await world.client.create(SERVICES, "default", service())
+    await world.client.create(APISERVICES, "", api_service(external.port))
+
+    async def passed() -> bool:
+        return await world.reason(NAME) == "Passed"
+
+    await world.until(passed)
+
+
+async def groups(world: World) -> list[str]:
+    _, found = await world.get("/apis")
+    return [group["name"] for group in found["groups"]]
+
+
+async def freshness(world: World) -> str:
+    _, found = await world.get("/apis", accept=AGGREGATED)
+    item = next((i for i in found["items"] if i["metadata"]["name"] == External.GROUP), None)
+    return str(item and item["versions"][0]["freshness"])
+
+
+async def test_local_groups_are_registered_and_discovered(world: World) -> None:
+    async def registered() -> bool:
+        return await groups(world) == ["discovery.k8s.io"]
+
+    await world.until(registered)
+    assert await world.reason("v1.") == "Local"
+    assert (await world.get("/api/v1"))[1]["resources"][0]["name"] == "services"
+    assert (await world.get("/apis/discovery.k8s.io"))[1]["versions"] == [{"groupVersion": "discovery.k8s.io/v1", "version": "v1"}]
+    assert await world.get("/apis/nope.example.com") == (404, b"404 page not found\n")
+
+
+async def test_requests_reach_the_external_server_with_the_identity_of_their_user(world: World, external: External) -> None:
+    await join(world, external)
+    status, found = await world.get(
+        f"/apis/{External.GROUP}/v1/namespaces/default/flunders", **{"X-Remote-User": "root", "Authorization": "x"}
+    )
+    headers = found["headers"]
+    assert (status, found["certificate"], headers["x-remote-user"], headers["x-remote-group"]) == (200, True, "alice", "staff")
+    assert headers["x-remote-extra-example.com%2fkey"] == "v"
+    assert "authorization" not in headers
+    assert (await world.get(f"/apis/{External.GROUP}/v1/flunders/watch"))[1] == b'{"n":0}\n{"n":1}\n{"n":2}\n'
+
+
+async def test_it_is_discovered_and_its_documents_are_found(world: World, external: External) -> None:
+    await join(world, external)
+
+    async def current() -> bool:
+        return await freshness(world) == "Current"
+
+    await world.until(current)
+    assert External.GROUP in await groups(world)
+    name = f"apis/{External.GROUP}/v1"
+    assert await world.service.external_openapi.index() == {name: "ABC"}
+    assert await world.service.external_openapi.document(name) == {"openapi": "3.0.0", "paths": {}}
+
+
+async def test_a_broken_server_is_stale_and_refused_and_harms_nobody(world: World, external: External) -> None:
+    external.broken = True
+    await world.client.create(SERVICES, "default", service())
+    await world.client.create(APISERVICES, "", api_service(external.port))
+
+    async def failed() -> bool:
+        return await world.reason(NAME) == "FailedDiscoveryCheck"
+
+    await world.until(failed)
+    assert await freshness(world) == "Stale"
+    assert await world.get(f"/apis/{External.GROUP}/v1/flunders") == (503, b"service unavailable\n")
+    assert (await world.get("/api/v1/services"))[0] == 200
+    external.broken = False
+
+    async def back() -> bool:
+        return await freshness(world) == "Current"
+
+    await world.until(back)
+
+
+async def test_without_its_service_it_is_unavailable_and_comes_with_it(world: World, external: External) -> None:
+    await world.client.create(APISERVICES, "", api_service(external.port))
+
+    async def missing() -> bool:
+        return await world.reason(NAME) == "ServiceNotFound"
+
+    await world.until(missing)
+    await world.client.create(SERVICES, "default", service())
+
+    async def passed() -> bool:
+        return await world.reason(NAME) == "Passed"
+
+    await world.until(passed)
+
+
+async def test_it_is_gone_at_once_when_deleted(world: World, external: External) -> None:
+    await join(world, external)
+    await world.client.delete(APISERVICES, "", NAME)
+    assert External.GROUP not in await groups(world)
+    assert await world.get(f"/apis/{External.GROUP}") == (404, b"404 page not found\n")
