@@ -10,14 +10,18 @@ import asyncio
 import logging
 import socket
 
+from tetrapod.aggregator.backends import ProxyCertificate
+from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options, read_file
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.backends import open_backend
+from tetrapod.cli.delegation import Delegation
+from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
+from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import Pki, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
@@ -26,7 +30,9 @@ from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.routes import not_found
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
@@ -62,30 +68,10 @@ class Embedded:
         self.auth = AuthService(
             self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
         )
-        admission = Chain([NamespaceLifecycle(self.storage)])
-        self.server = GenericAPIServer("apiserver", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer)
-        self.server.install(self.auth.definitions)
-        for path, handler in self.auth.rest_routes.items():
-            self.server.routes.add_rest(path, handler)
-        self.core = CoreService(
-            self.server,
-            CoreConfig(
-                options.service_cluster_ip_range,
-                options.service_node_port_range,
-                advertised(options),
-                options.secure_port,
-                self.pki.ca.read_text(),
-                authentication_data(options, client_ca, front_proxy_ca),
-                options.controllers,
-            ),
-            self.client,
-            self.controller_client,
-            self.auth.token_request_rest,
-            {"etcd-0": self._probe_storage},
-        )
-        self.lifecycle.add_check("etcd", self._probe_storage)
-        self.auth.register(self.lifecycle)
-        self.core.register(self.lifecycle)
+        chosen = plugins(self.storage, self.client, options.enable_admission_plugins, options.disable_admission_plugins)
+        self.admission = Chain(chosen)
+        self._assemble_core(client_ca, front_proxy_ca)
+        self._assemble_front()
         chain = ChainConfig(
             authenticator=self.auth.authenticator,
             authorizer=self.auth.authorizer,
@@ -108,8 +94,62 @@ class Embedded:
             ),
         )
 
+    def _server(self, name: str) -> GenericAPIServer:
+        return GenericAPIServer(name, self.storage, self.admission, self.lifecycle, authorizer=self.auth.authorizer)
+
+    def _assemble_core(self, client_ca: bytes, front_proxy_ca: bytes) -> None:
+        options = self.options
+        self.auth_server = self._server("auth")
+        self.auth_server.install(self.auth.definitions)
+        self.core_server = self._server("core")
+        self.core = CoreService(
+            self.core_server,
+            CoreConfig(
+                options.service_cluster_ip_range,
+                options.service_node_port_range,
+                advertised(options),
+                options.secure_port,
+                self.pki.ca.read_text(),
+                authentication_data(options, client_ca, front_proxy_ca),
+                options.controllers,
+            ),
+            self.client,
+            self.controller_client,
+            self.auth.token_request_rest,
+            {"etcd-0": self._probe_storage},
+        )
+
+    def _assemble_front(self) -> None:
+        """The aggregator over the other three: the order in which hooks are registered is that of the health checks."""
+        options = self.options
+        self.front = self._server("aggregator")
+        certificate, key = self.pki.front_proxy_client
+        config = AggregatorConfig(
+            options.enable_aggregator_routing,
+            ProxyCertificate(options.proxy_client_cert_file or str(certificate), options.proxy_client_key_file or str(key)),
+        )
+        servers = [self.core_server, self.auth_server]
+        self.aggregator = AggregatorService(
+            self.front, config, self.client, local=self._local, sources=[s.source for s in (self.front, *servers)]
+        )
+        self.delegation = Delegation(self.front, servers, self._last)
+        for path, handler in self.auth.rest_routes.items():
+            self.front.routes.add_rest(path, handler)
+        sources = [BuiltinSource(s.source) for s in (self.front, *servers)]
+        install_openapi(self.front.routes, JoinedSource([*sources, self.aggregator.external_openapi]))
+        self.lifecycle.add_check("etcd", self._probe_storage)
+        self.core.register(self.lifecycle)
+        self.auth.register(self.lifecycle)
+        self.aggregator.register(self.lifecycle)
+
+    async def _local(self, request: Request) -> Response:
+        return await self.delegation.handle(request)
+
+    async def _last(self, request: Request) -> Response:
+        return not_found()
+
     async def director(self, request: Request) -> Response:
-        return await self.server.director(request)
+        return await self.aggregator.director(request)
 
     async def _probe_storage(self) -> None:
         await self.backend.revision()

@@ -10,6 +10,10 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.sqlite.lock import DatabaseInUse
+from tetrapod.generic.storage.sqlite.schema import UnsupportedDatabase
+
 log = logging.getLogger(__name__)
 
 
@@ -20,10 +24,15 @@ class Runnable(Protocol):
 
 
 def run(make: Callable[[], Runnable]) -> int:
-    """Start, wait for SIGTERM or SIGINT, stop. Returns the exit code."""
+    """Start, wait for SIGTERM or SIGINT, stop. Returns the exit code; what keeps it from starting is said in a line."""
     import uvloop
 
-    return uvloop.run(_run(make))
+    try:
+        return uvloop.run(_run(make))
+    except (OSError, Unavailable, DatabaseInUse, UnsupportedDatabase, ValueError) as error:
+        log.debug("not started", exc_info=True)
+        fail(str(error) or type(error).__name__)
+        return 1
 
 
 async def _run(make: Callable[[], Runnable]) -> int:

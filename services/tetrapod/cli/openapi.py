@@ -1,0 +1,14 @@
+"""Puts the OpenAPI endpoints of one source into a server's routes."""
+
+from __future__ import annotations
+
+from tetrapod.generic.openapi.handlers import OpenAPIHandlers
+from tetrapod.generic.openapi.source import DocumentSource
+from tetrapod.generic.routes import Routes
+
+
+def install_openapi(routes: Routes, source: DocumentSource) -> None:
+    handlers = OpenAPIHandlers(source)
+    routes.add("/openapi/v3", handlers.index)
+    routes.add_prefix("/openapi/v3/", handlers.document)
+    routes.add("/openapi/v2", handlers.v2)
