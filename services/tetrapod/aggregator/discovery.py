@@ -14,7 +14,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.aggregator.apiservice import group_version, is_available, service_of
+from tetrapod.aggregator.apiservice import GROUP, group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.discovery_fallback import from_resource_list
 from tetrapod.aggregator.resolver import Unresolvable
@@ -56,10 +56,12 @@ class MergedDiscovery:
         return list(dict.fromkeys(version for source in self._local for version in source.core_versions()))
 
     def groups(self) -> list[Object]:
-        return [
+        """The aggregator's own group, which has no APIService, then the others."""
+        own = [group for source in self._local for group in source.groups() if group["name"] == GROUP]
+        return own + [
             documents.api_group(group, [group_version(obj).version for obj in members], typed=False)
             for group, members in self._records.groups
-            if group
+            if group and group != GROUP
         ]
 
     def resources(self, group: str, version: str) -> Object | None:
@@ -69,10 +71,11 @@ class MergedDiscovery:
         if core:
             return [item for source in self._local for item in source.aggregated(True)]
         local = self._local_versions()
-        return [
+        own = [documents.aggregated_group(GROUP, [item]) for (group, _), item in local.items() if group == GROUP]
+        return own + [
             documents.aggregated_group(group, [self._version(obj, local) for obj in members])
             for group, members in self._records.groups
-            if group
+            if group and group != GROUP
         ]
 
     def _version(self, obj: Object, local: Mapping[tuple[str, str], Object]) -> Object:

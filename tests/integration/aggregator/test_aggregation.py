@@ -51,10 +51,15 @@ async def freshness(world: World) -> str:
 
 async def test_local_groups_are_registered_and_discovered(world: World) -> None:
     async def registered() -> bool:
-        return await groups(world) == ["discovery.k8s.io"]
+        return await groups(world) == ["apiregistration.k8s.io", "discovery.k8s.io"]
 
     await world.until(registered)
     assert await world.reason("v1.") == "Local"
+    _, found = await world.get("/apis", accept=AGGREGATED)
+    assert [(i["metadata"]["name"], i["versions"][0]["freshness"]) for i in found["items"]] == [
+        ("apiregistration.k8s.io", "Current"),
+        ("discovery.k8s.io", "Current"),
+    ]
     assert (await world.get("/api/v1"))[1]["resources"][0]["name"] == "services"
     assert (await world.get("/apis/discovery.k8s.io"))[1]["versions"] == [{"groupVersion": "discovery.k8s.io/v1", "version": "v1"}]
     assert await world.get("/apis/nope.example.com") == (404, b"404 page not found\n")
