@@ -79,11 +79,19 @@ def test_embedded_resources_need_an_api_version_and_a_kind() -> None:
 @pytest.mark.parametrize(
     ("rules", "value", "texts"),
     [
-        ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"a": 1, "b": 1}, ['"spec" must validate one and only one schema (oneOf). Found 2 valid alternatives']),
+        (
+            {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+            {"a": 1, "b": 1},
+            ['"spec" must validate one and only one schema (oneOf). Found 2 valid alternatives'],
+        ),
         ({"not": {"required": ["a"]}}, {"a": 1}, ['"spec" must not validate the schema (not)']),
-        ({"allOf": [{"maxProperties": 1}]}, {"a": 1, "b": 2}, ["must have at most 1 item", '"spec" must validate all the schemas (allOf). None validated']),
+        (
+            {"allOf": [{"maxProperties": 1}]},
+            {"a": 1, "b": 2},
+            ["must have at most 1 item", '"spec" must validate all the schemas (allOf). None validated'],
+        ),
     ],
-)  # fmt: skip
+)
 def test_combinations(rules: Object, value: Object, texts: list[str]) -> None:
     node = spec_node(**{**rules, "x-kubernetes-preserve-unknown-fields": True})
     assert [error.detail for error in validation.validate(node, {"spec": value})] == texts
