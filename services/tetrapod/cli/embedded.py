@@ -31,6 +31,7 @@ from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
+from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import not_found
 from tetrapod.generic.server import GenericAPIServer
@@ -94,6 +95,12 @@ class Embedded:
             ),
         )
 
+    def _token_rest(self) -> Rest:
+        found = self.auth.token_request_rest
+        if found is None:
+            raise ValueError("no service account signing key")
+        return found
+
     def _server(self, name: str) -> GenericAPIServer:
         return GenericAPIServer(name, self.storage, self.admission, self.lifecycle, authorizer=self.auth.authorizer)
 
@@ -115,7 +122,7 @@ class Embedded:
             ),
             self.client,
             self.controller_client,
-            self.auth.token_request_rest,
+            self._token_rest(),
             {"etcd-0": self._probe_storage},
         )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from typing import cast
 
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.proxy.connection import BackendError
@@ -29,7 +30,8 @@ class HttpTransport:
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
         rest, code = b"", 0
         try:
-            async with aclosing(self._pool.stream("GET", self._url + target, headers, tls=self._tls)) as pieces:
+            stream = cast(AsyncGenerator[tuple[int, bytes], None], self._pool.stream("GET", self._url + target, headers, tls=self._tls))
+            async with aclosing(stream) as pieces:
                 async for code, piece in pieces:
                     rest += piece
                     if code != 200:

@@ -1,0 +1,194 @@
+"""The delegation chain over the network: each group goes to the service that has it, as the front proxy, identity in headers.
+
+What a service says of itself (discovery, OpenAPI) is asked of it and kept until its ETag changes; while one is away its groups
+stay known, and stale.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+
+from tetrapod.cli.delegation import group_of
+from tetrapod.generic.authentication.user import LOOPBACK
+from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.client.rest import RestClient
+from tetrapod.generic.discovery import documents
+from tetrapod.generic.discovery.negotiation import AGGREGATED
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
+from tetrapod.generic.proxy.forward import forward
+from tetrapod.generic.proxy.headers import identity_headers
+from tetrapod.generic.proxy.pool import parse_url
+from tetrapod.generic.request import Handler, HeaderList, Request, Response
+from tetrapod.generic.server import GenericAPIServer
+from tetrapod.machinery import status
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.types import groups as builtin_groups
+
+log = logging.getLogger(__name__)
+
+AUTH_GROUPS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io", "rbac.authorization.k8s.io"})
+EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
+_OWN_GROUP: Final = "apiregistration.k8s.io"
+_ACCEPT: Final = "application/json;" + ";".join(f"{key}={value}" for key, value in AGGREGATED)
+_SOON, _LATER, _PATIENCE = 0.5, 30.0, 5.0
+
+
+def side_of(group: str) -> str:
+    """Which service has a group; what is not built in are custom resources."""
+    if group in AUTH_GROUPS:
+        return "auth"
+    if group in _BUILTIN and group != EXTENSIONS_GROUP:
+        return "core"
+    return "extensions"
+
+
+_BUILTIN: Final = frozenset(found.name for found in builtin_groups())
+
+
+class RemoteSide:
+    """One of the services: a handler of requests, a `DiscoverySource`, and by `documents` a source of OpenAPI documents."""
+
+    def __init__(self, name: str, pool: BackendPool, url: str, tls: ClientTLS) -> None:
+        self.name = name
+        self._pool = pool
+        self._endpoint, _, _ = parse_url(url, tls)
+        self._items: dict[bool, list[Object]] = {True: [], False: []}
+        self._etags: dict[bool, str] = {}
+        self._builtin = [found for found in builtin_groups() if found.name != _OWN_GROUP and side_of(found.name) == name]
+        self.generation = 0
+        self.documents = RemoteDocuments(self)
+
+    async def handle(self, request: Request) -> Response:
+        try:
+            return await forward(self._pool, self._endpoint, request)
+        except BackendError as error:
+            log.info("%s cannot be reached: %s", self.name, error)
+            raise status.service_unavailable(f"error trying to reach service: {error}") from None
+
+    async def get(self, target: str, accept: str = "application/json", etag: str = "") -> tuple[int, HeaderList, bytes]:
+        """A GET as the aggregator itself. Raises BackendError, TimeoutError."""
+        headers: HeaderList = [(b"accept", accept.encode()), *identity_headers(LOOPBACK)]
+        if etag:
+            headers.append((b"if-none-match", etag.encode()))
+        async with asyncio.timeout(_PATIENCE):
+            connection = await self._pool.exchange(self._endpoint, "GET", target, headers)
+            try:
+                return connection.status, connection.headers, await connection.read(256 << 20)
+            except BaseException:
+                connection.close()
+                raise
+
+    # --- DiscoverySource
+
+    def core_versions(self) -> list[str]:
+        return [v for found in self._builtin if not found.name for v in found.versions]
+
+    def groups(self) -> list[Object]:
+        """The built-in ones; groups of custom resources are registered one by one."""
+        return [documents.api_group(found.name, found.versions, typed=False) for found in self._builtin if found.name]
+
+    def resources(self, group: str, version: str) -> Object | None:
+        return None  # below a version the service itself is asked
+
+    def aggregated(self, core: bool) -> list[Object]:
+        return self._items[core]
+
+    async def follow(self) -> None:
+        """Keep the aggregated documents as the service has them."""
+        while True:
+            try:
+                for core in (True, False):
+                    await self._refresh(core)
+                wait = _SOON if self.name == "extensions" else _LATER
+            except (BackendError, TimeoutError, ValueError, KeyError) as error:
+                log.debug("discovery of %s: %s", self.name, error)
+                wait = _SOON
+            await asyncio.sleep(wait)
+
+    async def _refresh(self, core: bool) -> None:
+        code, headers, body = await self.get("/api" if core else "/apis", _ACCEPT, self._etags.get(core, ""))
+        if code != 200:
+            return
+        self._items[core] = orjson.loads(body)["items"]
+        self._etags[core] = next((v.decode("latin-1") for k, v in headers if k == b"etag"), "")
+        self.generation += 1
+
+
+class RemoteDocuments:
+    """OpenAPI v3 documents of a service."""
+
+    def __init__(self, side: RemoteSide) -> None:
+        self._side = side
+
+    async def index(self) -> Mapping[str, str]:
+        try:
+            code, _, body = await self._side.get("/openapi/v3")
+        except (BackendError, TimeoutError):
+            return {}
+        if code != 200:
+            return {}
+        paths = orjson.loads(body)["paths"]
+        found = {}
+        for name, entry in paths.items():
+            if self._owns(name):
+                found[name] = parse_qs(urlsplit(entry["serverRelativeURL"]).query).get("hash", [""])[0]
+        return found
+
+    def _owns(self, name: str) -> bool:
+        parts = name.split("/")
+        if parts[0] == "api":
+            return self._side.name == "core"
+        if parts[0] == "apis" and len(parts) > 1:
+            return side_of(parts[1]) == self._side.name
+        return parts[0] not in ("version",)
+
+    async def document(self, name: str) -> Object | None:
+        if not self._owns(name):
+            return None
+        try:
+            code, _, body = await self._side.get(f"/openapi/v3/{name}")
+        except (BackendError, TimeoutError):
+            return None
+        if code != 200:
+            return None
+        found: Object = orjson.loads(body)
+        return found
+
+
+class RemoteDelegation:
+    """`front` is the aggregator's director, set once it is made: its own controllers go through it."""
+
+    def __init__(self, server: GenericAPIServer, sides: Mapping[str, RemoteSide]) -> None:
+        self._server = server
+        self._sides = sides
+        self.front: Handler = server.director
+
+    async def handle(self, request: Request) -> Response:
+        group = group_of(request)
+        if group is None:
+            if request.path.startswith(("/.well-known/openid-configuration", "/openid/")):
+                return await self._sides["auth"].handle(request)
+            return await self._server.director(request)
+        if group == _OWN_GROUP:
+            return await self._server.director(request)
+        return await self._sides[side_of(group)].handle(request)
+
+    def client(self, user_agent: str) -> RestClient:
+        async def front(request: Request) -> Response:
+            return await self.front(request)
+
+        return in_process_client(front, user_agent)
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        async def follow() -> None:
+            for side in self._sides.values():
+                lifecycle.background(f"discovery/{side.name}", side.follow())
+
+        lifecycle.on_start("start-kube-aggregator-informers", follow)

@@ -1,0 +1,56 @@
+"""The aggregator on its own: the front door; core, extensions and auth are reached over mTLS as the front proxy."""
+
+from __future__ import annotations
+
+from tetrapod.aggregator.backends import ProxyCertificate
+from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
+from tetrapod.cli.openapi import install_openapi
+from tetrapod.cli.remote import RemoteService
+from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource
+from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.generic.request import Handler
+from tetrapod.generic.server import GenericAPIServer
+
+
+class RemoteAggregator(RemoteService):
+    name = "aggregator"
+
+    def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
+        options = self.options
+        authenticator, authorizer = self.delegated()
+        server = GenericAPIServer("aggregator", self.storage, Chain([]), self.lifecycle, authorizer=authorizer)
+        certificate = ProxyCertificate(
+            self.file("front-proxy-client.crt", options.proxy_client_cert_file),
+            self.file("front-proxy-client.key", options.proxy_client_key_file),
+        )
+        tls = ClientTLS(ca_data=self.ca, certificate=certificate.certificate, key=certificate.key)
+        sides = {
+            name: RemoteSide(name, self.pool, url, tls)
+            for name, url in (("core", options.core_url), ("auth", options.auth_url), ("extensions", options.extensions_url))
+        }
+        self.delegation = RemoteDelegation(server, sides)
+        client = self.delegation.client("kube-apiserver")
+        self.aggregator = AggregatorService(
+            server,
+            AggregatorConfig(options.enable_aggregator_routing, certificate),
+            client,
+            local=self.delegation.handle,
+            sources=[server.source, *sides.values()],
+        )
+        self.delegation.front = self.aggregator.director
+        documents: list[DocumentSource] = [
+            BuiltinSource(server.source),
+            *(side.documents for side in sides.values()),
+            self.aggregator.external_openapi,
+        ]
+        install_openapi(server.routes, JoinedSource(documents))
+        self.delegation.register(self.lifecycle)
+        self.aggregator.register(self.lifecycle)
+        return self.aggregator.director, authenticator, authorizer
+
+
+SERVICE = RemoteAggregator
