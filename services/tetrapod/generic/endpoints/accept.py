@@ -15,7 +15,7 @@ YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
-"""What upstream names in its texts. Protobuf is encoded only where a codec is there; without one the next clause of Accept counts."""
+"""What upstream names in its texts. Protobuf is read of built-in kinds, never written: the next clause of Accept counts."""
 ENCODED: Final = (JSON, YAML)
 STREAM_TYPES: Final = (*MEDIA_TYPES, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
@@ -47,9 +47,10 @@ PLAIN: Final = Accepted()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an endpoint can give: the media types that it encodes, those that its texts name, and whether as a Table."""
+    """What an endpoint can give: the media types that it encodes and decodes, those that its texts name, and whether as a Table."""
 
     encoded: tuple[str, ...] = ENCODED
+    decoded: tuple[str, ...] = MEDIA_TYPES
     named: tuple[str, ...] = MEDIA_TYPES
     table: bool = True
     partial: bool = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.endpoints.accept import JSON
+from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.scheme import is_registered, not_registered, same_family, unknown_conversion
 from tetrapod.generic.request import Request
 from tetrapod.machinery.field import FieldError, invalid
@@ -19,6 +19,7 @@ from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema import defaulting, pruning
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer import protobuf as protobuf_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
@@ -89,6 +90,8 @@ class Decoder:
         try:
             if media_type == JSON:
                 return json_serializer.decode(body, unstructured=self.custom)
+            if media_type == PROTOBUF:
+                return Decoded(protobuf_serializer.decode(body, self.kind), [])
             return yaml_serializer.decode(body)
         except NumberError as error:
             raise self._unfit(self.kind, str(error)) from None

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.decoding import read_body
 from tetrapod.generic.endpoints.negotiation import body_media_type, negotiate
 from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.request import Request, Response
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer import protobuf as protobuf_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.recognize import recognize, syntax_text
 from tetrapod.machinery.status import bad_request
+
+_DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 
 
 async def delete(scope: Scope, request: Request) -> Response:
@@ -55,11 +61,13 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
     if not body:
         return delete_options_from_query(request.query_string)
     media_type = body_media_type(request, scope.offer)
-    serializer = json_serializer if media_type == "application/json" else yaml_serializer
     try:
-        decoded = serializer.decode(body).obj
+        if media_type == PROTOBUF:
+            decoded = protobuf_serializer.decode(body, _DELETE_OPTIONS)
+        else:
+            decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
     except DecodeError as error:
-        raise bad_request(syntax_text(error) if serializer is json_serializer else str(error)) from None
+        raise bad_request(syntax_text(error) if media_type == JSON else str(error)) from None
     try:
         obj, _, _ = recognize(decoded)
     except DecodeError as error:

@@ -130,7 +130,7 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     if header in ("", JSON):
         return JSON
     media_type = parse_media_type(header)
-    if media_type in offer.encoded:
+    if media_type in offer.decoded:
         return media_type
     raise unsupported_media_type(offer.named)
 

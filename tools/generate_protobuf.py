@@ -1,0 +1,77 @@
+"""Write the wire numbers of the built-in messages (`services/tetrapod/machinery/types/data/protobuf.messages`).
+
+    python tools/generate_protobuf.py FACTS
+
+FACTS has `protobuf.json`: message → field → [number, type, label], as upstream's generated.proto files say it. A line comes out for each
+message that a served kind can reach: its name in OpenAPI's form, a space, and number → [JSON name, type, label] as JSON. Go's embedded
+structs are messages of their own on the wire and nothing in JSON; their label is `inline`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "services"))
+
+from tetrapod.machinery.types import definitions
+
+OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data/protobuf.messages"
+SCALARS = ("string", "bytes", "bool", "int32", "int64", "double")
+RENAMED = {"ref": "$ref", "schema": "$schema"}  # of JSONSchemaProps, whose extensions are recognized by their x
+
+Field: TypeAlias = tuple[str, str, str]
+
+
+def definition_of(message: str) -> str:
+    return message.replace("k8s.io.", "io.k8s.", 1).replace("_", "-")
+
+
+def properties_of(definition: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = definitions.raw(definition).get("properties", {})
+    except KeyError:
+        return {}
+    return found
+
+
+def json_name(name: str, properties: dict[str, Any]) -> str:
+    """As JSON spells a field; "" where JSON has no such field."""
+    if not properties or name in properties:
+        return name
+    spelled = {p.replace("-", "").lower(): p for p in properties}
+    return spelled.get(name.lower()) or (RENAMED[name] if RENAMED.get(name) in properties else "")
+
+
+def fields_of(message: str, facts: dict[str, Any]) -> dict[int, Field]:
+    properties = properties_of(definition_of(message))
+    found: dict[int, Field] = {}
+    for name, (number, type_, label) in facts[message].items():
+        spelled = json_name(name, properties)
+        if type_.startswith("map<"):
+            type_, label = type_.removeprefix("map<string,").removesuffix(">"), "map"
+        inlined = not spelled
+        assert not inlined or (type_ not in SCALARS and not label), (message, name)
+        type_ = type_ if type_ in SCALARS else definition_of(type_)
+        found[number] = (spelled, type_, "inline" if inlined else label)
+    return found
+
+
+def main(facts: Path) -> None:
+    messages: dict[str, Any] = json.loads((facts / "protobuf.json").read_text())
+    by_definition = {definition_of(message): message for message in messages}
+    waiting = [name for name in definitions.names() if name in by_definition]
+    found: dict[str, dict[int, Field]] = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = fields_of(by_definition[name], messages)
+            waiting += [type_ for _, type_, _ in found[name].values() if type_ in by_definition]
+    lines = (f"{name} {json.dumps(fields, separators=(',', ':'))}\n" for name, fields in sorted(found.items()))
+    OUTPUT.write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
