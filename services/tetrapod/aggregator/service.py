@@ -80,6 +80,8 @@ class AggregatorService:
     async def director(self, request: Request) -> Response:
         """External, merged discovery, or local."""
         path = request.path
+        if not path.startswith("/"):  # `GET *`
+            return not_found()
         if path.startswith("/api"):
             info = request.info
             if info is not None and info.is_resource_request:

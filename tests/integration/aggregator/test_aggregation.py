@@ -5,6 +5,7 @@ from __future__ import annotations
 from integration.aggregator.conftest import External, World
 from tetrapod.aggregator.apiservice import APISERVICES
 from tetrapod.aggregator.cluster import SERVICES
+from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import Object
 
 NAME = f"v1.{External.GROUP}"
@@ -130,3 +131,7 @@ async def test_it_is_gone_at_once_when_deleted(world: World, external: External)
     await world.client.delete(APISERVICES, "", NAME)
     assert External.GROUP not in await groups(world)
     assert await world.get(f"/apis/{External.GROUP}") == (404, b"404 page not found\n")
+
+
+async def test_a_target_that_is_no_path_is_not_found(world: World) -> None:
+    assert (await world.service.director(Request("GET", "*"))).status == 404
