@@ -20,8 +20,9 @@ from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.bearer import BearerAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.delegating import TokenReviewer
-from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.sharedcache import SharedTokenAuthenticator
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
@@ -82,7 +83,11 @@ class RemoteService:
         """Authentication and authorization of a service behind the aggregator: headers, certificates, tokens asked of auth."""
         options = self.options
         auth = self.client_of(options.auth_url, "auth-url", f"tetrapod-{self.name}")
-        tokens = CachedTokenAuthenticator(TokenReviewer(auth))
+        reviews: TokenAuthenticator = TokenReviewer(auth)
+        if options.redis_url:
+            reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url)
+            self.lifecycle.on_shutdown("redis", shared.close)
+        tokens = CachedTokenAuthenticator(reviews)
         authenticator = UnionAuthenticator(
             [
                 RequestHeaderAuthenticator(CertificatePool(self.front_proxy_ca), options.requestheader_allowed_names),

@@ -15,6 +15,7 @@ from tetrapod.core.controllers.discovered import DiscoveredResource, discover
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -52,17 +53,16 @@ class GarbageCollector:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            await self._refresh(group)
             group.create_task(self._keep_fresh(group))
             group.create_task(self._queue.run(10))
 
     async def _keep_fresh(self, group: asyncio.TaskGroup) -> None:
         while True:
-            await asyncio.sleep(_RESYNC)
             try:
                 await self._refresh(group)
-            except Exception as error:  # discovery may be away; the next look finds it again
+            except (StatusError, Unavailable, OSError) as error:  # the front door may be away; the next look finds it again
                 log.debug("discovery: %s", error)
+            await asyncio.sleep(_RESYNC)
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
         """Begin to watch what is new, and end what is gone. What cannot be asked now stays as it was."""

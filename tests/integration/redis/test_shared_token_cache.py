@@ -1,0 +1,84 @@
+"""Token reviews shared through a real redis; without it everything goes on."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from support.server import free_port
+from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.sharedcache import SharedTokenAuthenticator
+from tetrapod.generic.authentication.user import UserInfo
+
+ALICE = Authenticated(UserInfo("alice", "u1", ("developers",), {"example.com/x": ("1", "2")}), ("api",))
+
+
+class Reviews:
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        self.asked += 1
+        return ALICE if token == "alice-token" else None
+
+
+@pytest.fixture
+def redis(tmp_path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    binary = shutil.which("redis-server")
+    assert binary, "redis-server is installed by tools/prepare.sh"
+    port = free_port()
+    process = subprocess.Popen([binary, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                break
+    yield f"redis://127.0.0.1:{port}/0", process
+    process.kill()
+    process.wait()
+
+
+async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
+    url, _ = redis
+    first, second = Reviews(), Reviews()
+    one, two = SharedTokenAuthenticator(first, url), SharedTokenAuthenticator(second, url)
+    try:
+        assert await one.authenticate_token("alice-token", ("api",)) == ALICE
+        assert await two.authenticate_token("alice-token", ("api",)) == ALICE
+        assert await two.authenticate_token("alice-token", ("other",)) == ALICE
+    finally:
+        await one.close()
+        await two.close()
+    assert (first.asked, second.asked) == (1, 1)
+
+
+async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
+    url, _ = redis
+    reviews = Reviews()
+    shared = SharedTokenAuthenticator(reviews, url)
+    try:
+        assert await shared.authenticate_token("nobody", ()) is None
+        assert await shared.authenticate_token("nobody", ()) is None
+    finally:
+        await shared.close()
+    assert reviews.asked == 2
+
+
+async def test_losing_redis_costs_speed_only(redis) -> None:
+    url, process = redis
+    reviews = Reviews()
+    shared = SharedTokenAuthenticator(reviews, url)
+    try:
+        assert await shared.authenticate_token("alice-token", ()) == ALICE
+        process.kill()
+        process.wait()
+        assert await shared.authenticate_token("alice-token", ()) == ALICE
+        assert await shared.authenticate_token("alice-token", ()) == ALICE
+    finally:
+        await shared.close()
+    assert reviews.asked == 3
