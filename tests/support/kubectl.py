@@ -1,0 +1,67 @@
+"""Runs kubectl as a person would: its own home, one kubeconfig, answers as text."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """`namespace` is given to every command unless the command names one; `environment` is put over the test's own."""
+
+    home: Path
+    kubeconfig: Path | None
+    namespace: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """The command's result, whatever it is."""
+        return subprocess.run(
+            [*self.command(), *args],
+            input=stdin,
+            env=self.env(env),
+            timeout=timeout,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def __call__(self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60) -> str:
+        """What the command prints; it must succeed."""
+        done = self.run(*args, stdin=stdin, env=env, timeout=timeout)
+        assert done.returncode == 0, f"kubectl {' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def fails(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> str:
+        """What the command complains of; it must fail."""
+        done = self.run(*args, stdin=stdin, env=env)
+        assert done.returncode != 0, f"kubectl {' '.join(args)} succeeded:\n{done.stdout}"
+        return done.stderr
+
+    def json(self, *args: str) -> Any:
+        return json.loads(self(*args, "-o", "json"))
+
+    def command(self) -> list[str]:
+        return [executable(), *(["--namespace", self.namespace] if self.namespace else [])]
+
+    def env(self, more: dict[str, str] | None = None) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+        config = {"KUBECONFIG": str(self.kubeconfig)} if self.kubeconfig else {"KUBECONFIG": "/dev/null"}
+        return {**kept, "HOME": str(self.home), **config, **self.environment, **(more or {})}
+
+
+def executable() -> str:
+    """Skips the test where there is none (tools/prepare.sh gets one)."""
+    cached = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "bin/kubectl"
+    found = shutil.which("kubectl") or (str(cached) if cached.exists() else None)
+    if found is None:
+        pytest.skip("kubectl is not on this machine; tools/prepare.sh installs it")
+    return found
