@@ -247,4 +247,9 @@ class StorageFactory(Protocol):
     """Hands out the storage of each resource; asked twice for one prefix it gives the same (so one cache per process)."""
 
     def resource(self, config: StorageConfig) -> ResourceStorage: ...
+
+    async def drop(self, prefix: str) -> None:
+        """A resource is no longer served: end its watches, forget its cache."""
+        ...
+
     async def close(self) -> None: ...

@@ -1,0 +1,94 @@
+"""Deletion of a definition: its objects first, then its finalizer (upstream: pkg/controller/finalizer/crd_finalizer.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from tetrapod.extensions.controllers.controller import CrdController
+from tetrapod.extensions.crds import Crd, Crds
+from tetrapod.extensions.custom.serving import Serving
+from tetrapod.extensions.definitions.conditions import CLEANUP_FINALIZER, ESTABLISHED, TERMINATING, condition, is_true, put, remove
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.status import StatusError
+
+OVERLAPPING: Final = frozenset(
+    {GroupResource("apiregistration.k8s.io", "apiservices"), GroupResource("apiextensions.k8s.io", "customresourcedefinitions")}
+)
+"""Built-in resources that are stored where a definition of that name would store its objects."""
+_CHECK_AGAIN: Final = 5.0
+_IN_PROGRESS: Final = condition(TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+_COMPLETED: Final = condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
+_NEVER: Final = condition(TERMINATING, "False", "NeverEstablished", "resource was never established")
+_OVERLAP: Final = condition(TERMINATING, "False", "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
+
+ServingOf = Callable[[Crd], Awaitable[Serving]]
+
+
+class FinalizingController(CrdController):
+    name = "CRDFinalizer"
+    workers = 5
+
+    def __init__(self, crds: Crds, client: Client, serving_of: ServingOf) -> None:
+        super().__init__(crds, client)
+        self._serving_of = serving_of
+
+    def concerns(self, old: Crd | None, new: Crd | None) -> bool:
+        if new is None or not new.deleting:
+            return False
+        # A change of nothing but the Terminating condition is our own.
+        return old is None or not old.deleting or _without_terminating(old) != _without_terminating(new)
+
+    async def sync(self, name: str) -> None:
+        crd = self.crds.get(name)
+        if crd is None or not crd.deleting:
+            return
+        obj: Object | None = crd.object()
+        assert obj is not None
+        if CLEANUP_FINALIZER not in (obj["metadata"].get("finalizers") or ()):
+            return
+        put(obj, _IN_PROGRESS)
+        obj = await self.write_status(obj)
+        if obj is None:
+            return
+        if GroupResource(crd.group, crd.plural) in OVERLAPPING:
+            put(obj, _OVERLAP)
+        elif not is_true(obj, ESTABLISHED):
+            put(obj, _NEVER)
+        elif not await self._delete_instances(crd, obj):
+            return
+        obj["metadata"]["finalizers"] = [f for f in obj["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
+        await self.write_status(obj)
+
+    async def _delete_instances(self, crd: Crd, obj: Object) -> bool:
+        """Whether none is left. Those that something holds are waited for."""
+        try:
+            left = await self._delete_all(crd)
+        except StatusError as refusal:
+            text = f"could not issue all deletes: {refusal.message}"
+            put(obj, condition(TERMINATING, "True", "InstanceDeletionFailed", text))
+            await self.write_status(obj)
+            raise
+        if left:
+            self.queue.add_after(crd.name, _CHECK_AGAIN)
+            return False
+        put(obj, _COMPLETED)
+        return True
+
+    async def _delete_all(self, crd: Crd) -> int:
+        """Returns how many are left."""
+        store = (await self._serving_of(crd)).store
+        await store.delete_collection(Context(version=crd.storage_version), {}, ListQuery())
+        left = await store.list(Context(), ListQuery())
+        return len(left.entries)
+
+
+def _without_terminating(crd: Crd) -> Object:
+    obj = crd.object()
+    remove(obj, TERMINATING)
+    for key in ("resourceVersion", "managedFields"):
+        obj["metadata"].pop(key, None)
+    return obj

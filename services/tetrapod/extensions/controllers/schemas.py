@@ -1,0 +1,82 @@
+"""Two conditions about what was let in before the rules were as strict as today.
+
+NonStructuralSchema (upstream: pkg/controller/nonstructuralschema) and KubernetesAPIApprovalPolicyConformant, for groups that belong
+to the community (pkg/controller/apiapproval).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.extensions.controllers.controller import CrdController
+from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, find, put, remove
+from tetrapod.extensions.validation.approval import approval, is_protected
+from tetrapod.extensions.validation.internal import Spec
+from tetrapod.extensions.validation.structural import unsupported, validate_structural
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotation", "bypassed": "UnapprovedAnnotation"}
+
+
+class NonStructuralController(CrdController):
+    name = "NonStructuralSchemaController"
+
+    async def sync(self, name: str) -> None:
+        crd = self.crds.get(name)
+        if crd is None:
+            return
+        obj = crd.object()
+        told, old = non_structural(obj), find(obj, NON_STRUCTURAL)
+        if equivalent(told, old):
+            return
+        if told is None:
+            remove(obj, NON_STRUCTURAL)
+        else:
+            put(obj, told)
+        await self.write_status(obj)
+
+
+def non_structural(crd: Object) -> Object | None:
+    """The condition that is due; None for a structural schema."""
+    spec = Spec.of(crd["spec"])
+    errors: list[FieldError] = []
+    if spec.preserve_unknown:
+        errors.append(FieldError("FieldValueInvalid", "spec.preserveUnknownFields", "must be false", True))
+    holders = [("spec.validation", spec.schema)] + [(f"spec.versions[{i}].schema", v.schema) for i, v in enumerate(spec.versions)]
+    for path, holder in holders:
+        schema = (holder or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        if text := unsupported(schema):
+            return condition(NON_STRUCTURAL, "True", "StructuralError", f"failed to check validation schema: {text}")
+        errors += validate_structural(schema, f"{path}.openAPIV3Schema")
+    if not errors:
+        return None
+    texts = [str(e) for e in errors]
+    return condition(NON_STRUCTURAL, "True", "Violations", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+class APIApprovalController(CrdController):
+    name = "KubernetesAPIApprovalPolicyConformantConditionController"
+
+    async def sync(self, name: str) -> None:
+        crd = self.crds.get(name)
+        if crd is None:
+            return
+        obj = crd.object()
+        told = api_approved(obj)
+        if told is None or equivalent(told, find(obj, API_APPROVED)):
+            return
+        put(obj, told)
+        await self.write_status(obj)
+
+
+def api_approved(crd: Object) -> Object | None:
+    """The condition that is due; None for groups that need no approval."""
+    if not is_protected(crd["spec"]["group"]):
+        return None
+    found = approval(crd)
+    if found.state == "approved":
+        return condition(API_APPROVED, "True", "ApprovedAnnotation", found.reason)
+    return condition(API_APPROVED, "False", _CONFORMANT[found.state], found.reason)

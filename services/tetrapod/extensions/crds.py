@@ -1,0 +1,186 @@
+"""`Crds`: this process's copy of all custom resource definitions, and what is often asked of one.
+
+Fed by a watch of their storage, within the cacher's own step: whoever has read a definition from this process finds it here.
+Handlers, controllers, discovery and OpenAPI read it. Upstream: the shared CRD informer and its lister.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent, WatchQuery
+from tetrapod.machinery.gvk import Object
+
+log = logging.getLogger(__name__)
+_RETRY_SECONDS: Final = 0.2
+
+
+class CrdVersion(NamedTuple):
+    name: str
+    served: bool
+    storage: bool
+    status: bool
+    scale: bool
+
+
+class Crd:
+    """One revision of a definition. The whole object is the entry's: it is parsed again when it is needed."""
+
+    __slots__ = (
+        "accepted",
+        "deleting",
+        "entry",
+        "established",
+        "generation",
+        "group",
+        "name",
+        "names_accepted",
+        "namespaced",
+        "plural",
+        "terminating",
+        "uid",
+        "versions",
+    )
+
+    def __init__(self, entry: Entry) -> None:
+        obj = entry.object()
+        meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
+        true = {c["type"] for c in status.get("conditions") or () if c.get("status") == "True"}
+        self.entry = entry
+        self.name: str = meta["name"]
+        self.uid: str = meta["uid"]
+        self.generation: int = meta.get("generation", 0)
+        self.deleting = bool(meta.get("deletionTimestamp"))
+        self.group: str = spec["group"]
+        self.plural: str = spec["names"]["plural"]
+        self.namespaced: bool = spec["scope"] == "Namespaced"
+        self.versions = tuple(_version(v) for v in spec["versions"])
+        self.accepted = AcceptedNames.of(status.get("acceptedNames") or {})
+        self.established = ESTABLISHED in true
+        self.names_accepted = NAMES_ACCEPTED in true
+        self.terminating = TERMINATING in true
+
+    def object(self) -> Object:
+        """A copy, which the caller may change."""
+        return self.entry.object()
+
+    def version(self, name: str) -> CrdVersion | None:
+        return next((v for v in self.versions if v.name == name), None)
+
+    def serves(self, version: str) -> bool:
+        found = self.version(version)
+        return found is not None and found.served
+
+    @property
+    def storage_version(self) -> str:
+        return next(v.name for v in self.versions if v.storage)
+
+    @property
+    def serving_key(self) -> tuple[Any, ...]:
+        """What the serving of its objects depends on: all else is status."""
+        return (self.uid, self.generation, self.accepted)
+
+
+class AcceptedNames(NamedTuple):
+    plural: str
+    singular: str
+    kind: str
+    list_kind: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Object) -> AcceptedNames:
+        return cls(
+            names.get("plural") or "",
+            names.get("singular") or "",
+            names.get("kind") or "",
+            names.get("listKind") or "",
+            tuple(names.get("shortNames") or ()),
+            tuple(names.get("categories") or ()),
+        )
+
+
+def _version(version: Object) -> CrdVersion:
+    sub = version.get("subresources") or {}
+    return CrdVersion(version["name"], version["served"], version["storage"], sub.get("status") is not None, sub.get("scale") is not None)
+
+
+OnCrd = Callable[["Crd | None", "Crd | None"], None]
+"""Called with (old, new): None and new for an addition, old and None for a deletion. It must not wait."""
+
+
+class Crds:
+    def __init__(self, storage: ResourceStorage) -> None:
+        self._storage = storage
+        self._by_name: dict[str, Crd] = {}
+        self.listeners: list[OnCrd] = []
+        self.synced = asyncio.Event()
+        self.generation = 0  # changes with every change
+
+    def __iter__(self) -> Iterator[Crd]:
+        return iter(list(self._by_name.values()))
+
+    def get(self, name: str) -> Crd | None:
+        return self._by_name.get(name)
+
+    async def fresh(self, name: str) -> Crd | None:
+        """The definition as it is now, whoever wrote it: for when the copy would make us refuse."""
+        entry = await self._storage.get(name)
+        if entry is None:
+            return None
+        known = self._by_name.get(name)
+        return known if known is not None and known.entry.revision >= entry.revision else Crd(entry)
+
+    async def run(self) -> None:
+        """Follow the storage until cancelled."""
+        while True:
+            try:
+                await self._follow()
+            except (Unavailable, OSError) as error:
+                log.warning("custom resource definitions cannot be watched: %s", error)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        watch = await self._storage.watch(WatchQuery(initial_events=True, bookmarks=True))
+        seen: set[str] = set()
+        try:
+            async for batch in watch.initial():
+                self._apply(batch)
+                seen.update(event.entry.key for event in batch if event.entry is not None)
+            for name in self._by_name.keys() - seen:
+                self._put(name, None)
+            watch.subscribe(self._apply)
+            self.synced.set()
+            await watch.ended()
+        finally:
+            watch.close()
+
+    def _apply(self, events: Sequence[WatchEvent]) -> None:
+        for event in events:
+            if event.entry is not None:
+                self._put(event.entry.key, None if event.type == "DELETED" else event.entry)
+
+    def _put(self, name: str, entry: Entry | None) -> None:
+        old = self._by_name.get(name)
+        if entry is not None and old is not None and old.entry.revision >= entry.revision:
+            return
+        new: Crd | None = None
+        if entry is None:
+            self._by_name.pop(name, None)
+        else:
+            try:
+                new = self._by_name[name] = Crd(entry)
+            except (KeyError, TypeError) as error:
+                log.error("custom resource definition %s is malformed: %r", name, error)
+                return
+        self.generation += 1
+        if old is None and new is None:
+            return
+        for listener in self.listeners:
+            listener(old, new)

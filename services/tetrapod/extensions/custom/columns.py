@@ -1,0 +1,83 @@
+"""Printer columns as a `TableConvertor` (upstream: registry/customresource/tableconvertor/tableconvertor.go)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery import timestamps
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.jsonpath import JsonPath, JsonPathError, compile_path, print_value
+from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION
+
+log = logging.getLogger(__name__)
+_AGE: Final[Object] = {"name": "Age", "type": "date", "description": CREATED_DESCRIPTION, "jsonPath": ".metadata.creationTimestamp"}
+"""What a version without columns of its own shows."""
+Cell = Callable[[Object], Any]
+
+
+def table_convertor(columns: Sequence[Object]) -> TableConvertor:
+    """A column whose path cannot be read ends them, as upstream's do."""
+    shown = [Column("Name", format="name", description=NAME_DESCRIPTION)]
+    cells: list[Cell] = []
+    for column in columns or (_AGE,):
+        try:
+            path = compile_path(column["jsonPath"])
+        except JsonPathError as error:
+            log.warning("printer column %s: %s", column["jsonPath"], error)
+            break
+        cells.append(_cell(path, column["type"]))
+        described = column.get("description") or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
+        shown.append(Column(column["name"], column["type"], column.get("format") or "", column.get("priority") or 0, described))
+
+    def row(obj: Object) -> list[Any]:
+        return [obj["metadata"].get("name", ""), *(cell(obj) for cell in cells)]
+
+    return TableConvertor(shown, row)
+
+
+def _cell(path: JsonPath, kind: str) -> Cell:
+    convert = _CONVERT.get(kind, _nothing)
+
+    def cell(obj: Object) -> Any:
+        try:
+            results = path.find(obj)
+        except JsonPathError:
+            return None
+        # A column shows one value: of `.spec.list[*]` the first.
+        return convert(results[0][0]) if results and results[0] else None
+
+    return cell
+
+
+def _nothing(value: Any) -> None:
+    """Of a column type that nobody knows."""
+
+
+def _integer(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _boolean(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    return timestamps.age(value) if value else "<unknown>"
+
+
+_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
+    "string": print_value,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}

@@ -1,0 +1,81 @@
+"""The `ResourceDefinition` that a custom resource definition amounts to (upstream: getOrCreateServingInfoFor)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tetrapod.extensions.crds import AcceptedNames, Crd
+from tetrapod.extensions.custom.conversion import converter, webhook_converter
+from tetrapod.extensions.custom.deprecation import deprecation_warnings
+from tetrapod.extensions.custom.strategy import CustomStatusStrategy, CustomStrategy
+from tetrapod.extensions.custom.versions import ServedVersion
+from tetrapod.generic.endpoints.scale import SCALE, ScalePaths
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.machinery.gvk import Object
+
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order in which upstream's discovery lists them."""
+SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
+
+
+def custom_definition(crd: Crd, obj: Object) -> ResourceDefinition:
+    """`obj` is the whole definition; it is kept."""
+    spec = obj["spec"]
+    preserve = bool(spec.get("preserveUnknownFields"))
+    versions = {v["name"]: ServedVersion(v, preserve_unknown=preserve) for v in spec["versions"]}
+    stored = crd.storage_version
+    names = served_names(crd, spec)
+    strategy = CustomStrategy(crd.group, crd.namespaced, versions, stored)
+    webhook = (spec.get("conversion") or {}).get("strategy") == "Webhook"
+    return ResourceDefinition(
+        group=crd.group,
+        resource=crd.plural,
+        kind=names.kind,
+        singular=names.singular,
+        namespaced=crd.namespaced,
+        versions=tuple(versions),
+        storage_version=stored,
+        storage_prefix=f"{crd.group}/{crd.plural}",
+        verbs=VERBS,
+        schema=lambda version: versions[version].node,
+        strategy=strategy,
+        list_kind=names.list_kind,
+        short_names=names.short_names,
+        categories=names.categories,
+        subresources=_subresources(strategy, versions),
+        convert=None if webhook else converter(crd.group, versions, stored),
+        convert_many=webhook_converter(crd.group, names.kind, spec["conversion"]) if webhook else None,
+        custom=True,
+        deprecated=deprecation_warnings(crd.group, names.kind, versions.values()),
+    )
+
+
+def served_names(crd: Crd, spec: Object) -> AcceptedNames:
+    """What was accepted; for objects of a definition that never was, what it asks for."""
+    return crd.accepted if crd.accepted.kind else AcceptedNames.of(spec["names"])
+
+
+def _subresources(strategy: CustomStrategy, versions: Mapping[str, ServedVersion]) -> list[Subresource]:
+    found = []
+    if with_status := tuple(v.name for v in versions.values() if v.has_status):
+        found.append(Subresource("status", SUBRESOURCE_VERBS, strategy=CustomStatusStrategy(strategy), versions=with_status))
+    found += [
+        Subresource("scale", SUBRESOURCE_VERBS, SCALE, rest=_scale_paths(v.scale), versions=(v.name,))
+        for v in versions.values()
+        if v.scale is not None
+    ]
+    return found
+
+
+def _scale_paths(scale: Object) -> ScalePaths:
+    return ScalePaths(
+        spec_replicas=_steps(scale["specReplicasPath"]),
+        status_replicas=_steps(scale["statusReplicasPath"]),
+        selector=_steps(scale.get("labelSelectorPath") or ""),
+        required=True,
+    )
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split(".")) if path else ()

@@ -1,0 +1,112 @@
+"""`Serving`: what answers requests for the objects of one definition as it is now; made when the first request comes.
+
+When the definition changes another takes its place, and its watches are ended. Upstream: crdInfo of
+apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from tetrapod.extensions.crds import Crd
+from tetrapod.extensions.custom.admission import TerminatingAdmission
+from tetrapod.extensions.custom.columns import table_convertor
+from tetrapod.extensions.custom.definition import custom_definition
+from tetrapod.extensions.custom.storage import CurrentStorage
+from tetrapod.extensions.custom.store import CustomStore
+from tetrapod.extensions.custom.strategy import CustomStrategy
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.endpoints.conversion import type_prefix
+from tetrapod.generic.endpoints.handler import ResourceHandler
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.request import Request, Response
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.schema import defaulting, pruning
+from tetrapod.machinery.status import StatusError
+
+SETTLE_SECONDS: Final = 5.0
+"""After a change other replicas may write by the older definition for a moment."""
+
+
+class Serving:
+    def __init__(self, crd: Crd, storages: StorageFactory, admission: AdmissionChain, authorizer: Authorizer | None) -> None:
+        self.key = crd.serving_key
+        self.admission = TerminatingAdmission(admission)
+        self.definition = custom_definition(crd, crd.object())
+        strategy = self.definition.strategy
+        assert isinstance(strategy, CustomStrategy)
+        self._strategy = strategy
+        self._authorizer = authorizer
+        self._handlers: dict[str, ResourceHandler] = {}
+        self._active = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        hub = self.definition.gvk(self.definition.storage_version)
+        config = StorageConfig(self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced)
+        prefix = type_prefix(hub.kind, hub.api_version)
+        updater = _updater(self.definition, strategy)
+        self.storage = CurrentStorage(storages.resource(config), prefix, updater, crd.entry.revision)
+        self.store = CustomStore(self.definition, self.storage)
+
+    async def handle(self, request: Request, version: str) -> Response:
+        self._active += 1
+        self._idle.clear()
+        try:
+            return await self._handler(version)(request)
+        finally:
+            self._active -= 1
+            if not self._active:
+                self._idle.set()
+
+    def _handler(self, version: str) -> ResourceHandler:
+        handler = self._handlers.get(version)
+        if handler is None:
+            definition = replace(self.definition, table=table_convertor(self._strategy.versions[version].columns))
+            handler = self._handlers[version] = ResourceHandler(
+                definition, version, self.store, admission=self.admission, authorizer=self._authorizer
+            )
+        return handler
+
+    def retire(self) -> None:
+        self.store.end_watches()
+
+    def succeeds(self, former: Serving) -> bool:
+        """Take over from `former`. True: what is stored has to be doubted until `settle` has returned."""
+        if self._stores_alike(former):
+            self.storage.current_from = former.storage.current_from
+            return self.storage.current_from is None
+        self.storage.current_from = None
+        return True
+
+    def _stores_alike(self, former: Serving) -> bool:
+        stored, before = self._strategy._stored, former._strategy._stored
+        return stored.name == before.name and stored.schema == before.schema and self.definition.kind == former.definition.kind
+
+    async def settle(self, former: Serving) -> None:
+        await asyncio.sleep(SETTLE_SECONDS)
+        await former._idle.wait()
+        await self.storage.settle()
+
+
+def _updater(definition: ResourceDefinition, strategy: CustomStrategy) -> Callable[[Object], None]:
+    """Brings a stored object to what the storage version would hold today, in place."""
+    versions, stored = strategy.versions, definition.storage_version
+    hub = definition.gvk(stored).api_version
+
+    def update(obj: Object) -> None:
+        given = obj.get("apiVersion") or hub
+        written = versions.get(GroupVersion.parse(given).version)
+        if written is not None:
+            defaulting.apply(written.node, obj)
+        if given != hub:
+            if definition.convert_many is not None:
+                raise StatusError(500, "", f"an object stored as {given} needs a conversion webhook: this server does not call them yet")
+            obj["apiVersion"] = hub
+        pruning.prune(versions[stored].node, obj)
+
+    return update

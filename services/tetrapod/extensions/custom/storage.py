@@ -1,0 +1,135 @@
+"""`CurrentStorage`: stored custom resources as the present definition would have stored them.
+
+An object keeps the bytes with which it was written; since then the schema may have gained defaults and lost fields, or another
+version may have become the one that is stored. What was written before the last such change is brought up to date when it is
+read, once per revision; the rest passes through untouched. Upstream decodes, defaults and prunes on every read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final
+
+from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.storage.interface import (
+    Entry,
+    ListPage,
+    ListQuery,
+    Preconditions,
+    ResourceStorage,
+    Sink,
+    TryUpdate,
+    Updated,
+    Watch,
+    WatchEvent,
+    WatchQuery,
+)
+from tetrapod.machinery.gvk import Object
+
+_AT_ONCE: Final = 100
+_NO_PRECONDITIONS: Final = Preconditions()
+_NOWHERE: Final = "-"
+
+
+class CurrentStorage:
+    """Implements `ResourceStorage` over another. `current_from`: all that was written after it is up to date; None while in doubt."""
+
+    def __init__(self, inner: ResourceStorage, prefix: bytes, update: Callable[[Object], None], current_from: int | None) -> None:
+        self._inner = inner
+        self._prefix = prefix
+        self._update = update
+        self.current_from = current_from
+
+    def current(self, entry: Entry) -> Entry:
+        known_from = self.current_from
+        if known_from is not None and entry.revision > known_from and entry.raw.startswith(self._prefix):
+            return entry
+        made: Entry | None = entry.representations.get(self)
+        if made is None:
+            obj = entry.object()
+            self._update(obj)
+            fresh = Unstored(entry.key, obj, entry.revision)
+            made = entry.representations[self] = entry if fresh.raw == entry.raw else fresh
+        return made
+
+    async def settle(self) -> None:
+        """From now on nobody writes by an older definition."""
+        page = await self._inner.list(ListQuery(prefix=_NOWHERE))
+        self.current_from = int(page.resource_version)
+
+    async def get(self, key: str, resource_version: str = "") -> Entry | None:
+        entry = await self._inner.get(key, resource_version)
+        return None if entry is None else self.current(entry)
+
+    async def list(self, query: ListQuery) -> ListPage:
+        page = await self._inner.list(query)
+        entries: list[Entry] = []
+        for start in range(0, len(page.entries), _AT_ONCE):
+            if start and entries[-1] is not page.entries[start - 1]:
+                await asyncio.sleep(0)
+            entries += map(self.current, page.entries[start : start + _AT_ONCE])
+        return page._replace(entries=entries)
+
+    async def watch(self, query: WatchQuery) -> Watch:
+        return _CurrentWatch(await self._inner.watch(query), self.current)
+
+    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
+        return await self._inner.create(key, obj, ttl)
+
+    async def guaranteed_update(
+        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = _NO_PRECONDITIONS, allow_absent: bool = False
+    ) -> Entry:
+        async def on_current(obj: Object | None, entry: Entry | None) -> Updated | None:
+            if entry is not None and (made := self.current(entry)) is not entry:
+                return await try_update(made.object(), made)
+            return await try_update(obj, entry)
+
+        return await self._inner.guaranteed_update(key, on_current, preconditions=preconditions, allow_absent=allow_absent)
+
+    async def delete(
+        self, key: str, *, preconditions: Preconditions = _NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
+    ) -> Entry:
+        return self.current(await self._inner.delete(key, preconditions=preconditions, validate=validate))
+
+    async def count(self) -> int:
+        return await self._inner.count()
+
+    async def ready(self) -> None:
+        await self._inner.ready()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class _CurrentWatch:
+    """Implements `Watch` over another."""
+
+    def __init__(self, inner: Watch, current: Callable[[Entry], Entry]) -> None:
+        self._inner, self._current = inner, current
+
+    def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
+        return [
+            event if event.entry is None or (made := self._current(event.entry)) is event.entry else event._replace(entry=made)
+            for event in events
+        ]
+
+    async def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
+        async for batch in self._inner:
+            yield self._mapped(batch)
+
+    async def initial(self) -> AsyncIterator[list[WatchEvent]]:
+        async for batch in self._inner.initial():
+            yield self._mapped(batch)
+
+    def subscribe(self, sink: Sink) -> None:
+        self._inner.subscribe(lambda events: sink(self._mapped(events)))
+
+    async def ended(self) -> None:
+        await self._inner.ended()
+
+    def bookmark(self) -> WatchEvent:
+        return self._inner.bookmark()
+
+    def close(self) -> None:
+        self._inner.close()

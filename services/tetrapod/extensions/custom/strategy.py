@@ -1,0 +1,125 @@
+"""Create and update rules of custom resources, and of their status.
+
+Objects are in the storage version here; what a version says (its schema, whether status is apart) is that of the request's.
+Upstream: apiextensions-apiserver/pkg/registry/customresource (strategy.go, status_strategy.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tetrapod.extensions.custom.selectable import selected_values
+from tetrapod.extensions.custom.versions import ServedVersion
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import copy_object, copy_value
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.metadata import validate_kube_finalizers
+from tetrapod.machinery.schema import pruning
+
+
+class CustomStrategy(Strategy):
+    allow_unconditional_update = False
+    qualified_finalizers = False
+    repeats_errors = True
+    generation: tuple[str, ...] | None = ("spec",)
+
+    def __init__(self, group: str, namespaced: bool, versions: Mapping[str, ServedVersion], storage_version: str) -> None:
+        self.group, self.namespaced = group, namespaced
+        self.versions = versions
+        self._stored = versions[storage_version]
+
+    def version_of(self, ctx: Context) -> ServedVersion:
+        return self.versions.get(ctx.version, self._stored)
+
+    def in_version(self, ctx: Context, obj: Object) -> Object:
+        """The object as the request has it: before pruning, versions differ in apiVersion only."""
+        version = self.version_of(ctx)
+        return obj if version is self._stored else {**obj, "apiVersion": str(GroupVersion(self.group, version.name))}
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        if self.version_of(ctx).has_status:
+            obj.pop("status", None)
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        if self.version_of(ctx).has_status:
+            new.pop("status", None)
+            if "status" in old:
+                new["status"] = copy_value(old["status"])
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata")
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return self.version_of(ctx).validator.create(self.in_version(ctx, obj))
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return self.version_of(ctx).validator.update(self.in_version(ctx, new), self.in_version(ctx, old))
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return _finalizer_warnings(obj, {})
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        return _finalizer_warnings(new, old)
+
+    def canonicalize(self, obj: Object) -> None:
+        """What is stored has the fields of the storage version only."""
+        pruning.prune(self._stored.node, obj)
+
+    def selectable_fields(self, obj: Object) -> Mapping[str, str]:
+        return selected_values(obj, {path for version in self.versions.values() for path in version.selectable})
+
+    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
+        known = ("metadata.name", "metadata.namespace") if self.namespaced else ("metadata.name",)
+        if label in known or label in self.versions[version].selectable:
+            return label, value
+        raise ValueError(f"field label not supported: {label}")
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)] if self.versions[version].has_status else []
+
+
+class CustomStatusStrategy(CustomStrategy):
+    """`/status` changes nothing but status."""
+
+    generation = None
+
+    def __init__(self, main: CustomStrategy) -> None:
+        super().__init__(main.group, main.namespaced, main.versions, main._stored.name)
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        given, has_status, entries = new.get("status"), "status" in new, new["metadata"].get("managedFields")
+        version = new["metadata"].get("resourceVersion")
+        new.clear()
+        new.update(copy_object(old))
+        new.pop("status", None)
+        if has_status:
+            new["status"] = given
+        meta = new["metadata"]
+        for key, value in (("managedFields", entries), ("resourceVersion", version)):
+            meta.pop(key, None)
+            if value is not None:
+                meta[key] = value
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return self.version_of(ctx).validator.status(self.in_version(ctx, new), self.in_version(ctx, old))
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        return []
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("spec",)]
+
+
+def _finalizer_warnings(new: Object, old: Object) -> list[str]:
+    known = set((old.get("metadata") or {}).get("finalizers") or ())
+    added = sorted(set(new["metadata"].get("finalizers") or ()) - known)
+    return [_finalizer_warning(name) for name in added if validate_kube_finalizers([name], "metadata.finalizers")]
+
+
+def _finalizer_warning(name: str) -> str:
+    return (
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name including a path (/) '
+        "to avoid accidental conflicts with other finalizer writers"
+    )

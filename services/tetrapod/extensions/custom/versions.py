@@ -1,0 +1,38 @@
+"""`ServedVersion`: one version of a custom resource as its definition declares it; compiled parts are made on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from tetrapod.extensions.custom.validation import CustomValidator
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.structural import build
+
+
+class ServedVersion:
+    def __init__(self, declared: Object, *, preserve_unknown: bool) -> None:
+        self.name: str = declared["name"]
+        self.served: bool = declared["served"]
+        self.storage: bool = declared["storage"]
+        self.deprecated: bool = declared.get("deprecated") or False
+        self.deprecation_warning: str | None = declared.get("deprecationWarning")
+        self.schema: Object = (declared.get("schema") or {}).get("openAPIV3Schema") or {}
+        self.columns: Sequence[Object] = declared.get("additionalPrinterColumns") or ()
+        self.selectable: Sequence[str] = [f["jsonPath"].removeprefix(".") for f in declared.get("selectableFields") or ()]
+        subresources = declared.get("subresources") or {}
+        self.has_status: bool = subresources.get("status") is not None
+        self.scale: Object | None = subresources.get("scale")
+        self._preserve_unknown = preserve_unknown
+
+    @cached_property
+    def node(self) -> SchemaNode:
+        schema = self.schema
+        if self._preserve_unknown or not schema:
+            schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
+        return build(schema)
+
+    @cached_property
+    def validator(self) -> CustomValidator:
+        return CustomValidator(self.node, self.scale)

@@ -1,0 +1,55 @@
+"""Conditions of a CustomResourceDefinition: found, compared, set (upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import now_rfc3339
+
+ESTABLISHED: Final = "Established"
+NAMES_ACCEPTED: Final = "NamesAccepted"
+NON_STRUCTURAL: Final = "NonStructuralSchema"
+TERMINATING: Final = "Terminating"
+API_APPROVED: Final = "KubernetesAPIApprovalPolicyConformant"
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def condition(type_: str, status: str, reason: str, message: str) -> Object:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def find(crd: Object, type_: str) -> Object | None:
+    return next((c for c in (crd.get("status") or {}).get("conditions") or () if c.get("type") == type_), None)
+
+
+def is_true(crd: Object, type_: str) -> bool:
+    found = find(crd, type_)
+    return found is not None and found.get("status") == "True"
+
+
+def equivalent(a: Object | None, b: Object | None) -> bool:
+    """Whether two conditions say the same, whenever they came about."""
+    if a is None or b is None:
+        return a is b
+    return all(a.get(key) == b.get(key) for key in ("type", "status", "reason", "message"))
+
+
+def put(crd: Object, new: Object) -> None:
+    """Set a condition; its time changes with its status only."""
+    conditions = crd.setdefault("status", {}).get("conditions") or []
+    crd["status"]["conditions"] = conditions
+    for i, old in enumerate(conditions):
+        if old.get("type") == new["type"]:
+            since = old.get("lastTransitionTime")
+            if old.get("status") != new["status"] or not since:
+                since = new.get("lastTransitionTime") or now_rfc3339()
+            conditions[i] = {**new, "lastTransitionTime": since}
+            return
+    conditions.append({**new, "lastTransitionTime": new.get("lastTransitionTime") or now_rfc3339()})
+
+
+def remove(crd: Object, type_: str) -> None:
+    status = crd.get("status") or {}
+    if status.get("conditions"):
+        status["conditions"] = [c for c in status["conditions"] if c.get("type") != type_]

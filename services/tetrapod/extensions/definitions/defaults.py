@@ -1,0 +1,21 @@
+"""Defaults of a CustomResourceDefinition (upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go)."""
+
+from __future__ import annotations
+
+from tetrapod.machinery.gvk import Object
+
+
+def set_defaults(obj: Object) -> None:
+    """Names that follow from the kind, the conversion strategy and the port of its webhook; in place."""
+    spec = obj.get("spec") or {}
+    names = spec.get("names") or {}
+    kind = names.get("kind") or ""
+    if not names.get("singular") and kind:
+        names["singular"] = kind.lower()
+    if not names.get("listKind") and kind:
+        names["listKind"] = f"{kind}List"
+    if spec.get("conversion") is None:
+        spec["conversion"] = {"strategy": "None"}
+    service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+    if service is not None and service.get("port") is None:
+        service["port"] = 443

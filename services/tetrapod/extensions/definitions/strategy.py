@@ -1,0 +1,79 @@
+"""Create and update rules of definitions, and of their status (upstream: registry/customresourcedefinition/strategy.go)."""
+
+from __future__ import annotations
+
+from tetrapod.extensions.definitions.defaults import set_defaults
+from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
+from tetrapod.extensions.validation.formats import unrecognized_formats
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import copy_value
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+
+class CrdStrategy(Strategy):
+    namespaced = False
+    allow_unconditional_update = False
+    qualified_finalizers = False
+    generation: tuple[str, ...] | None = ("spec",)
+
+    def default(self, obj: Object, version: str) -> None:
+        set_defaults(obj)
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
+        _store_version(obj)
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        new["status"] = copy_value(old.get("status") or {})
+        _store_version(new)
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return validate_create(obj)
+
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        """Checked with the spec, which it must follow."""
+        return []
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validate_update(new, old)
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return [f'unrecognized format "{name}"' for name in unrecognized_formats(obj)]
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        known = set(unrecognized_formats(old))
+        return [f'unrecognized format "{name}"' for name in unrecognized_formats(new) if name not in known]
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]
+
+
+class CrdStatusStrategy(CrdStrategy):
+    """`/status` changes status, and metadata too."""
+
+    generation = None
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        new["spec"] = copy_value(old["spec"])
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validate_status_update(new, old)
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        return []
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("metadata",), ("spec",)]
+
+
+def _store_version(crd: Object) -> None:
+    """The storage version is one of those in which objects may be stored."""
+    status = crd["status"]
+    for version in crd["spec"].get("versions") or ():
+        if version.get("storage"):
+            stored = status.get("storedVersions") or []
+            if version["name"] not in stored:
+                status["storedVersions"] = [*stored, version["name"]]
+            return

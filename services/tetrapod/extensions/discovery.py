@@ -1,0 +1,159 @@
+"""Discovery of custom resources: `CustomDiscovery` is the `DiscoverySource` of their groups, and answers for a group or a version.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go. Only established definitions are told of;
+a terminating one no longer says that objects can be created.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from tetrapod.extensions.crds import Crd, Crds
+from tetrapod.extensions.custom.definition import SUBRESOURCE_VERBS, VERBS
+from tetrapod.generic.discovery import documents
+from tetrapod.generic.discovery.negotiation import document_media_type, encode_document
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.versions import priority_key
+
+_TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
+_SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+class CustomDiscovery:
+    """Implements `DiscoverySource`, of custom resources alone."""
+
+    def __init__(self, crds: Crds) -> None:
+        self._crds = crds
+
+    @property
+    def generation(self) -> int:
+        return self._crds.generation
+
+    def core_versions(self) -> list[str]:
+        return []
+
+    def groups(self) -> list[Object]:
+        return [documents.api_group(group, versions, typed=False) for group, versions in self._served().items()]
+
+    def resources(self, group: str, version: str) -> Object | None:
+        serving = self._of(group, version)
+        if not serving:
+            return None
+        resources = [resource for crd in serving for resource in _api_resources(crd, version)]
+        group_version = str(GroupVersion(group, version))
+        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}
+
+    def aggregated(self, core: bool) -> list[Object]:
+        if core:
+            return []
+        return [
+            documents.aggregated_group(group, [self._aggregated_version(group, version) for version in versions])
+            for group, versions in self._served().items()
+        ]
+
+    def answer(self, request: Request) -> Response | None:
+        """The answer to /apis/GROUP or /apis/GROUP/VERSION, whatever the method; None where there is no such thing."""
+        parts = request.path.strip("/").split("/")
+        document: Object | None = None
+        if len(parts) == 2:
+            group = next((g for g in self.groups() if g["name"] == parts[1]), None)
+            document = {"kind": "APIGroup", "apiVersion": "v1", **group} if group is not None else None
+        elif len(parts) == 3:
+            document = self.resources(parts[1], parts[2])
+        if document is None:
+            return None
+        media_type = document_media_type(request)
+        return Response(200, [(b"content-type", media_type.encode())], encode_document(document, media_type))
+
+    def group_versions(self) -> list[GroupVersion]:
+        return [GroupVersion(group, version) for group, versions in self._served().items() for version in versions]
+
+    def _served(self) -> dict[str, list[str]]:
+        """Groups by name, their versions in order of preference."""
+        found: dict[str, set[str]] = {}
+        for crd in self._crds:
+            if crd.established and (names := {v.name for v in crd.versions if v.served}):
+                found.setdefault(crd.group, set()).update(names)
+        return {group: sorted(found[group], key=priority_key) for group in sorted(found)}
+
+    def _of(self, group: str, version: str) -> list[Crd]:
+        found = [crd for crd in self._crds if crd.group == group and crd.established and crd.serves(version)]
+        return sorted(found, key=lambda crd: crd.plural)
+
+    def _aggregated_version(self, group: str, version: str) -> Object:
+        resources = [_aggregated_resource(crd, version) for crd in self._of(group, version)]
+        return {"version": version, "resources": resources, "freshness": "Current"}
+
+
+def _verbs(crd: Crd) -> list[str]:
+    return list(_TERMINATING_VERBS if crd.terminating else VERBS)
+
+
+def _api_resources(crd: Crd, version: str) -> Iterable[Object]:
+    names = crd.accepted
+    resource: Object = {
+        "name": names.plural,
+        "singularName": names.singular,
+        "namespaced": crd.namespaced,
+        "kind": names.kind,
+        "verbs": _verbs(crd),
+    }
+    _add_names(resource, crd)
+    if storage_hash := _storage_version_hash(crd):
+        resource["storageVersionHash"] = storage_hash
+    yield resource
+    for name, kind in _subresources(crd, version):
+        entry: Object = {"name": f"{names.plural}/{name}", "singularName": "", "namespaced": crd.namespaced}
+        if kind is not None:
+            entry |= {"group": kind.group, "version": kind.version}
+        yield entry | {"kind": kind.kind if kind else names.kind, "verbs": list(SUBRESOURCE_VERBS)}
+
+
+def _aggregated_resource(crd: Crd, version: str) -> Object:
+    names = crd.accepted
+    own = GroupVersionKind(crd.group, version, names.kind)
+    resource: Object = {
+        "resource": names.plural,
+        "responseKind": _kind(own),
+        "scope": "Namespaced" if crd.namespaced else "Cluster",
+        "singularResource": names.singular,
+        "verbs": _verbs(crd),
+    }
+    _add_names(resource, crd)
+    subresources = [
+        {"subresource": name, "responseKind": _kind(kind or own), "verbs": list(SUBRESOURCE_VERBS)}
+        for name, kind in _subresources(crd, version)
+    ]
+    if subresources:
+        resource["subresources"] = subresources
+    return resource
+
+
+def _add_names(resource: Object, crd: Crd) -> None:
+    if crd.accepted.short_names:
+        resource["shortNames"] = list(crd.accepted.short_names)
+    if crd.accepted.categories:
+        resource["categories"] = list(crd.accepted.categories)
+
+
+def _subresources(crd: Crd, version: str) -> list[tuple[str, GroupVersionKind | None]]:
+    found = crd.version(version)
+    assert found is not None
+    declared: list[tuple[str, GroupVersionKind | None]] = [("status", None)] if found.status else []
+    return [*declared, ("scale", _SCALE)] if found.scale else declared
+
+
+def _kind(kind: GroupVersionKind) -> Object:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _storage_version_hash(crd: Crd) -> str:
+    """Upstream: discovery.StorageVersionHash; told only where the storage version is served."""
+    if not crd.serves(crd.storage_version):
+        return ""
+    text = f"{crd.group}/{crd.storage_version}/{crd.accepted.kind}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

@@ -1,0 +1,117 @@
+"""`CustomResourceHandler`: every path below /apis that no group of our own has: custom resources, as they are defined now.
+
+The fallback of the extensions service's director, and the end of the chain: what no definition serves is a text 404. A definition
+that nobody asks for costs nothing here; the first request for its objects makes its `Serving`. Upstream: crdHandler of
+apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from tetrapod.extensions.crds import Crd, Crds
+from tetrapod.extensions.custom.serving import Serving
+from tetrapod.extensions.discovery import CustomDiscovery
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.request import Request, Response
+from tetrapod.generic.routes import not_found
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.requestinfo import RequestInfo
+
+
+class CustomResourceHandler:
+    def __init__(
+        self,
+        crds: Crds,
+        storages: StorageFactory,
+        admission: AdmissionChain,
+        lifecycle: Lifecycle,
+        discovery: CustomDiscovery,
+        *,
+        authorizer: Authorizer | None = None,
+    ) -> None:
+        self._crds = crds
+        self._storages = storages
+        self._admission = admission
+        self._authorizer = authorizer
+        self._lifecycle = lifecycle
+        self._discovery = discovery
+        self._servings: dict[str, Serving] = {}
+        self._drops: dict[str, asyncio.Task[None]] = {}
+        crds.listeners.append(self._changed)
+
+    async def __call__(self, request: Request) -> Response:
+        info = request.info
+        if info is None:
+            raise ValueError("the custom resource handler needs the request info")
+        if not info.is_resource_request:
+            return self._discovery.answer(request) or not_found()
+        if info.api_prefix != "apis":
+            return not_found()
+        crd = await self._find(info)
+        if crd is None:
+            return not_found()
+        serving = await self.serving(crd)
+        return await serving.handle(request, info.api_version)
+
+    async def _find(self, info: RequestInfo) -> Crd | None:
+        """The definition that serves a path. Before saying no we look at what is stored: another replica may know more than we."""
+        name = f"{info.resource}.{info.api_group}"
+        crd = self._crds.get(name)
+        if crd is not None and _serves(crd, info):
+            return crd
+        crd = await self._crds.fresh(name)
+        return crd if crd is not None and _serves(crd, info) else None
+
+    async def serving(self, crd: Crd) -> Serving:
+        """What serves a definition in this revision; the finalizing controller asks for it too."""
+        serving = self._servings.get(crd.name)
+        if serving is None or serving.key != crd.serving_key:
+            if (drop := self._drops.get(crd.name)) is not None:
+                await asyncio.shield(drop)
+            serving = self._replace(crd)
+        serving.admission.terminating = crd.terminating
+        return serving
+
+    def _replace(self, crd: Crd) -> Serving:
+        former = self._servings.get(crd.name)
+        if former is not None and former.key == crd.serving_key:
+            return former
+        serving = self._servings[crd.name] = Serving(crd, self._storages, self._admission, self._authorizer)
+        if former is not None:
+            former.retire()
+            if serving.succeeds(former):
+                self._lifecycle.background(f"settle/{crd.name}", serving.settle(former))
+        return serving
+
+    def _changed(self, old: Crd | None, new: Crd | None) -> None:
+        if old is None:
+            return
+        serving = self._servings.get(old.name)
+        if serving is None:
+            return
+        if new is None:
+            del self._servings[old.name]
+            serving.retire()
+            drop = self._lifecycle.background(f"drop/{old.name}", self._drop(old.name, serving.definition.storage_prefix))
+            self._drops[old.name] = drop
+        elif serving.key != new.serving_key:
+            serving.retire()
+        else:
+            serving.admission.terminating = new.terminating
+
+    async def _drop(self, name: str, prefix: str) -> None:
+        try:
+            await self._storages.drop(prefix)
+        finally:
+            self._drops.pop(name, None)
+
+
+def _serves(crd: Crd, info: RequestInfo) -> bool:
+    if not (crd.names_accepted or crd.established) or not crd.serves(info.api_version):
+        return False
+    if not crd.namespaced:
+        return not info.namespace
+    return bool(info.namespace) or info.verb in ("list", "watch")

@@ -1,0 +1,23 @@
+"""The resources of this service's own: apiextensions.k8s.io/v1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tetrapod.extensions.definitions.store import CrdStore
+from tetrapod.extensions.definitions.strategy import CrdStatusStrategy, CrdStrategy
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.machinery.gvk import GroupVersionResource
+
+GROUP = "apiextensions.k8s.io"
+CRDS = GroupVersionResource(GROUP, "v1", "customresourcedefinitions")
+STORAGE = StorageConfig(f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "CustomResourceDefinition", namespaced=False)
+
+
+def definitions() -> list[ResourceDefinition]:
+    declared = builtin(
+        GROUP, "customresourcedefinitions", CrdStrategy(), storage_prefix=STORAGE.prefix, subresources={"status": CrdStatusStrategy()}
+    )
+    return [replace(declared, store=CrdStore)]

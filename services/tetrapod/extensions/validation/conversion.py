@@ -1,0 +1,138 @@
+"""`spec.conversion`: the strategy, and the webhook's URL or service (upstream: also apiserver/pkg/util/webhook/validation.go)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, not_supported, required
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
+
+STRATEGIES: Final = ("None", "Webhook")
+REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+_FORM: Final = "; desired format: https://host[/path]"
+_UNWANTED: Final = "should not be set when strategy is not set to Webhook"
+
+
+def validate_conversion(conversion: Object | None, path: str, *, recognized: bool, any_ca: bool) -> list[FieldError]:
+    """`recognized`: a known review version must be among them; `any_ca`: the CA bundle need not be one."""
+    if conversion is None:
+        return []
+    errors = validate_enum(conversion.get("strategy") or "", STRATEGIES, child(path, "strategy"))
+    webhook = conversion.get("webhook")
+    client = (webhook or {}).get("clientConfig")
+    versions: Sequence[str] = (webhook or {}).get("conversionReviewVersions") or ()
+    at, versions_at = child(path, "webhookClientConfig"), child(path, "conversionReviewVersions")
+    if conversion.get("strategy") == "Webhook":
+        errors += _client_errors(client, at, any_ca)
+        return errors + _review_version_errors(versions, versions_at, recognized)
+    if client is not None:
+        errors.append(forbidden(at, _UNWANTED))
+    if versions:
+        errors.append(forbidden(versions_at, _UNWANTED))
+    return errors
+
+
+def validate_enum(value: str, accepted: Sequence[str], path: str) -> list[FieldError]:
+    if not value:
+        return [required(path)]
+    return [] if value in accepted else [not_supported(path, value, accepted)]
+
+
+def has_recognized_version(conversion: Object | None) -> bool:
+    versions = ((conversion or {}).get("webhook") or {}).get("conversionReviewVersions") or ()
+    return not versions or any(v in REVIEW_VERSIONS for v in versions)
+
+
+def _client_errors(client: Object | None, path: str, any_ca: bool) -> list[FieldError]:
+    if client is None:
+        return [required(path, "required when strategy is set to Webhook")]
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        errors = [required(path, "exactly one of url or service is required")]
+    elif url is not None:
+        errors = _url_errors(url, child(path, "url"))
+    else:
+        errors = _service_errors(service or {}, child(path, "service"))
+    bundle = client.get("caBundle")
+    if bundle and not any_ca and (text := ca_bundle_error(bundle)):
+        errors.append(invalid(child(path, "caBundle"), bundle, text))
+    return errors
+
+
+def ca_bundle_error(bundle: str) -> str:
+    """What is wrong with the base64 of a CA bundle; "" for nothing."""
+    from cryptography import x509
+
+    try:
+        if x509.load_pem_x509_certificates(base64.b64decode(bundle)):
+            return ""
+    except (ValueError, binascii.Error):
+        pass
+    return "unable to load root certificates: unable to parse bytes as PEM block"
+
+
+def _url_errors(url: str, path: str) -> list[FieldError]:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        return [required(path, f"url must be a valid URL: {error}{_FORM}")]
+    errors = []
+    if parts.scheme != "https":
+        errors.append(invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
+    user, at_sign, host = parts.netloc.rpartition("@")
+    if not host:
+        errors.append(invalid(path, host, f"host must be specified{_FORM}"))
+    if at_sign:
+        errors.append(invalid(path, user, "user information is not permitted in the URL"))
+    if parts.fragment:
+        errors.append(invalid(path, parts.fragment, "fragments are not permitted in the URL"))
+    if parts.query:
+        errors.append(invalid(path, parts.query, "query parameters are not permitted in the URL"))
+    return errors
+
+
+def _service_errors(service: Object, path: str) -> list[FieldError]:
+    errors = [required(child(path, key)) for key in ("name", "namespace") if not service.get(key)]
+    port = service.get("port", 443)
+    if not 1 <= port <= 65535:
+        errors.append(invalid(child(path, "port"), port, "port is not valid: must be between 1 and 65535, inclusive"))
+    url_path = service.get("path")
+    return errors if url_path is None else errors + _path_errors(url_path, child(path, "path"))
+
+
+def _path_errors(url_path: str, path: str) -> list[FieldError]:
+    if url_path in ("/", ""):
+        return []
+    if url_path == "//":
+        return [invalid(path, url_path, "segment[0] may not be empty")]
+    errors = []
+    if not url_path.startswith("/"):
+        errors.append(invalid(path, url_path, "must start with a '/'"))
+    trimmed = url_path[1:] if url_path.startswith("/") else url_path
+    for i, step in enumerate(trimmed.removesuffix("/").split("/")):
+        if not step:
+            errors.append(invalid(path, url_path, f"segment[{i}] may not be empty"))
+            continue
+        errors += [invalid(path, url_path, f"segment[{i}]: {text}") for text in is_dns1123_subdomain(step)]
+    return errors
+
+
+def _review_version_errors(versions: Sequence[str], path: str, recognized: bool) -> list[FieldError]:
+    if not versions:
+        return [required(path)]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, version in enumerate(versions):
+        if version in seen:
+            errors.append(invalid(index(path, i), version, "duplicate version"))
+            continue
+        seen.add(version)
+        errors += [invalid(index(path, i), version, text) for text in is_dns1035_label(version)]
+    if recognized and not seen.intersection(REVIEW_VERSIONS):
+        errors.append(invalid(path, list(versions), f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
+    return errors

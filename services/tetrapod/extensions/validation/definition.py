@@ -1,0 +1,187 @@
+"""Validation of custom resource definitions: `validate_create`, `validate_update`, `validate_status_update`.
+
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go; complaints come in its order and its words.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.extensions.definitions.conditions import ESTABLISHED, is_true
+from tetrapod.extensions.validation.approval import validate_approval
+from tetrapod.extensions.validation.columns import validate_column, validate_subresources
+from tetrapod.extensions.validation.conversion import (
+    ca_bundle_error,
+    has_recognized_version,
+    validate_conversion,
+    validate_enum,
+)
+from tetrapod.extensions.validation.defaults import validate_defaults
+from tetrapod.extensions.validation.formats import walk
+from tetrapod.extensions.validation.internal import Spec, has_status, shown
+from tetrapod.extensions.validation.listtypes import keyed_list_errors, set_item_errors
+from tetrapod.extensions.validation.names import validate_names, validate_required_names
+from tetrapod.extensions.validation.schema import TYPES, Rules
+from tetrapod.extensions.validation.selectable import validate_selectable_fields
+from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
+from tetrapod.machinery.field import FieldError, child, index, invalid, required
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_immutable
+from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
+
+SCOPES: Final = ("Cluster", "Namespaced")
+_STORED: Final = (
+    "missing from spec.versions; {0} was previously a storage version, and must remain in spec.versions until a storage migration "
+    "ensures no data remains persisted in {0} and removes {0} from status.storedVersions"
+)
+_PRESERVE: Final = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+
+
+def validate_create(crd: Object) -> list[FieldError]:
+    spec = Spec.of(crd["spec"])
+    errors = _name_errors(crd["metadata"].get("name") or "", spec)
+    errors += _spec_errors(spec, Options(), "spec")
+    return errors + _after_spec(crd, None)
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    spec, old_spec = Spec.of(new["spec"]), Spec.of(old["spec"])
+    established = is_true(old, ESTABLISHED)
+    options = Options(any_ca=_any_ca(old_spec, established))
+    errors = _spec_errors(spec, options, "spec")
+    if errors:  # only then does it matter what the older definition was allowed
+        errors = _spec_errors(spec, _lenient(old_spec, options), "spec")
+    if established:
+        errors += validate_immutable(spec.scope, old_spec.scope, "spec.scope")
+        errors += validate_immutable(spec.names.get("kind") or "", old_spec.names.get("kind") or "", "spec.names.kind")
+    errors += validate_immutable(spec.group, old_spec.group, "spec.group")
+    errors += validate_immutable(spec.names.get("plural") or "", old_spec.names.get("plural") or "", "spec.names.plural")
+    return errors + _after_spec(new, old)
+
+
+def validate_status_update(new: Object, old: Object) -> list[FieldError]:
+    return validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
+
+
+def _name_errors(name: str, spec: Spec) -> list[FieldError]:
+    texts = name_is_dns_subdomain(name, False) if name else []
+    if name != f"{spec.names.get('plural') or ''}.{spec.group}":
+        texts.append('must be spec.names.plural+"."+spec.group')
+    return [invalid("metadata.name", name, text) for text in texts] if name else []
+
+
+def _after_spec(new: Object, old: Object | None) -> list[FieldError]:
+    status = new.get("status") or {}
+    errors = validate_names(status.get("acceptedNames") or {}, "status.acceptedNames")
+    errors += _stored_version_errors(status.get("storedVersions"), Spec.of(new["spec"]))
+    errors += validate_approval(new, old)
+    preserved = old is not None and old["spec"].get("preserveUnknownFields")
+    if new["spec"].get("preserveUnknownFields") and not preserved:
+        errors.append(invalid("spec.preserveUnknownFields", True, _PRESERVE))
+    return errors
+
+
+def _stored_version_errors(stored: list[str] | None, spec: Spec) -> list[FieldError]:
+    path = "status.storedVersions"
+    if not stored:
+        return [invalid(path, stored or None, "must have at least one stored version")]
+    names = {v.name for v in spec.versions}
+    errors = [invalid(path, stored, f"must have the storage version {v.name}") for v in spec.versions if v.storage and v.name not in stored]
+    return errors + [invalid(index(path, i), v, _STORED.format(v)) for i, v in enumerate(stored) if v not in names]
+
+
+def _spec_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
+    errors = _group_errors(spec.group, child(path, "group"))
+    errors += validate_enum(spec.scope, SCOPES, child(path, "scope"))
+    errors += _missing_schemas(spec, options, path)
+    if spec.preserve_unknown and any(s.get("default") is not None for schema in spec.schemas() for s in walk(schema)):
+        text = "must be false in order to use defaults in the schema"
+        errors.append(invalid(child(path, "preserveUnknownFields"), True, text))
+    errors += _version_errors(spec, options, path)
+    names = child(path, "names")
+    errors += validate_required_names(spec.names, names) + validate_names(spec.names, names)
+    errors += validate_schema(spec.schema, spec.status_enabled(), child(path, "validation"), options)
+    errors += validate_subresources(spec.subresources, child(path, "subresources"))
+    for i, column in enumerate(spec.columns):
+        errors += validate_column(column, index(child(path, "additionalPrinterColumns"), i))
+    errors += _selectable_errors(spec, child(path, "selectableFields"))
+    conversion = child(path, "conversion")
+    if spec.preserve_unknown and (spec.conversion or {}).get("strategy", "None") != "None":
+        text = "must be None if spec.preserveUnknownFields is true"
+        errors.append(invalid(child(conversion, "strategy"), (spec.conversion or {}).get("strategy"), text))
+    recognized = options.recognized_review_version
+    return errors + validate_conversion(spec.conversion, conversion, recognized=recognized, any_ca=options.any_ca)
+
+
+def _group_errors(group: str, path: str) -> list[FieldError]:
+    if not group:
+        return [required(path)]
+    if texts := is_dns1123_subdomain(group):
+        return [invalid(path, group, ",".join(texts))]
+    return [] if "." in group else [invalid(path, group, "should be a domain with at least one dot")]
+
+
+def _missing_schemas(spec: Spec, options: Options, path: str) -> list[FieldError]:
+    if spec.schema is not None and spec.schema.get("openAPIV3Schema") is not None:
+        return []
+    text = "" if options.schemas_required else "because otherwise all fields are pruned"
+    errors = []
+    for i, version in enumerate(spec.versions):
+        if (version.schema or {}).get("openAPIV3Schema") is not None:
+            continue
+        if options.schemas_required or (version.served and not spec.preserve_unknown):
+            errors.append(required(child(index(child(path, "versions"), i), "schema", "openAPIV3Schema"), text))
+    return errors
+
+
+def _version_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
+    errors = []
+    at = child(path, "versions")
+    per_version = any(v.subresources is not None for v in spec.versions)
+    for i, version in enumerate(spec.versions):
+        if texts := is_dns1035_label(version.name):
+            errors.append(invalid(child(index(at, i), "name"), version.name, ",".join(texts)))
+        status = has_status(version.subresources if per_version else spec.subresources)
+        errors += validate_version(version, status, index(at, i), options)
+    if len({v.name for v in spec.versions}) != len(spec.versions):
+        errors.append(invalid(at, shown(spec.versions), "must contain unique version names"))
+    if sum(v.storage for v in spec.versions) != 1:
+        errors.append(invalid(at, shown(spec.versions), "must have exactly one version marked as storage version"))
+    if spec.version and (texts := is_dns1035_label(spec.version)):
+        errors.append(invalid(child(path, "version"), spec.version, ",".join(texts)))
+    return errors
+
+
+def _selectable_errors(spec: Spec, path: str) -> list[FieldError]:
+    if not spec.selectable:
+        return []
+    if spec.schema is None or spec.schema.get("openAPIV3Schema") is None:
+        return [invalid(path, "", "selectableFields may only be set when validations.schema is included")]
+    return validate_selectable_fields(spec.selectable, spec.schema["openAPIV3Schema"], path)
+
+
+def _any_ca(old: Spec, established: bool) -> bool:
+    """A CA bundle that is none is let pass where it was one already, and before anybody uses it."""
+    if not established:
+        return True
+    bundle: str = (((old.conversion or {}).get("webhook") or {}).get("clientConfig") or {}).get("caBundle") or ""
+    return bool(bundle and ca_bundle_error(bundle))
+
+
+def _lenient(old: Spec, options: Options) -> Options:
+    """What the older definition did wrong may go on."""
+    schemas = old.schemas()
+    inner = [s for schema in schemas for s in walk(schema)]
+    lists = [(s, s["items"]) for s in inner if isinstance(s.get("items"), dict)]
+    keyed = [(s, items) for s, items in lists if s.get("x-kubernetes-list-type") in ("set", "map")]
+    return Options(
+        rules=Rules(
+            valid_types=all(not s.get("type") or s["type"] in TYPES for s in inner),
+            atomic_sets=not any(set_item_errors(items, "") for s, items in lists if s.get("x-kubernetes-list-type") == "set"),
+            keyed_lists=not any(keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed),
+        ),
+        schemas_required=not _missing_schemas(old, Options(), ""),
+        pruned_defaults=not any(e.detail == "must not have unknown fields" for s in schemas for e in validate_defaults(s, "")),
+        recognized_review_version=has_recognized_version(old.conversion),
+        any_ca=options.any_ca,
+    )

@@ -1,0 +1,116 @@
+"""One version of a definition, or what all have in common: its schema, subresources, columns and selectable fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from tetrapod.extensions.validation.columns import validate_column, validate_subresources
+from tetrapod.extensions.validation.defaults import validate_defaults
+from tetrapod.extensions.validation.internal import Version
+from tetrapod.extensions.validation.schema import Rules, schema_errors
+from tetrapod.extensions.validation.selectable import validate_selectable_fields
+from tetrapod.extensions.validation.structural import unsupported, validate_structural
+from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid
+from tetrapod.machinery.gvk import Object
+
+_AT_ROOT: Final = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+"""What may stand at the root beside a status subresource, with the names that the error text lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How strict to be; an update keeps what was there."""
+
+    rules: Rules = field(default_factory=Rules)
+    schemas_required: bool = True
+    pruned_defaults: bool = True
+    recognized_review_version: bool = True
+    any_ca: bool = True
+
+
+def validate_version(version: Version, status: bool, path: str, options: Options) -> list[FieldError]:
+    errors = _deprecation_errors(version, child(path, "deprecationWarning"))
+    errors += validate_schema(version.schema, status, child(path, "schema"), options)
+    errors += validate_subresources(version.subresources, child(path, "subresources"))
+    for i, column in enumerate(version.columns):
+        errors += validate_column(column, index(child(path, "additionalPrinterColumns"), i))
+    if version.selectable:
+        at = child(path, "selectableFields")
+        text = "selectableFields may only be set when version.schema.openAPIV3Schema is not included"
+        schema = (version.schema or {}).get("openAPIV3Schema")
+        errors += [invalid(at, "", text)] if schema is None else validate_selectable_fields(version.selectable, schema, at)
+    return errors
+
+
+def validate_schema(holder: Object | None, status: bool, path: str, options: Options) -> list[FieldError]:
+    """`holder` is {"openAPIV3Schema": …}; `status`: there is a status subresource."""
+    schema = (holder or {}).get("openAPIV3Schema")
+    if schema is None:
+        return []
+    at = child(path, "openAPIV3Schema")
+    errors = _root_errors(schema, path) if status else []
+    if schema.get("nullable"):
+        errors.append(forbidden(child(at, "nullable"), "nullable cannot be true at the root"))
+    unreadable = unsupported(schema)
+    if not unreadable:
+        errors += validate_structural(schema, at) or validate_defaults(schema, at, pruned=options.pruned_defaults)
+    errors += schema_errors(schema, at, options.rules, root=True)
+    if unreadable and not errors:
+        errors.append(invalid(at, "", unreadable))
+    return errors
+
+
+def _root_errors(schema: Object, path: str) -> list[FieldError]:
+    kind = schema.get("type") or ""
+    if kind and kind != "object":
+        text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        return [invalid(child(path, "openAPIV3Schema.type"), kind, text)]
+    if all(name in _AT_ROOT or value in (None, False, "", [], {}) for name, value in schema.items()):
+        return []
+    allowed = " ".join(_AT_ROOT.values())
+    text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
+    return [invalid(child(path, "openAPIV3Schema"), schema, text)]
+
+
+def _deprecation_errors(version: Version, path: str) -> list[FieldError]:
+    warning = version.deprecation_warning
+    if warning is None:
+        return []
+    if not version.deprecated:
+        return [invalid(path, warning, "can only be set for deprecated versions")]
+    texts = []
+    if len(warning.encode()) > 256:
+        texts.append("must be <= 256 characters long")
+    if not warning:
+        texts.append("must not be an empty string")
+    at = 0
+    for char in warning:
+        if not char.isprintable():
+            texts.append(f"must only contain printable UTF-8 characters; non-printable character found at index {at}")
+            break
+        at += len(char.encode())
+    return [invalid(path, warning, text) for text in texts]

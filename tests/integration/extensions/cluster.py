@@ -1,0 +1,186 @@
+"""The extensions service over a store in memory, called as its filters would call it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import orjson
+
+from tetrapod.extensions.service import ExtensionsService
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.authentication.user import LOOPBACK
+from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.endpoints.negotiation import write_status
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.request import BytesBody, Request, Response, StreamResponse
+from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.storage.cacher import CachingStorageFactory
+from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.machinery import requestinfo
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "example.com"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+def version(name: str = "v1", *, storage: bool = True, schema: Object | None = None, **more: Any) -> Object:
+    schema = schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}
+
+
+def definition(kind: str = "Widget", *versions: Object, scope: str = "Namespaced", **names: Any) -> Object:
+    plural = names.pop("plural", f"{kind.lower()}s")
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural, **names},
+            "versions": list(versions) or [version()],
+        },
+    }
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    warnings: list[str]
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.body)
+
+
+class Cluster:
+    def __init__(self, server: GenericAPIServer, service: ExtensionsService) -> None:
+        self.server, self.service = server, service
+
+    async def call(self, method: str, target: str, body: Any = None, **headers: str) -> Answer:
+        request = _request(method, target, body, headers)
+        try:
+            response = await self.server.director(request)
+        except StatusError as error:
+            response = write_status(request, error)
+        if isinstance(response, StreamResponse):
+            raise TypeError("a stream: use watch")
+        return _answer(response, request.warnings)
+
+    async def get(self, target: str, **headers: str) -> Answer:
+        return await self.call("GET", target, **headers)
+
+    async def create(self, target: str, obj: Object) -> Object:
+        answer = await self.call("POST", target, obj)
+        assert answer.status == 201, answer.body
+        created: Object = answer.json
+        return created
+
+    async def define(self, crd: Object) -> Object:
+        """Create a definition and wait until it is served."""
+        await self.create(CRDS, crd)
+        return await self.until(f"{CRDS}/{crd['metadata']['name']}", established)
+
+    async def until(self, target: str, holds: Callable[[Object], bool], seconds: float = 5.0) -> Object:
+        """The object once something holds of it; looked at again with every change of a definition."""
+        changed = asyncio.Event()
+        self.service.crds.listeners.append(lambda old, new: changed.set())
+        async with asyncio.timeout(seconds):
+            while True:
+                changed.clear()
+                answer = await self.get(target)
+                if holds(answer.json if answer.body.startswith(b"{") else {"status": {}, "code": answer.status}):
+                    found: Object = answer.json
+                    return found
+                await changed.wait()
+
+    @asynccontextmanager
+    async def watch(self, target: str) -> AsyncIterator[Watching]:
+        request = _request("GET", target, None, {})
+        response = await self.server.director(request)
+        assert isinstance(response, StreamResponse), response.body
+        watching = Watching()
+        task = asyncio.create_task(response.run(watching))
+        task.add_done_callback(lambda _: watching.ended.set())
+        try:
+            yield watching
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+class Watching:
+    """A StreamWriter whose events can be waited for."""
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[Object] = asyncio.Queue()
+        self.ended = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        for line in data.splitlines():
+            self._events.put_nowait(orjson.loads(line))
+
+    async def event(self) -> Object:
+        async with asyncio.timeout(5):
+            return await self._events.get()
+
+    def buffered(self) -> int:
+        return 0
+
+    async def drain(self) -> None: ...
+
+    closed = False
+
+    async def wait_closed(self) -> None:
+        await asyncio.Event().wait()
+
+
+def established(crd: Object) -> bool:
+    return has_condition(crd, "Established", "True")
+
+
+def has_condition(crd: Object, type_: str, status: str) -> bool:
+    conditions = (crd.get("status") or {}).get("conditions") or []
+    return any(c["type"] == type_ and c["status"] == status for c in conditions)
+
+
+def _request(method: str, target: str, body: Any, headers: dict[str, str]) -> Request:
+    path, _, query = target.partition("?")
+    data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
+    given = {"content-type": "application/json", "user-agent": "tests/1.0", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    request = Request(
+        method, path, query_string=query, headers=[(k.encode(), v.encode()) for k, v in given.items()], body=BytesBody(data), user=LOOPBACK
+    )
+    request.info = requestinfo.parse(method, path, query)
+    return request
+
+
+def _answer(response: Response, warnings: list[str]) -> Answer:
+    return Answer(response.status, {k.decode(): v.decode() for k, v in response.headers}, response.body, warnings)
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Cluster]:
+    backend = SqliteBackend(":memory:")
+    storages = CachingStorageFactory(backend)
+    lifecycle = Lifecycle()
+    server = GenericAPIServer("extensions", storages, Chain([]), lifecycle)
+    client = in_process_client(server.director, "kube-apiserver")
+    service = ExtensionsService(storages, Chain([]), lifecycle, client)
+    server.install(service.definitions)
+    server.fallback = service.handler
+    service.register()
+    await lifecycle.start()
+    try:
+        yield Cluster(server, service)
+    finally:
+        await lifecycle.stop()
+        await storages.close()
+        await backend.close()
