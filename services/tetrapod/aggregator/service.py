@@ -111,7 +111,7 @@ class AggregatorService:
         lifecycle.on_start("apiservice-registration-controller", self._start_registration(lifecycle))
         lifecycle.on_start("apiservice-status-available-controller", self._start_availability(lifecycle))
         lifecycle.on_start("apiservice-discovery-controller", self._start_discovery(lifecycle))
-        lifecycle.on_start("crd-informer-synced", self._start_crds(lifecycle))
+        lifecycle.on_start("kube-apiserver-autoregistration", self._start_crds(lifecycle))
         lifecycle.on_shutdown("aggregator-connections", self.pool.close)
 
     def _record_changed(self, old: Object | None, new: Object | None) -> None:

@@ -21,6 +21,7 @@ from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
+from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import Pki, write_pki
@@ -32,8 +33,7 @@ from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Request, Response
-from tetrapod.generic.routes import not_found
+from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
@@ -72,6 +72,7 @@ class Embedded:
         chosen = plugins(self.storage, self.client, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
         self._assemble_core(client_ca, front_proxy_ca)
+        self._assemble_extensions()
         self._assemble_front()
         chain = ChainConfig(
             authenticator=self.auth.authenticator,
@@ -101,8 +102,8 @@ class Embedded:
             raise ValueError("no service account signing key")
         return found
 
-    def _server(self, name: str) -> GenericAPIServer:
-        return GenericAPIServer(name, self.storage, self.admission, self.lifecycle, authorizer=self.auth.authorizer)
+    def _server(self, name: str, fallback: Handler | None = None) -> GenericAPIServer:
+        return GenericAPIServer(name, self.storage, self.admission, self.lifecycle, authorizer=self.auth.authorizer, fallback=fallback)
 
     def _assemble_core(self, client_ca: bytes, front_proxy_ca: bytes) -> None:
         options = self.options
@@ -126,6 +127,11 @@ class Embedded:
             {"etcd-0": self._probe_storage},
         )
 
+    def _assemble_extensions(self) -> None:
+        self.extensions = ExtensionsService(self.storage, self.admission, self.lifecycle, self.client, self.auth.authorizer)
+        self.extensions_server = self._server("extensions", fallback=self.extensions.handler)
+        self.extensions_server.install(self.extensions.definitions)
+
     def _assemble_front(self) -> None:
         """The aggregator over the other three: the order in which hooks are registered is that of the health checks."""
         options = self.options
@@ -135,11 +141,15 @@ class Embedded:
             options.enable_aggregator_routing,
             ProxyCertificate(options.proxy_client_cert_file or str(certificate), options.proxy_client_key_file or str(key)),
         )
-        servers = [self.core_server, self.auth_server]
+        servers = [self.core_server, self.auth_server, self.extensions_server]
         self.aggregator = AggregatorService(
-            self.front, config, self.client, local=self._local, sources=[s.source for s in (self.front, *servers)]
+            self.front,
+            config,
+            self.client,
+            local=self._local,
+            sources=[*(s.source for s in (self.front, *servers)), self.extensions.discovery],
         )
-        self.delegation = Delegation(self.front, servers, self._last)
+        self.delegation = Delegation(self.front, servers, self.extensions.handler)
         for path, handler in self.auth.rest_routes.items():
             self.front.routes.add_rest(path, handler)
         sources = [BuiltinSource(s.source) for s in (self.front, *servers)]
@@ -147,13 +157,11 @@ class Embedded:
         self.lifecycle.add_check("etcd", self._probe_storage)
         self.core.register(self.lifecycle)
         self.auth.register(self.lifecycle)
+        self.extensions.register()
         self.aggregator.register(self.lifecycle)
 
     async def _local(self, request: Request) -> Response:
         return await self.delegation.handle(request)
-
-    async def _last(self, request: Request) -> Response:
-        return not_found()
 
     async def director(self, request: Request) -> Response:
         return await self.aggregator.director(request)

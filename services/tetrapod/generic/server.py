@@ -38,7 +38,6 @@ class GenericAPIServer:
         lifecycle: Lifecycle,
         *,
         authorizer: Authorizer | None = None,
-        discovery: DiscoverySource | None = None,
         fallback: Handler | None = None,
     ) -> None:
         self.name = name
@@ -51,7 +50,7 @@ class GenericAPIServer:
         self.source = DefinitionSource()
         self.stores: dict[GroupResource, Store] = {}
         self.fallback = fallback
-        self._discovery = DiscoveryHandlers(discovery or self.source)
+        self._discovery = DiscoveryHandlers(self.source)
         self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
         self._groups: set[str] = set()
         self._install_routes()
@@ -91,6 +90,10 @@ class GenericAPIServer:
         store = (definition.store or Store)(definition, storage)
         self.stores[definition.group_resource] = store
         return store
+
+    def discover(self, source: DiscoverySource) -> None:
+        """Answer discovery from `source` instead of the declared resources alone."""
+        self._discovery = DiscoveryHandlers(source)
 
     def serves(self, group: str, version_: str) -> bool:
         return (group, version_) in self._routers

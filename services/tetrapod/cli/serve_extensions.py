@@ -1,0 +1,41 @@
+"""extensions on its own."""
+
+from __future__ import annotations
+
+from tetrapod.cli.openapi import install_openapi
+from tetrapod.cli.remote import RemoteService
+from tetrapod.extensions.service import ExtensionsService
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.discovery.joined import JoinedDiscovery
+from tetrapod.generic.openapi.source import BuiltinSource
+from tetrapod.generic.request import Handler
+from tetrapod.generic.server import GenericAPIServer
+
+
+class RemoteExtensions(RemoteService):
+    name = "extensions"
+
+    def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
+        authenticator, authorizer = self.delegated()
+        admission = Chain([NamespaceLifecycle(self.storage)])
+        client = self.client_of(self.options.aggregator_url, "aggregator-url", "kube-apiserver")
+        self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, authorizer)
+        self.server = GenericAPIServer(
+            "extensions",
+            self.storage,
+            admission,
+            self.lifecycle,
+            authorizer=authorizer,
+            fallback=self.extensions.handler,
+        )
+        self.server.install(self.extensions.definitions)
+        self.server.discover(JoinedDiscovery([self.server.source, self.extensions.discovery]))
+        install_openapi(self.server.routes, BuiltinSource(self.server.source))
+        self.extensions.register()
+        return self.server.director, authenticator, authorizer
+
+
+SERVICE = RemoteExtensions
