@@ -121,7 +121,7 @@ class Representation:
             if not entries:
                 return tables.table((), metadata), iter(()), b""
             conversion = self.conversion
-            head = tables.table((), metadata).removesuffix(b"null}") + b"["
+            head = tables.head(metadata) + b"["
             return head, _joined(entries, lambda e: tables.row(conversion.peek(e), conversion.bytes(e))), b"]}"
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:

@@ -45,6 +45,7 @@ class Tables:
 
     def __init__(self, convertor: TableConvertor | None, version: str, include: str) -> None:
         self._convertor = convertor or DEFAULT_TABLE
+        self._no_rows = b"[]" if convertor else b"null"  # the default convertor never makes the list of rows; the others always do
         self._version = version
         self._include = include
 
@@ -78,11 +79,17 @@ class Tables:
     def table(self, rows: Iterable[bytes], metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
         """A whole Table without the final newline. In a watch only the first has `columns`."""
         joined = b",".join(rows)
-        return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":%b}' % (
+        return b"%b%b}" % (
+            self.head(metadata, columns=columns),
+            b"[%b]" % joined if joined else self._no_rows,
+        )
+
+    def head(self, metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
+        """A Table up to its rows."""
+        return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":' % (
             self._version.encode(),
             orjson.dumps(metadata),
             self.columns() if columns else b"null",
-            b"[%b]" % joined if joined else b"null",
         )
 
     def columns(self) -> bytes:
