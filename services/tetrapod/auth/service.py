@@ -77,6 +77,7 @@ class AuthService:
     def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None) -> None:
         """`client` speaks to the front door, for the aggregation controller and the tracking of legacy tokens."""
         self._storage, self._options, self._client = storage, options, client
+        self._following = False
         self.audiences = tuple(options.audiences) or tuple(options.issuers[:1])
         self.objects = Objects(storage)
         self.index = RbacIndex(storage)
@@ -175,7 +176,9 @@ class AuthService:
         """The post-start hook: policy in place and known to the authorizer before the server is ready."""
 
         async def bootstrap_roles() -> None:
-            lifecycle.background("rbac-index", self.index.run())
+            if not self._following:
+                self._following = True
+                lifecycle.background("rbac-index", self.index.run())
             revisions = await reconcile_bootstrap_policy(self._storage)
             await self.index.synced()
             await self.index.reach(revisions)

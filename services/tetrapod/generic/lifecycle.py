@@ -12,7 +12,12 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.status import StatusError
+
 log = logging.getLogger(__name__)
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
 
 Hook = Callable[[], Awaitable[None]]
 Check = Callable[[], Awaitable[None]]
@@ -57,8 +62,20 @@ class Lifecycle:
         await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
 
     async def _run_hook(self, name: str, hook: Hook) -> None:
-        await hook()
-        self.hooks_done.add(name)
+        """Again and again while what it needs is not there yet (the store, the front door); so a hook may run several times."""
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                await hook()
+            except (Unavailable, StatusError) as error:
+                if isinstance(error, StatusError) and error.code < 500:
+                    raise
+                log.warning("post-start hook %s waits: %s", name, error)
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LONGEST_WAIT)
+            else:
+                self.hooks_done.add(name)
+                return
 
     async def stop(self) -> None:
         """Cancel every background task, then run the pre-shutdown hooks."""
