@@ -20,6 +20,18 @@ from tetrapod.core.tables import cluster as tables
 from tetrapod.core.tables import networking as network_tables
 from tetrapod.core.tables import pods as pod_tables
 from tetrapod.core.tables import storage as storage_tables
+from tetrapod.core.validation import (
+    claims,
+    configmaps,
+    endpoints,
+    limit_ranges,
+    nodes,
+    pod_templates,
+    quotas,
+    secrets,
+    services,
+    volumes_persistent,
+)
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
@@ -57,23 +69,47 @@ def _rest(rests: Mapping[str, Rest | Strategy], name: str) -> Rest:
 
 
 def _simple() -> list[ResourceDefinition]:
-    secret = KindStrategy(default=cluster.default_secret, fields={"type": lambda o: o.get("type") or ""})
+    secret = KindStrategy(
+        default=cluster.default_secret,
+        fields={"type": lambda o: o.get("type") or ""},
+        validate=secrets.validate,
+        whole_update=secrets.validate_update,
+    )
     return [
-        builtin("", "configmaps", KindStrategy(), table=tables.CONFIG_MAPS),
+        builtin(
+            "",
+            "configmaps",
+            KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update),
+            table=tables.CONFIG_MAPS,
+        ),
         builtin(
             "",
             "endpoints",
-            KindStrategy(default=networking.default_endpoints, create_on_update=True),
+            KindStrategy(
+                default=networking.default_endpoints,
+                create_on_update=True,
+                validate=endpoints.validate,
+                whole_update=endpoints.validate_update,
+            ),
             storage_prefix="services/endpoints",
             table=network_tables.ENDPOINTS,
             deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
         ),
         builtin("", "events", EventStrategy(), table=tables.EVENTS),
-        builtin("", "limitranges", KindStrategy(default=cluster.default_limit_range, create_on_update=True)),
+        builtin(
+            "",
+            "limitranges",
+            KindStrategy(default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate),
+        ),
         builtin(
             "",
             "podtemplates",
-            KindStrategy(default=lambda o: default_pod_template(o.get("template")), generation=["template"], returns_deleted=True),
+            KindStrategy(
+                default=lambda o: default_pod_template(o.get("template")),
+                generation=["template"],
+                returns_deleted=True,
+                validate=pod_templates.validate,
+            ),
             table=pod_tables.POD_TEMPLATES,
         ),
         builtin("", "secrets", secret, table=tables.SECRETS),
@@ -91,6 +127,8 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
     node = KindStrategy(
         default=cluster.default_node,
         status=True,
+        validate=nodes.validate,
+        whole_update=nodes.validate_update,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
     )
     return builtin(
@@ -99,22 +137,34 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
         node,
         storage_prefix="minions",
         table=tables.NODES,
-        subresources={"proxy": rests["nodes/proxy"], "status": status_of(node)},
+        subresources={"proxy": rests["nodes/proxy"], "status": status_of(node, validate=nodes.validate_update)},
     )
 
 
 def _volumes() -> list[ResourceDefinition]:
     claim = KindStrategy(
-        default=volumes.default_persistent_volume_claim, status=True, initial_status={"phase": "Pending"}, returns_deleted=True
+        default=volumes.default_persistent_volume_claim,
+        status=True,
+        initial_status={"phase": "Pending"},
+        returns_deleted=True,
+        validate=claims.validate,
+        whole_update=claims.validate_update,
     )
-    volume = KindStrategy(default=volumes.default_persistent_volume, status=True, initial_status={"phase": "Pending"}, returns_deleted=True)
+    volume = KindStrategy(
+        default=volumes.default_persistent_volume,
+        status=True,
+        initial_status={"phase": "Pending"},
+        returns_deleted=True,
+        validate=volumes_persistent.validate,
+        whole_update=volumes_persistent.validate_update,
+    )
     return [
         builtin(
             "",
             "persistentvolumeclaims",
             claim,
             table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
-            subresources={"status": status_of(claim)},
+            subresources={"status": status_of(claim, validate=claims.validate_status)},
         ),
         builtin("", "persistentvolumes", volume, table=storage_tables.PERSISTENT_VOLUMES, subresources={"status": status_of(volume)}),
     ]
@@ -139,6 +189,7 @@ def _replication_controllers() -> ResourceDefinition:
         initial_status={"replicas": 0},
         generation=["spec"],
         returns_deleted=True,
+        validate=pod_templates.validate_controller,
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )
     controller.garbage_collection_default = "Orphan"
@@ -148,13 +199,20 @@ def _replication_controllers() -> ResourceDefinition:
         controller,
         storage_prefix="controllers",
         table=pod_tables.REPLICATION_CONTROLLERS,
-        subresources={"scale": scale(), "status": status_of(controller)},
+        subresources={"scale": scale(), "status": status_of(controller, validate=pod_templates.validate_controller_status)},
     )
 
 
 def _quotas() -> ResourceDefinition:
-    quota = KindStrategy(default=cluster.default_resource_quota, status=True, returns_deleted=True)
-    return builtin("", "resourcequotas", quota, table=tables.RESOURCE_QUOTAS, subresources={"status": status_of(quota)})
+    quota = KindStrategy(
+        default=cluster.default_resource_quota,
+        status=True,
+        returns_deleted=True,
+        validate=quotas.validate,
+        whole_update=quotas.validate_update,
+    )
+    status = status_of(quota, validate=quotas.validate_status)
+    return builtin("", "resourcequotas", quota, table=tables.RESOURCE_QUOTAS, subresources={"status": status})
 
 
 def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> ResourceDefinition:
@@ -165,5 +223,5 @@ def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports
         service,
         storage_prefix="services/specs",
         table=network_tables.SERVICES,
-        subresources={"proxy": rests["services/proxy"], "status": status_of(service)},
+        subresources={"proxy": rests["services/proxy"], "status": status_of(service, validate=services.validate_status)},
     )

@@ -54,7 +54,7 @@ def _coordination() -> list[ResourceDefinition]:
         builtin(
             "events.k8s.io",
             "events",
-            EventStrategy(),
+            EventStrategy(new_group=True),
             storage_version="v1",
             storage_group="",
             table=tables.EVENTS,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tetrapod.core.validation import events
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 _REF: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
@@ -17,8 +20,15 @@ class EventStrategy(Strategy):
     garbage_collection_default = "Unsupported"
     field_labels = _LABELS
 
-    def __init__(self, ttl: int = 3600) -> None:
+    def __init__(self, ttl: int = 3600, *, new_group: bool = False) -> None:
         self._ttl = ttl
+        self._new_group = new_group  # events.k8s.io
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return events.validate(obj, new_group=self._new_group)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return events.validate_update(new, old, new_group=self._new_group)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         ref = obj.get("involvedObject") or {}

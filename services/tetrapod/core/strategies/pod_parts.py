@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tetrapod.core.strategies.pods import PodStrategy
+from tetrapod.core.validation import pod_resize, pods
 from tetrapod.generic.registry.context import Context
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 
@@ -17,6 +19,9 @@ class EphemeralContainersStrategy(PodStrategy):
             new["spec"]["ephemeralContainers"] = containers
         new["status"] = old.get("status", {})
         _keep_metadata(new, old)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return pods.validate_ephemeral_update(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
@@ -39,6 +44,9 @@ class ResizeStrategy(PodStrategy):
         new["spec"] = spec
         new["status"] = old.get("status", {})
         _keep_metadata(new, old)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return pod_resize.validate_resize(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tetrapod.core.defaults.pod_spec import default_pod
+from tetrapod.core.qos import qos_class
+from tetrapod.core.validation import pod_status, pods
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.quantity import Quantity
 
 _SPEC_FIELDS: Final = {
     "spec.nodeName": "nodeName",
@@ -36,6 +38,12 @@ class PodStrategy(Strategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return pods.validate(obj)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return pods.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
         """A pod that no node runs goes at once; else the user's period, or the spec's."""
@@ -78,40 +86,8 @@ class PodStatusStrategy(StatusStrategy):
         if not status.get("qosClass") and (old.get("status") or {}).get("qosClass"):
             status["qosClass"] = old["status"]["qosClass"]
 
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return pod_status.validate_status(new, old)
+
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")]
-
-
-_QOS_RESOURCES: Final = ("cpu", "memory")
-
-
-def qos_class(spec: Object) -> str:
-    """Guaranteed, Burstable or BestEffort (upstream: pkg/apis/core/v1/helper/qos)."""
-    if resources := spec.get("resources"):
-        return _qos([resources])
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    return _qos([c.get("resources") or {} for c in containers])
-
-
-def _qos(all_resources: list[Object]) -> str:
-    requested = limited = False
-    guaranteed = True
-    for resources in all_resources:
-        requests, limits = _positive(resources.get("requests")), _positive(resources.get("limits"))
-        requested, limited = requested or bool(requests), limited or bool(limits)
-        if set(limits) != set(_QOS_RESOURCES) or any(name in requests and requests[name] != limits[name] for name in _QOS_RESOURCES):
-            guaranteed = False
-    if not requested and not limited:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
-
-
-def _positive(listed: Object | None) -> dict[str, Quantity]:
-    found = {}
-    for name in _QOS_RESOURCES:
-        value = (listed or {}).get(name)
-        if value is not None:
-            quantity = Quantity.parse(str(value))
-            if quantity.sign > 0:
-                found[name] = quantity
-    return found

@@ -13,9 +13,11 @@ from typing import Any, Final
 from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts, PortError
 from tetrapod.core.defaults.networking import default_service
+from tetrapod.core.validation import services as validation
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import field as errors
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.names import name_is_dns1035_label
 from tetrapod.machinery.status import invalid
@@ -51,6 +53,12 @@ class ServiceStrategy(Strategy):
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return name_is_dns1035_label(name, prefix)
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return validation.validate(obj)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validation.validate_update(new, old)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         spec = obj.get("spec") or {}

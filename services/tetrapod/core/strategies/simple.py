@@ -14,11 +14,16 @@ from tetrapod.machinery.gvk import Object
 Default = Callable[[Object], None]
 Validate = Callable[[Object], list[FieldError]]
 ValidateUpdate = Callable[[Object, Object], list[FieldError]]
+Warn = Callable[[Object, Object | None], list[str]]
+"""Warnings about a new object, or one (the first) that replaces another."""
 NameCheck = Callable[[str, bool], list[str]]
 
 
 class KindStrategy(Strategy):
-    """`fields` maps what field selectors may name to how its value is read."""
+    """`fields` maps what field selectors may name to how its value is read.
+
+    An update is checked by `validate` and then `validate_update`, or by `whole_update` alone where upstream has another order.
+    """
 
     def __init__(
         self,
@@ -26,6 +31,8 @@ class KindStrategy(Strategy):
         default: Default | Mapping[str, Default] | None = None,
         validate: Validate | None = None,
         validate_update: ValidateUpdate | None = None,
+        whole_update: ValidateUpdate | None = None,
+        warnings: Warn | None = None,
         status: bool = False,
         initial_status: Mapping[str, Any] | None = None,
         generation: Sequence[str] = (),
@@ -39,6 +46,8 @@ class KindStrategy(Strategy):
         self._default = default
         self._validate = validate
         self._validate_update = validate_update
+        self._whole_update = whole_update
+        self._warnings = warnings
         self.has_status = status
         self.initial_status = initial_status if initial_status is not None else ({} if status else None)
         self.generation = tuple(generation) or None
@@ -59,8 +68,16 @@ class KindStrategy(Strategy):
         return self._validate(obj) if self._validate else []
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        if self._whole_update:
+            return self._whole_update(new, old)
         errors = self._validate(new) if self._validate else []
         return errors + self._validate_update(new, old) if self._validate_update else errors
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return self._warnings(obj, None) if self._warnings else []
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        return self._warnings(new, old) if self._warnings else []
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return self._name(name, prefix) if self._name else super().validate_name(name, prefix)

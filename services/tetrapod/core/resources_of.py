@@ -1,0 +1,69 @@
+"""What a pod asks for altogether: requests and limits summed over its containers.
+
+Asked by validation, LimitRanger, quota and defaulting. Upstream: k8s.io/component-helpers/resource/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+Amounts = dict[str, Quantity]
+
+
+def amounts(listed: Mapping[str, Any] | None) -> Amounts:
+    return {name: Quantity.of(value) for name, value in (listed or {}).items()}
+
+
+def add(into: Amounts, more: Amounts) -> None:
+    for name, value in more.items():
+        into[name] = into[name] + value if name in into else value
+
+
+def maximum(into: Amounts, other: Amounts) -> None:
+    for name, value in other.items():
+        if name not in into or value > into[name]:
+            into[name] = value
+
+
+def _of(container: Object, kind: str) -> Amounts:
+    return amounts((container.get("resources") or {}).get(kind))
+
+
+def aggregate(spec: Object, kind: str) -> Amounts:
+    """`kind` is "requests" or "limits": containers and sidecars run together, other init containers one by one before."""
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        add(total, _of(container, kind))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        needs = _of(container, kind)
+        if container.get("restartPolicy") == "Always":
+            add(total, needs)
+            add(sidecars, needs)
+            maximum(peak, sidecars)
+        else:
+            add(needs, sidecars)
+            maximum(peak, needs)
+    maximum(total, peak)
+    return total
+
+
+def aggregate_container_requests(spec: Object) -> Amounts:
+    return aggregate(spec, "requests")
+
+
+def pod_amounts(spec: Object, kind: str) -> Amounts:
+    """With what the pod says for itself, which goes before its containers', and overhead."""
+    total = aggregate(spec, kind)
+    total.update(amounts((spec.get("resources") or {}).get(kind)))
+    for name, value in amounts(spec.get("overhead")).items():
+        if kind == "requests":
+            total[name] = total[name] + value if name in total else value
+        elif name in total and not total[name].is_zero:
+            total[name] = total[name] + value
+    return total

@@ -1,0 +1,224 @@
+"""Containers of every sort: regular, init, ephemeral (upstream: validateContainers, validateInitContainers, validateEphemeralContainers)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.core.validation import environment, handlers
+from tetrapod.core.validation.mounts import devices, mounts
+from tetrapod.core.validation.names import dns_label, known, one_of, port_number
+from tetrapod.core.validation.resources import container_resources
+from tetrapod.core.validation.security import container_security
+from tetrapod.core.validation.volume_sources import PULL_POLICIES
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_valid_port_name
+
+PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
+_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
+_RESIZABLE: Final = frozenset({"cpu", "memory"})
+_RESIZE_POLICIES: Final = frozenset({"NotRequired", "RestartContainer"})
+_RULE_OPERATORS: Final = frozenset({"In", "NotIn"})
+_EPHEMERAL_NO: Final = "cannot be set for an Ephemeral Container"
+_NOT_EPHEMERAL: Final = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What of a pod its containers refer to."""
+
+    volumes: dict[str, Object]
+    claims: Collection[str]
+    grace: int | None
+    restart_policy: str
+    host_users: bool
+
+
+def containers(listed: list[Object], around: Surroundings, path: str) -> list[FieldError]:
+    if not listed:
+        return [field.required(path)]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, container in enumerate(listed):
+        at = f"{path}[{i}]"
+        errors += _common(container, around, at)
+        name = container.get("name") or ""
+        if name in seen:
+            errors.append(field.duplicate(f"{at}.name", name))
+        seen.add(name)
+        errors += handlers.lifecycle_and_probes(container, around.grace, at)
+        if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
+            errors += _restart_rules(container, ("Always", "OnFailure", "Never"), at)
+    return errors + host_port_conflicts(listed, path)
+
+
+def init_containers(listed: list[Object], regular: list[Object], around: Surroundings, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen = {c.get("name") or "" for c in regular}
+    for i, container in enumerate(listed):
+        at = f"{path}[{i}]"
+        errors += _common(container, around, at)
+        if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
+            errors += _restart_rules(container, ("Always", "OnFailure", "Never"), at)
+        name = container.get("name") or ""
+        if name in seen:
+            errors.append(field.duplicate(f"{at}.name", name))
+        elif name:
+            seen.add(name)
+        errors += host_port_conflicts([container], path)
+        if container.get("restartPolicy") == "Always":
+            errors += handlers.lifecycle_and_probes(container, around.grace, at)
+        else:
+            errors += handlers.no_lifecycle_or_probes(container, at)
+    return errors
+
+
+def ephemeral_containers(
+    listed: list[Object], regular: list[Object], init: list[Object], around: Surroundings, path: str
+) -> list[FieldError]:
+    errors: list[FieldError] = []
+    others = {c.get("name") or "" for c in (*regular, *init)}
+    seen = set(others)
+    for i, container in enumerate(listed):
+        at = f"{path}[{i}]"
+        errors += _common(container, around, at)
+        errors += image_padding(container, at)
+        name, target = container.get("name") or "", container.get("targetContainerName") or ""
+        if name in seen:
+            errors.append(field.duplicate(f"{at}.name", name))
+        seen.add(name)
+        if target and target not in others:
+            errors.append(field.not_found(f"{at}.targetContainerName", target))
+        errors += [field.forbidden(f"{at}.{key}", _EPHEMERAL_NO) for key in _NOT_EPHEMERAL if _is_set(container.get(key))]
+        for j, mount in enumerate(container.get("volumeMounts") or ()):
+            errors += [
+                field.forbidden(f"{at}.volumeMounts[{j}].{key}", _EPHEMERAL_NO) for key in ("subPath", "subPathExpr") if mount.get(key)
+            ]
+    return errors
+
+
+def _is_set(value: Any) -> bool:
+    """Not the zero of its type: an empty struct of requirements is one, a probe is not."""
+    return value not in (None, [], "", {})
+
+
+def image_padding(container: Object, path: str) -> list[FieldError]:
+    image = container.get("image") or ""
+    return [] if image == image.strip() else [field.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
+
+
+def _common(container: Object, around: Surroundings, path: str) -> list[FieldError]:
+    get = container.get
+    errors: list[FieldError] = []
+    if name := get("name"):
+        errors += dns_label(name, f"{path}.name")
+    else:
+        errors.append(field.required(f"{path}.name"))
+    if not get("image"):
+        errors.append(field.required(f"{path}.image"))
+    if (policy := get("terminationMessagePolicy")) != "File":
+        errors += one_of(policy, _MESSAGE_POLICIES, f"{path}.terminationMessagePolicy")
+    if listed := get("ports"):
+        errors += _ports(listed, f"{path}.ports")
+    if env := get("env"):
+        errors += environment.variables(env, f"{path}.env", around.volumes)
+    if env_from := get("envFrom"):
+        errors += environment.sources(env_from, f"{path}.envFrom")
+    mounted, raw = get("volumeMounts") or [], get("volumeDevices") or []
+    if mounted:
+        errors += mounts(mounted, raw, around.volumes, container, f"{path}.volumeMounts")
+    if raw:
+        errors += devices(raw, mounted, around.volumes, f"{path}.volumeDevices")
+    errors += one_of(get("imagePullPolicy"), PULL_POLICIES, f"{path}.imagePullPolicy")
+    if resources := get("resources"):
+        errors += container_resources(resources, around.claims, f"{path}.resources")
+    if policies := get("resizePolicy"):
+        errors += _resize_policy(policies, around.restart_policy, f"{path}.resizePolicy")
+    if (context := get("securityContext")) is not None:
+        errors += container_security(context, f"{path}.securityContext", around.host_users)
+    return errors
+
+
+def _ports(ports: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, port in enumerate(ports):
+        at = f"{path}[{i}]"
+        if name := port.get("name"):
+            if texts := is_valid_port_name(name):
+                errors += [field.invalid(f"{at}.name", name, text) for text in texts]
+            elif name in seen:
+                errors.append(field.duplicate(f"{at}.name", name))
+            else:
+                seen.add(name)
+        number = port.get("containerPort") or 0
+        errors += port_number(number, f"{at}.containerPort") if number else [field.required(f"{at}.containerPort")]
+        if host := port.get("hostPort"):
+            errors += port_number(host, f"{at}.hostPort")
+        errors += one_of(port.get("protocol"), PROTOCOLS, f"{at}.protocol")
+    return errors
+
+
+def host_port_conflicts(listed: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, container in enumerate(listed):
+        for j, port in enumerate(container.get("ports") or ()):
+            if not port.get("hostPort"):
+                continue
+            key = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{port['hostPort']}"
+            if key in seen:
+                errors.append(field.duplicate(f"{path}[{i}].ports[{j}].hostPort", key))
+            seen.add(key)
+    return errors
+
+
+def _resize_policy(policies: list[Object], restart_policy: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, policy in enumerate(policies):
+        name, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
+        if name in seen:
+            errors.append(field.duplicate(f"{path}[{i}]", name))
+        seen.add(name)
+        errors += one_of(name, _RESIZABLE, path) + one_of(restart, _RESIZE_POLICIES, path)
+        if restart_policy == "Never" and restart != "NotRequired":
+            errors.append(field.invalid(path, restart, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
+    return errors
+
+
+def _restart_rules(container: Object, allowed: tuple[str, ...], path: str) -> list[FieldError]:
+    """A container's own restart policy, and exit codes that go before it (upstream: validateContainerRestartPolicy)."""
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
+    errors: list[FieldError] = []
+    if policy is None:
+        errors.append(field.required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+    else:
+        errors += known(policy, allowed, f"{path}.restartPolicy")
+    if len(rules) > 20:
+        errors.append(field.too_many(f"{path}.restartPolicyRules", len(rules), 20))
+    for i, rule in enumerate(rules):
+        at = f"{path}.restartPolicyRules[{i}]"
+        if rule.get("action") not in ("Restart", "RestartAllContainers"):
+            errors.append(field.not_supported(f"{at}.action", rule.get("action") or "", ["Restart", "RestartAllContainers"]))
+        codes = rule.get("exitCodes")
+        if codes is None:
+            errors.append(field.required(f"{at}.exitCodes", "must be specified"))
+            continue
+        errors += known(codes.get("operator") or "", _RULE_OPERATORS, f"{at}.exitCodes.operator")
+        if len(codes.get("values") or ()) > 255:
+            errors.append(field.too_many(f"{at}.exitCodes.values", len(codes["values"]), 255))
+    return errors

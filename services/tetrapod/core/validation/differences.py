@@ -1,0 +1,65 @@
+"""What an update changed in a part that may not change, as upstream prints it: a unified diff of its internal structs as JSON.
+
+Upstream: k8s.io/apimachinery/pkg/util/diff (one blank of indent, three lines of context).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any, Final
+
+from tetrapod.core.validation.internal_types import fields_of
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+_ZEROES: Final[dict[str, Any]] = {"": "", "int": 0, "bool": False, "port": 0, "quantity": "0"}
+
+
+def spec_difference(type_name: str, old: Object, new: Object) -> str:
+    """How two wire objects of an internal type differ; ends with a line break."""
+    before, after = (_text(internal(type_name, value)).splitlines() for value in (old, new))
+    lines = list(difflib.unified_diff(before, after, lineterm=""))[2:]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def internal(type_name: str, wire: Object) -> Object:
+    """A wire object as its internal struct prints: every field, by its Go name."""
+    found: Object = {}
+    for go in fields_of(type_name):
+        if go.kind == "+":
+            found.update(internal(go.type, wire))
+        else:
+            found[go.name] = _value(go.kind, go.type, wire.get(go.key))
+    return found
+
+
+def internal_list(type_name: str, wires: list[Object] | None) -> list[Object] | None:
+    return None if wires is None else [internal(type_name, wire) for wire in wires]
+
+
+def _value(kind: str, type_name: str, value: Any) -> Any:
+    match kind:
+        case "*":
+            return None if value is None else internal(type_name, value)
+        case "=":
+            return internal(type_name, value or {})
+        case "[]":
+            return internal_list(type_name, value or None)
+        case "map":
+            return dict(sorted(value.items())) if value else None
+        case "resources":
+            return {name: str(Quantity.of(value[name])) for name in sorted(value)} if value else None
+        case "list":
+            return value or None
+        case "quantity":
+            return str(Quantity.of(value))
+        case "ptr" | "wire":
+            return value
+        case _:
+            return _ZEROES[kind] if value is None else value
+
+
+def _text(value: Any) -> str:
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,96 @@
+"""References to the pod's own fields and resources, in environment variables and volumes.
+
+Upstream: validateObjectFieldSelector, validateContainerResourceFieldSelector, ConvertDownwardAPIFieldLabel.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.core.validation.names import qualified_name
+from tetrapod.core.validation.quantities import quantity
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+ENV_FIELDS: Final = frozenset(
+    {
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.nodeName",
+        "spec.serviceAccountName",
+        "status.hostIP",
+        "status.hostIPs",
+        "status.podIP",
+        "status.podIPs",
+    }
+)
+VOLUME_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"})
+_KNOWN: Final = ENV_FIELDS | VOLUME_FIELDS | {"spec.restartPolicy", "spec.schedulerName", "status.phase"}
+_SUBSCRIPTED = re.compile(r"(.*)\['(.*)'\]", re.DOTALL).fullmatch
+
+RESOURCES: Final = frozenset(f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage"))
+_HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
+_SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+
+
+def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldError]:
+    version, label = ref.get("apiVersion") or "", ref.get("fieldPath") or ""
+    if not version:
+        return [field.required(f"{path}.apiVersion")]
+    if not label:
+        return [field.required(f"{path}.fieldPath")]
+    subscripted = _SUBSCRIPTED(label)
+    found, why = _convert(version, label, subscripted)
+    if why:
+        return [field.invalid(f"{path}.fieldPath", label, f"error converting fieldPath: {why}")]
+    if subscripted:
+        if subscripted[1] == "metadata.annotations":
+            return qualified_name(subscripted[2].lower(), path)
+        return qualified_name(subscripted[2], path)
+    return [] if found in allowed else [field.not_supported(f"{path}.fieldPath", found, allowed)]
+
+
+def _convert(version: str, label: str, subscripted: re.Match[str] | None) -> tuple[str, str]:
+    """The label as this version calls it, or why there is none."""
+    if version != "v1":
+        return "", f"unsupported pod version: {version}"
+    if subscripted:
+        if subscripted[1] in ("metadata.annotations", "metadata.labels"):
+            return label, ""
+        return "", f"field label does not support subscript: {label}"
+    if label == "spec.host":
+        return "spec.nodeName", ""
+    return (label, "") if label in _KNOWN else ("", f"field label not supported: {label}")
+
+
+def resource_ref(ref: Object, path: str, *, volume: bool) -> list[FieldError]:
+    name = ref.get("resource") or ""
+    errors: list[FieldError] = []
+    if volume and not ref.get("containerName"):
+        errors.append(field.required(f"{path}.containerName"))
+    elif not name:
+        errors.append(field.required(f"{path}.resource"))
+    elif name not in RESOURCES and not name.startswith(_HUGE_PAGES):
+        errors.append(field.not_supported(f"{path}.resource", name, RESOURCES))
+    return errors + _divisor(name, ref.get("divisor"), f"{path}.divisor")
+
+
+def _divisor(name: str, value: object, path: str) -> list[FieldError]:
+    divisor = quantity(value)
+    if divisor.is_zero:
+        return []
+    kind = name.partition(".")[2]
+    if kind == "cpu":
+        allowed, text = ("1m", "1"), "1m and 1 are supported with the cpu resource"
+    elif kind == "memory":
+        allowed, text = _SIZES, f"{', '.join(_SIZES)} are supported with the memory resource"
+    elif kind == "ephemeral-storage":
+        allowed, text = _SIZES, f"{', '.join(_SIZES)} are supported with the local ephemeral storage resource"
+    elif name.startswith(_HUGE_PAGES):
+        allowed, text = _SIZES, f"{', '.join(_SIZES)} are supported with the hugepages resource"
+    else:
+        return []
+    return [] if str(divisor) in allowed else [field.invalid(path, name, f"only divisor's values {text}")]

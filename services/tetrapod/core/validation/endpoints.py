@@ -1,0 +1,55 @@
+"""Endpoints (upstream: ValidateEndpoints)."""
+
+from __future__ import annotations
+
+from tetrapod.core.validation.containers import PROTOCOLS
+from tetrapod.core.validation.names import address, dns_label, dns_subdomain, not_special_address, one_of, port_number, qualified_name
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+
+def validate(obj: Object) -> list[FieldError]:
+    return _subsets(obj, [])
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    return _subsets(new, [ip for ip in _addresses(old)])
+
+
+def _addresses(obj: Object) -> list[str]:
+    return [a.get("ip") or "" for s in obj.get("subsets") or () for key in ("addresses", "notReadyAddresses") for a in s.get(key) or ()]
+
+
+def _subsets(obj: Object, known_before: list[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, subset in enumerate(obj.get("subsets") or ()):
+        path, ports = f"subsets[{i}]", subset.get("ports") or []
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            errors.append(field.required(path, "must specify `addresses` or `notReadyAddresses`"))
+        for kind in ("addresses", "notReadyAddresses"):
+            for j, one in enumerate(subset.get(kind) or ()):
+                errors += _address(one, f"{path}.{kind}[{j}]", known_before)
+        for j, port in enumerate(ports):
+            errors += _port(port, len(ports) > 1, f"{path}.ports[{j}]")
+    return errors
+
+
+def _address(one: Object, path: str, known_before: list[str]) -> list[FieldError]:
+    ip = one.get("ip") or ""
+    errors = address(ip, f"{path}.ip", known_before)
+    if host := one.get("hostname"):
+        errors += dns_label(host, f"{path}.hostname")
+    if (node := one.get("nodeName")) is not None:
+        errors += dns_subdomain(node, f"{path}.nodeName")
+    return errors + not_special_address(ip, f"{path}.ip")
+
+
+def _port(port: Object, named: bool, path: str) -> list[FieldError]:
+    name = port.get("name") or ""
+    errors = dns_label(name, f"{path}.name") if name else [field.required(f"{path}.name")] if named else []
+    errors += port_number(port.get("port") or 0, f"{path}.port")
+    errors += one_of(port.get("protocol"), PROTOCOLS, f"{path}.protocol")
+    if (protocol := port.get("appProtocol")) is not None:
+        errors += qualified_name(protocol, f"{path}.appProtocol")
+    return errors

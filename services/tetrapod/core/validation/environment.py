@@ -1,0 +1,95 @@
+"""Environment variables of containers (upstream: ValidateEnv, ValidateEnvFrom)."""
+
+from __future__ import annotations
+
+from tetrapod.core.validation.downward import ENV_FIELDS, field_ref, resource_ref
+from tetrapod.core.validation.names import complaints, dns_subdomain
+from tetrapod.core.validation.paths import descending
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_config_map_key, is_relaxed_env_var_name, name_is_dns_subdomain
+
+_SEVERAL = "may not have more than one field specified at a time"
+
+
+def variables(env: list[Object], path: str, volumes: dict[str, Object]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, variable in enumerate(env):
+        at = f"{path}[{i}]"
+        if name := variable.get("name"):
+            errors += complaints(is_relaxed_env_var_name, name, f"{at}.name")
+        else:
+            errors.append(field.required(f"{at}.name"))
+        if (source := variable.get("valueFrom")) is not None:
+            errors += _value_from(source, variable.get("value") or "", f"{at}.valueFrom", volumes)
+    return errors
+
+
+def _value_from(source: Object, value: str, path: str, volumes: dict[str, Object]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    count = 0
+    if (ref := source.get("fieldRef")) is not None:
+        count += 1
+        errors += field_ref(ref, ENV_FIELDS, f"{path}.fieldRef")
+    if (ref := source.get("resourceFieldRef")) is not None:
+        count += 1
+        errors += resource_ref(ref, f"{path}.resourceFieldRef", volume=False)
+    for name in ("configMapKeyRef", "secretKeyRef"):
+        if (ref := source.get(name)) is not None:
+            count += 1
+            errors += _key_ref(ref, f"{path}.{name}")
+    if (ref := source.get("fileKeyRef")) is not None:
+        count += 1
+        errors += _file_key_ref(ref, f"{path}.fileKeyRef", volumes)
+    if not count:
+        text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        errors.append(field.invalid(path, "", text))
+    elif value:
+        errors.append(field.invalid(path, "", "may not be specified when `value` is not empty"))
+    elif count > 1:
+        errors.append(field.invalid(path, "", _SEVERAL))
+    return errors
+
+
+def _key_ref(ref: Object, path: str) -> list[FieldError]:
+    errors = dns_subdomain(ref.get("name") or "", f"{path}.name")
+    if key := ref.get("key"):
+        return errors + complaints(is_config_map_key, key, f"{path}.key")
+    return [*errors, field.required(f"{path}.key")]
+
+
+def _file_key_ref(ref: Object, path: str, volumes: dict[str, Object]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    key = ref.get("key") or ""
+    errors += complaints(is_relaxed_env_var_name, key, f"{path}.key") if key else [field.required(f"{path}.key")]
+    name = ref.get("volumeName") or ""
+    if not name:
+        errors.append(field.required(f"{path}.volumeName"))
+    elif name not in volumes:
+        errors.append(field.not_found(f"{path}.volumeName", name))
+    elif volumes[name].get("emptyDir") is None:
+        errors.append(field.invalid(f"{path}.volumeName", name, "referenced volume must be of type emptyDir"))
+    file = ref.get("path") or ""
+    return errors + (descending(file, f"{path}.path") if file else [field.required(f"{path}.path")])
+
+
+def sources(env_from: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, source in enumerate(env_from):
+        at, count = f"{path}[{i}]", 0
+        if prefix := source.get("prefix"):
+            errors += complaints(is_relaxed_env_var_name, prefix, f"{at}.prefix")
+        for kind in ("configMapRef", "secretRef"):
+            if (ref := source.get(kind)) is None:
+                continue
+            count += 1
+            if name := ref.get("name"):
+                errors += [field.invalid(f"{at}.{kind}.name", name, text) for text in name_is_dns_subdomain(name, True)]
+            else:
+                errors.append(field.required(f"{at}.{kind}.name"))
+        if not count:
+            errors.append(field.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+        elif count > 1:
+            errors.append(field.invalid(path, "", _SEVERAL))
+    return errors

@@ -1,0 +1,98 @@
+"""Probes and lifecycle hooks of containers (upstream: validateProbe, validateHandler and their neighbours)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import complaints, known, not_negative, port_number, port_number_or_name
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_http_header_name
+
+_PROBE: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_HOOK: Final = ("exec", "httpGet", "tcpSocket", "sleep")
+_NUMBERS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+_ONLY_ALWAYS: Final = "may not be set for init containers without restartPolicy=Always"
+PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if (lifecycle := container.get("lifecycle")) is not None:
+        errors += _lifecycle(lifecycle, grace, f"{path}.lifecycle")
+    for name in PROBES:
+        if (probe := container.get(name)) is not None:
+            errors += _probe(probe, name, grace, f"{path}.{name}")
+    return errors
+
+
+def no_lifecycle_or_probes(container: Object, path: str) -> list[FieldError]:
+    """An init container that ends has nobody to probe it."""
+    return [field.forbidden(f"{path}.{name}", _ONLY_ALWAYS) for name in ("lifecycle", *PROBES) if container.get(name) is not None]
+
+
+def _lifecycle(lifecycle: Object, grace: int | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in ("postStart", "preStop"):
+        if (hook := lifecycle.get(name)) is not None:
+            errors += _handler(hook, _HOOK, grace, f"{path}.{name}")
+    return errors
+
+
+def _probe(probe: Object, kind: str, grace: int | None, path: str) -> list[FieldError]:
+    errors = _handler(probe, _PROBE, grace, path)
+    for name in _NUMBERS:
+        errors += not_negative(probe.get(name), f"{path}.{name}")
+    period = probe.get("terminationGracePeriodSeconds")
+    if period is not None and period <= 0:
+        errors.append(field.invalid(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
+    if kind == "readinessProbe":
+        if period is not None:
+            errors.append(field.invalid(f"{path}.terminationGracePeriodSeconds", period, "must not be set for readinessProbes"))
+    elif probe.get("successThreshold", 0) != 1:
+        errors.append(field.invalid(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
+    return errors
+
+
+def _handler(handler: Object, kinds: tuple[str, ...], grace: int | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    count = 0
+    for kind in kinds:
+        if (action := handler.get(kind)) is None:
+            continue
+        count += 1
+        if count > 1:
+            errors.append(field.forbidden(f"{path}.{kind}", "may not specify more than 1 handler type"))
+        else:
+            errors += _action(kind, action, grace, f"{path}.{kind}")
+    return errors if count else [field.required(path, "must specify a handler type")]
+
+
+def _action(kind: str, action: Object, grace: int | None, path: str) -> list[FieldError]:
+    match kind:
+        case "exec":
+            return [] if action.get("command") else [field.required(f"{path}.command")]
+        case "httpGet":
+            return _http_get(action, path)
+        case "tcpSocket":
+            return port_number_or_name(action.get("port"), f"{path}.port")
+        case "grpc":
+            return port_number(action.get("port") or 0, f"{path}.port")
+        case _:
+            return _sleep(action.get("seconds") or 0, grace, path)
+
+
+def _http_get(action: Object, path: str) -> list[FieldError]:
+    errors = [] if action.get("path") else [field.required(f"{path}.path")]
+    errors += port_number_or_name(action.get("port"), f"{path}.port")
+    errors += known(action.get("scheme") or "", ("HTTP", "HTTPS"), f"{path}.scheme")
+    for header in action.get("httpHeaders") or ():
+        errors += complaints(is_http_header_name, header.get("name") or "", f"{path}.httpHeaders")
+    return errors
+
+
+def _sleep(seconds: int, grace: int | None, path: str) -> list[FieldError]:
+    if grace is None or 0 <= seconds <= grace:
+        return []
+    return [field.invalid(path, seconds, f"must be non-negative and less than terminationGracePeriodSeconds ({grace})")]

@@ -1,0 +1,242 @@
+"""The internal Go types of what refusals print whole: names, order and zeroes of their fields.
+
+Upstream prints differences of immutable specs as JSON of its internal structs, which have no JSON names and leave nothing out.
+A field is written `Name`, with `:int`, `:bool`, `:ptr` (a scalar or absent), `:quantity`, `:port` (int or string), `:list`, `:map`,
+`:resources`, `:wire` (an apimachinery type, as on the wire), `*Type`, `=Type` (by value), `[]Type` or `+Type` (inlined).
+Order and names: pkg/apis/core/types.go.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, NamedTuple
+
+_TYPES: Final = {
+    "PodSpec": (
+        "Volumes[]Volume InitContainers[]Container Containers[]Container EphemeralContainers[]EphemeralContainer RestartPolicy"
+        " TerminationGracePeriodSeconds:ptr ActiveDeadlineSeconds:ptr DNSPolicy NodeSelector:map ServiceAccountName"
+        " DeprecatedServiceAccount AutomountServiceAccountToken:ptr NodeName HostNetwork:bool HostPID:bool HostIPC:bool"
+        " ShareProcessNamespace:ptr SecurityContext*PodSecurityContext ImagePullSecrets[]Named Hostname Subdomain Affinity*Affinity"
+        " SchedulerName Tolerations[]Toleration HostAliases[]HostAlias PriorityClassName Priority:ptr DNSConfig*PodDNSConfig"
+        " ReadinessGates[]ReadinessGate RuntimeClassName:ptr EnableServiceLinks:ptr PreemptionPolicy:ptr Overhead:resources"
+        " TopologySpreadConstraints[]TopologySpread SetHostnameAsFQDN:ptr OS*Named HostUsers:ptr SchedulingGates[]Named"
+        " ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr"
+    ),
+    "Named": "Name",
+    "Container": (
+        "Name Image Command:list Args:list WorkingDir Ports[]ContainerPort EnvFrom[]EnvFrom Env[]EnvVar Resources=Resources"
+        " ResizePolicy[]ResizePolicy RestartPolicy:ptr RestartPolicyRules[]RestartRule VolumeMounts[]VolumeMount"
+        " VolumeDevices[]VolumeDevice LivenessProbe*Probe ReadinessProbe*Probe StartupProbe*Probe Lifecycle*Lifecycle"
+        " TerminationMessagePath TerminationMessagePolicy ImagePullPolicy SecurityContext*SecurityContext Stdin:bool StdinOnce:bool"
+        " TTY:bool"
+    ),
+    "EphemeralContainer": "Container+Container TargetContainerName",
+    "ContainerPort": "Name HostPort:int ContainerPort:int Protocol HostIP",
+    "EnvFrom": "Prefix ConfigMapRef*OptionalName SecretRef*OptionalName",
+    "OptionalName": "Name Optional:ptr",
+    "EnvVar": "Name Value ValueFrom*EnvSource",
+    "EnvSource": "FieldRef*FieldRef ResourceFieldRef*ResourceRef ConfigMapKeyRef*KeyRef SecretKeyRef*KeyRef FileKeyRef*FileKeyRef",
+    "FieldRef": "APIVersion FieldPath",
+    "ResourceRef": "ContainerName Resource Divisor:quantity",
+    "KeyRef": "Name Key Optional:ptr",
+    "FileKeyRef": "VolumeName Path Key Optional:ptr",
+    "Resources": "Limits:resources Requests:resources Claims[]Claim",
+    "Claim": "Name Request",
+    "ResizePolicy": "ResourceName RestartPolicy",
+    "RestartRule": "Action ExitCodes*ExitCodes",
+    "ExitCodes": "Operator Values:list",
+    "VolumeMount": "Name ReadOnly:bool RecursiveReadOnly:ptr MountPath SubPath MountPropagation:ptr SubPathExpr",
+    "VolumeDevice": "Name DevicePath",
+    "Probe": (
+        "Handler+ProbeHandler InitialDelaySeconds:int TimeoutSeconds:int PeriodSeconds:int SuccessThreshold:int FailureThreshold:int"
+        " TerminationGracePeriodSeconds:ptr"
+    ),
+    "ProbeHandler": "Exec*Exec HTTPGet*HTTPGet TCPSocket*TCPSocket GRPC*GRPC",
+    "Lifecycle": "PostStart*LifecycleHandler PreStop*LifecycleHandler StopSignal:ptr",
+    "LifecycleHandler": "Exec*Exec HTTPGet*HTTPGet TCPSocket*TCPSocket Sleep*Sleep",
+    "Exec": "Command:list",
+    "HTTPGet": "Path Port:port Host Scheme HTTPHeaders[]Header",
+    "Header": "Name Value",
+    "TCPSocket": "Port:port Host",
+    "GRPC": "Port:int Service:ptr",
+    "Sleep": "Seconds:int",
+    "SecurityContext": (
+        "Capabilities*Capabilities Privileged:ptr SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr RunAsGroup:ptr"
+        " RunAsNonRoot:ptr ReadOnlyRootFilesystem:ptr AllowPrivilegeEscalation:ptr ProcMount:ptr SeccompProfile*Profile"
+        " AppArmorProfile*Profile"
+    ),
+    "PodSecurityContext": (
+        "SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr RunAsGroup:ptr RunAsNonRoot:ptr SupplementalGroups:list"
+        " SupplementalGroupsPolicy:ptr FSGroup:ptr Sysctls[]Header FSGroupChangePolicy:ptr SeccompProfile*Profile"
+        " AppArmorProfile*Profile SELinuxChangePolicy:ptr"
+    ),
+    "Capabilities": "Add:list Drop:list",
+    "SELinux": "User Role Type Level",
+    "Windows": "GMSACredentialSpecName:ptr GMSACredentialSpec:ptr RunAsUserName:ptr HostProcess:ptr",
+    "Profile": "Type LocalhostProfile:ptr",
+    "Affinity": "NodeAffinity*NodeAffinity PodAffinity*PodAffinity PodAntiAffinity*PodAffinity",
+    "NodeAffinity": (
+        "RequiredDuringSchedulingIgnoredDuringExecution*NodeSelector PreferredDuringSchedulingIgnoredDuringExecution[]PreferredNode"
+    ),
+    "NodeSelector": "NodeSelectorTerms[]NodeSelectorTerm",
+    "NodeSelectorTerm": "MatchExpressions[]NodeRequirement MatchFields[]NodeRequirement",
+    "NodeRequirement": "Key Operator Values:list",
+    "PreferredNode": "Weight:int Preference=NodeSelectorTerm",
+    "PodAffinity": (
+        "RequiredDuringSchedulingIgnoredDuringExecution[]PodAffinityTerm PreferredDuringSchedulingIgnoredDuringExecution[]WeightedPod"
+    ),
+    "PodAffinityTerm": "LabelSelector:wire Namespaces:list TopologyKey NamespaceSelector:wire MatchLabelKeys:list MismatchLabelKeys:list",
+    "WeightedPod": "Weight:int PodAffinityTerm=PodAffinityTerm",
+    "Toleration": "Key Operator Value Effect TolerationSeconds:ptr",
+    "Taint": "Key Value Effect TimeAdded:ptr",
+    "HostAlias": "IP Hostnames:list",
+    "PodDNSConfig": "Nameservers:list Searches:list Options[]DNSOption",
+    "DNSOption": "Name Value:ptr",
+    "ReadinessGate": "ConditionType",
+    "TopologySpread": (
+        "MaxSkew:int TopologyKey WhenUnsatisfiable LabelSelector:wire MinDomains:ptr NodeAffinityPolicy:ptr NodeTaintsPolicy:ptr"
+        " MatchLabelKeys:list"
+    ),
+    "PodResourceClaim": "Name ResourceClaimName:ptr ResourceClaimTemplateName:ptr",
+    "VolumeNodeAffinity": "Required*NodeSelector",
+    "ObjectReference": "Kind Namespace Name UID APIVersion ResourceVersion FieldPath",
+    "NodeAddress": "Type Address",
+    "IPHolder": "IP",
+    "PersistentVolumeClaimSpec": (
+        "AccessModes:list Selector:wire Resources=VolumeResources VolumeName StorageClassName:ptr VolumeMode:ptr DataSource*TypedRef"
+        " DataSourceRef*NamespacedRef VolumeAttributesClassName:ptr"
+    ),
+    "VolumeResources": "Limits:resources Requests:resources",
+    "TypedRef": "APIGroup:ptr Kind Name",
+    "NamespacedRef": "APIGroup:ptr Kind Name Namespace:ptr",
+    "Volume": (
+        "Name HostPath*HostPath EmptyDir*EmptyDir GCEPersistentDisk*GCEDisk AWSElasticBlockStore*AWSDisk GitRepo*GitRepo Secret*SecretBag"
+        " NFS*NFS ISCSI*ISCSI Glusterfs*Glusterfs PersistentVolumeClaim*ClaimRef RBD*RBD FlexVolume*Flex Cinder*Cinder CephFS*CephFS"
+        " Flocker*Flocker DownwardAPI*Downward FC*FC AzureFile*AzureFile ConfigMap*ConfigMapBag VsphereVolume*Vsphere Quobyte*Quobyte"
+        " AzureDisk*AzureDisk PhotonPersistentDisk*Photon Projected*Projected PortworxVolume*Portworx ScaleIO*ScaleIO"
+        " StorageOS*StorageOS CSI*CSI Ephemeral*Ephemeral Image*Image"
+    ),
+    "PersistentVolumeSource": (
+        "GCEPersistentDisk*GCEDisk AWSElasticBlockStore*AWSDisk HostPath*HostPath Glusterfs*GlusterfsPersistent NFS*NFS"
+        " RBD*RBDPersistent ISCSI*ISCSIPersistent Cinder*CinderPersistent CephFS*CephFSPersistent FC*FC Flocker*Flocker"
+        " FlexVolume*FlexPersistent AzureFile*AzureFilePersistent VsphereVolume*Vsphere Quobyte*Quobyte AzureDisk*AzureDisk"
+        " PhotonPersistentDisk*Photon PortworxVolume*Portworx ScaleIO*ScaleIOPersistent Local*Local StorageOS*StorageOSPersistent"
+        " CSI*CSIPersistent"
+    ),
+    "HostPath": "Path Type:ptr",
+    "EmptyDir": "Medium SizeLimit:ptr",
+    "GCEDisk": "PDName FSType Partition:int ReadOnly:bool",
+    "AWSDisk": "VolumeID FSType Partition:int ReadOnly:bool",
+    "GitRepo": "Repository Revision Directory",
+    "SecretBag": "SecretName Items[]KeyToPath DefaultMode:ptr Optional:ptr",
+    "ConfigMapBag": "Name Items[]KeyToPath DefaultMode:ptr Optional:ptr",
+    "KeyToPath": "Key Path Mode:ptr",
+    "NFS": "Server Path ReadOnly:bool",
+    "ISCSI": (
+        "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool SessionCHAPAuth:bool"
+        " SecretRef*Named InitiatorName:ptr"
+    ),
+    "ISCSIPersistent": (
+        "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool SessionCHAPAuth:bool"
+        " SecretRef*SecretReference InitiatorName:ptr"
+    ),
+    "SecretReference": "Name Namespace",
+    "Glusterfs": "EndpointsName Path ReadOnly:bool",
+    "GlusterfsPersistent": "EndpointsName Path ReadOnly:bool EndpointsNamespace:ptr",
+    "ClaimRef": "ClaimName ReadOnly:bool",
+    "RBD": "CephMonitors:list RBDImage FSType RBDPool RadosUser Keyring SecretRef*Named ReadOnly:bool",
+    "RBDPersistent": "CephMonitors:list RBDImage FSType RBDPool RadosUser Keyring SecretRef*SecretReference ReadOnly:bool",
+    "Flex": "Driver FSType SecretRef*Named ReadOnly:bool Options:map",
+    "FlexPersistent": "Driver FSType SecretRef*SecretReference ReadOnly:bool Options:map",
+    "Cinder": "VolumeID FSType ReadOnly:bool SecretRef*Named",
+    "CinderPersistent": "VolumeID FSType ReadOnly:bool SecretRef*SecretReference",
+    "CephFS": "Monitors:list Path User SecretFile SecretRef*Named ReadOnly:bool",
+    "CephFSPersistent": "Monitors:list Path User SecretFile SecretRef*SecretReference ReadOnly:bool",
+    "Flocker": "DatasetName DatasetUUID",
+    "Downward": "Items[]DownwardFile DefaultMode:ptr",
+    "DownwardFile": "Path FieldRef*FieldRef ResourceFieldRef*ResourceRef Mode:ptr",
+    "FC": "TargetWWNs:list Lun:ptr FSType ReadOnly:bool WWIDs:list",
+    "AzureFile": "SecretName ShareName ReadOnly:bool",
+    "AzureFilePersistent": "SecretName ShareName ReadOnly:bool SecretNamespace:ptr",
+    "Vsphere": "VolumePath FSType StoragePolicyName StoragePolicyID",
+    "Quobyte": "Registry Volume ReadOnly:bool User Group Tenant",
+    "AzureDisk": "DiskName DataDiskURI CachingMode:ptr FSType:ptr ReadOnly:ptr Kind:ptr",
+    "Photon": "PdID FSType",
+    "Projected": "Sources[]ProjectedSource DefaultMode:ptr",
+    "ProjectedSource": (
+        "Secret*NamedBag DownwardAPI*DownwardItems ConfigMap*NamedBag ServiceAccountToken*TokenSource ClusterTrustBundle*TrustBundle"
+        " PodCertificate*PodCertificate"
+    ),
+    "NamedBag": "Name Items[]KeyToPath Optional:ptr",
+    "DownwardItems": "Items[]DownwardFile",
+    "TokenSource": "Audience ExpirationSeconds:int Path",
+    "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:wire Optional:ptr Path",
+    "PodCertificate": "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map",
+    "Portworx": "VolumeID FSType ReadOnly:bool",
+    "ScaleIO": ("Gateway System SecretRef*Named SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType ReadOnly:bool"),
+    "ScaleIOPersistent": (
+        "Gateway System SecretRef*SecretReference SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType ReadOnly:bool"
+    ),
+    "Local": "Path FSType:ptr",
+    "StorageOS": "VolumeName VolumeNamespace FSType ReadOnly:bool SecretRef*Named",
+    "StorageOSPersistent": "VolumeName VolumeNamespace FSType ReadOnly:bool SecretRef*ObjectReference",
+    "CSI": "Driver ReadOnly:ptr FSType:ptr VolumeAttributes:map NodePublishSecretRef*Named",
+    "CSIPersistent": (
+        "Driver VolumeHandle ReadOnly:bool FSType VolumeAttributes:map ControllerPublishSecretRef*SecretReference"
+        " NodeStageSecretRef*SecretReference NodePublishSecretRef*SecretReference ControllerExpandSecretRef*SecretReference"
+        " NodeExpandSecretRef*SecretReference"
+    ),
+    "Ephemeral": "VolumeClaimTemplate*ClaimTemplate",
+    "ClaimTemplate": "Metadata:wire Spec=PersistentVolumeClaimSpec",
+    "Image": "Reference PullPolicy",
+}
+
+_KEYS: Final = {
+    "CephFS": "cephfs",
+    "StorageOS": "storageos",
+    "WWIDs": "wwids",
+    "CephMonitors": "monitors",
+    "RBDImage": "image",
+    "RBDPool": "pool",
+    "RadosUser": "user",
+    "EndpointsName": "endpoints",
+    "DataDiskURI": "diskURI",
+    "DiscoveryCHAPAuth": "chapAuthDiscovery",
+    "SessionCHAPAuth": "chapAuthSession",
+    "ISCSIInterface": "iscsiInterface",
+    "DeprecatedServiceAccount": "serviceAccount",
+    "PdID": "pdID",
+    "SetHostnameAsFQDN": "setHostnameAsFQDN",
+}
+
+
+class GoField(NamedTuple):
+    name: str
+    key: str  # on the wire
+    kind: str  # "", "int", "bool", "ptr" …, or one of * = [ + before a type
+    type: str = ""
+
+
+@cache
+def fields_of(type_name: str) -> tuple[GoField, ...]:
+    return tuple(map(_parse, _TYPES[type_name].split()))
+
+
+def _parse(text: str) -> GoField:
+    for mark in (":", "[]", "*", "=", "+"):
+        name, found, rest = text.partition(mark)
+        if found:
+            return GoField(name, _key(name), rest, "") if mark == ":" else GoField(name, _key(name), mark, rest)
+    return GoField(text, _key(text), "")
+
+
+def _key(name: str) -> str:
+    """The name on the wire: a leading acronym in small letters, up to the word that follows it."""
+    if name in _KEYS:
+        return _KEYS[name]
+    run = 0
+    while run < len(name) and name[run].isupper():
+        run += 1
+    if 1 < run < len(name):
+        run -= 1
+    return name[:run].lower() + name[run:]

@@ -1,0 +1,104 @@
+"""Where volumes appear in a container (upstream: ValidateVolumeMounts, ValidateVolumeDevices)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import known
+from tetrapod.core.validation.paths import descending, no_backsteps
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_PROPAGATIONS: Final = frozenset({"Bidirectional", "HostToContainer", "None"})
+_READ_ONLY: Final = frozenset({"Disabled", "Enabled", "IfPossible"})
+
+
+def mounts(listed: list[Object], raw: list[Object], volumes: dict[str, Object], container: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    by_device = {d.get("name") or "": d.get("devicePath") or "" for d in raw}
+    seen: set[str] = set()
+    for i, mount in enumerate(listed):
+        at, name, where = f"{path}[{i}]", mount.get("name") or "", mount.get("mountPath") or ""
+        if not name:
+            errors.append(field.required(f"{at}.name"))
+        if name not in volumes:
+            errors.append(field.not_found(f"{at}.name", name))
+        if not where:
+            errors.append(field.required(f"{at}.mountPath"))
+        if where in seen:
+            errors.append(field.invalid(f"{at}.mountPath", where, "must be unique"))
+        seen.add(where)
+        if name in by_device:
+            errors.append(field.invalid(f"{at}.name", name, "must not already exist in volumeDevices"))
+        if where in by_device.values():
+            errors.append(field.invalid(f"{at}.mountPath", where, "must not already exist as a path in volumeDevices"))
+        errors += _parts(mount, volumes.get(name), container, path, at)
+    return errors
+
+
+def _parts(mount: Object, volume: Object | None, container: Object, path: str, at: str) -> list[FieldError]:
+    """Upstream says some of these of the list, not of the mount."""
+    errors: list[FieldError] = []
+    sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
+    if volume is not None and volume.get("image") is not None:
+        errors += [field.invalid(f"{at}.subPathExpr", expression, "not allowed in image volume sources")] if expression else []
+    if sub:
+        errors += descending(sub, f"{path}.subPath")
+    if expression:
+        if sub:
+            errors.append(field.invalid(f"{at}.subPathExpr", expression, "subPathExpr and subPath are mutually exclusive"))
+        errors += descending(expression, f"{path}.subPathExpr")
+    propagation = mount.get("mountPropagation")
+    if propagation is not None:
+        errors += known(propagation, _PROPAGATIONS, f"{path}.mountPropagation")
+        if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
+            text = "Bidirectional mount propagation is available only to privileged containers"
+            errors.append(field.forbidden(f"{path}.mountPropagation", text))
+    return errors + _recursive_read_only(mount, propagation, f"{path}.recursiveReadOnly")
+
+
+def _recursive_read_only(mount: Object, propagation: str | None, path: str) -> list[FieldError]:
+    mode = mount.get("recursiveReadOnly")
+    if mode is None or mode == "Disabled":
+        return []
+    if mode not in _READ_ONLY:
+        return [field.not_supported(path, mode, _READ_ONLY)]
+    errors = [] if mount.get("readOnly") else [field.forbidden(path, "may only be specified when readOnly is true")]
+    if propagation not in (None, "None"):
+        errors.append(field.forbidden(path, "may only be specified when mountPropagation is None or not specified"))
+    return errors
+
+
+def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    by_mount = {m.get("name") or "": m.get("mountPath") or "" for m in mounted}
+    names: set[str] = set()
+    paths: set[str] = set()
+    for i, device in enumerate(listed):
+        at, name, where = f"{path}[{i}]", device.get("name") or "", device.get("devicePath") or ""
+        volume = volumes.get(name)
+        if not name:
+            errors.append(field.required(f"{at}.name"))
+        if name in names:
+            errors.append(field.invalid(f"{at}.name", name, "must be unique"))
+        if volume is None:
+            errors.append(field.not_found(f"{at}.name", name))
+        elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
+            text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            errors.append(field.invalid(f"{at}.name", name, text))
+        if not where:
+            errors.append(field.required(f"{at}.devicePath"))
+        if where in paths:
+            errors.append(field.invalid(f"{at}.devicePath", where, "must be unique"))
+        if where and no_backsteps(where, ""):
+            errors.append(field.invalid(f"{at}.devicePath", where, "can not contain backsteps ('..')"))
+        else:
+            paths.add(where)
+        if name in by_mount:
+            errors.append(field.invalid(f"{at}.name", name, "must not already exist in volumeMounts"))
+        if where in by_mount.values():
+            errors.append(field.invalid(f"{at}.devicePath", where, "must not already exist as a path in volumeMounts"))
+        if name:
+            names.add(name)
+    return errors

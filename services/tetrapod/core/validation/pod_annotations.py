@@ -1,0 +1,116 @@
+"""Annotations of pods that mean something (upstream: ValidatePodSpecificAnnotations and what compares them with fields)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.paths import descending
+from tetrapod.core.validation.security import all_containers
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import Object
+
+MIRROR: Final = "kubernetes.io/config.mirror"
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_MATCH: Final = "type in annotation and field must match"
+
+
+def annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
+    found = meta.get("annotations")
+    if not found:
+        return []
+    errors: list[FieldError] = []
+    if MIRROR in found and not spec.get("nodeName"):
+        errors.append(field.invalid(f"{path}[{MIRROR}]", found[MIRROR], "must set spec.nodeName if mirror pod annotation is set"))
+    if DELETION_COST in found and not _is_int32(found[DELETION_COST]):
+        errors.append(field.invalid(f"{path}[{DELETION_COST}]", found[DELETION_COST], "must be a 32bit integer"))
+    if _SECCOMP_POD in found:
+        errors += _seccomp_profile(found[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
+    names = {c.get("name") for c, _ in all_containers(spec, "")}
+    for key, value in found.items():
+        if key.startswith(_SECCOMP_CONTAINER):
+            errors += _seccomp_profile(value, f"{path}.{key}")
+        elif key.startswith(APP_ARMOR):
+            if (name := key.removeprefix(APP_ARMOR)) not in names:
+                errors.append(field.invalid(f"{path}[{key}]", name, "container not found"))
+            if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
+                errors.append(field.invalid(f"{path}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}"))
+    return errors
+
+
+def _is_int32(value: str) -> bool:
+    """Upstream takes no plus sign and no leading zeros here."""
+    try:
+        number = int(value)
+    except ValueError:
+        return False
+    return str(number) == value and -(2**31) <= number < 2**31
+
+
+def _seccomp_profile(value: str, path: str) -> list[FieldError]:
+    if value in ("runtime/default", "docker/default", "unconfined"):
+        return []
+    if value.startswith("localhost/"):
+        return descending(value.removeprefix("localhost/"), path)
+    return [field.invalid(path, value, "must be a valid seccomp profile")]
+
+
+def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
+    """What cannot be added, changed or removed once a pod is there."""
+    now, before = new.get("annotations") or {}, old.get("annotations") or {}
+    errors: list[FieldError] = []
+    for key, value in before.items():
+        if now.get(key) == value:
+            continue
+        if key.startswith(APP_ARMOR):
+            errors.append(field.forbidden(f"{path}[{key}]", "may not remove or update AppArmor annotations"))
+        if key == MIRROR:
+            errors.append(field.forbidden(f"{path}[{key}]", "may not remove or update mirror pod annotation"))
+    for key in now.keys() - before.keys():
+        if key.startswith(APP_ARMOR):
+            errors.append(field.forbidden(f"{path}[{key}]", "may not add AppArmor annotations"))
+        if key == MIRROR:
+            errors.append(field.forbidden(f"{path}[{key}]", "may not add mirror pod annotation"))
+    return errors
+
+
+def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
+    """Where a profile stands both in an annotation and in a field, they agree."""
+    found = meta.get("annotations")
+    if not found or not any(key.startswith((APP_ARMOR, _SECCOMP_CONTAINER)) or key == _SECCOMP_POD for key in found):
+        return []
+    pod = spec.get("securityContext") or {}
+    errors: list[FieldError] = []
+    if pod.get("seccompProfile") and _SECCOMP_POD in found:
+        errors += _agree("seccomp", found[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile")
+    containers = list(all_containers(spec, path))
+    for container, at in containers:
+        profile = (container.get("securityContext") or {}).get("seccompProfile")
+        written = found.get(_SECCOMP_CONTAINER + (container.get("name") or ""))
+        if profile and written is not None:
+            errors += _agree("seccomp", written, profile, f"{at}.securityContext.seccompProfile")
+    if (spec.get("os") or {}).get("name") == "windows":
+        return errors
+    for container, at in containers:
+        profile = (container.get("securityContext") or {}).get("appArmorProfile") or pod.get("appArmorProfile")
+        written = found.get(APP_ARMOR + (container.get("name") or ""))
+        if profile and written is not None:
+            errors += _agree("apparmor", written, profile, f"{at}.securityContext.appArmorProfile")
+    return errors
+
+
+def _agree(what: str, annotation: str, profile: Object, path: str) -> list[FieldError]:
+    kind = profile.get("type")
+    if kind == "Localhost":
+        if not annotation.startswith("localhost/"):
+            return [field.forbidden(f"{path}.type", f"{what} {_MATCH}")]
+        if profile.get("localhostProfile") != annotation.removeprefix("localhost/"):
+            return [field.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")]
+        return []
+    allowed = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default" if what == "seccomp" else "")}
+    if kind in allowed and annotation not in allowed[kind]:
+        return [field.forbidden(f"{path}.type", f"{what} {_MATCH}")]
+    return []

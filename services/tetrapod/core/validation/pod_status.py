@@ -1,0 +1,176 @@
+"""A pod's status as the kubelet reports it (upstream: ValidatePodStatusUpdate)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.differences import internal_list
+from tetrapod.core.validation.names import address, dns_subdomain, families, immutable, qualified_name, user_id
+from tetrapod.core.validation.pod_annotations import annotation_changes, annotations
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_SYSTEM_CONDITIONS: Final = frozenset({"PodScheduled", "Ready", "Initialized"})
+_HEALTH: Final = frozenset({"Healthy", "Unhealthy", "Unknown"})
+_STATUSES: Final = {
+    "containerStatuses": "containers",
+    "initContainerStatuses": "initContainers",
+    "ephemeralContainerStatuses": "ephemeralContainers",
+}
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    status, before = new.get("status") or {}, old.get("status") or {}
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
+    errors += annotations(new["metadata"], spec, "metadata.annotations")
+    for i, condition in enumerate(status.get("conditions") or ()):
+        if condition.get("type") not in _SYSTEM_CONDITIONS:
+            errors += qualified_name(condition.get("type") or "", f"status.conditions[{i}].Type")
+    errors += _nominated(status, before, spec)
+    errors += immutable(status.get("qosClass") or "", before.get("qosClass") or "", "status.qosClass")
+    for name in _STATUSES:
+        errors += _transitions(status.get(name) or [], before.get(name) or [], name, old_spec)
+    errors += _claim_statuses(status, spec)
+    errors += _pod_addresses(status)
+    errors += _host_addresses(status)
+    for name, kind in _STATUSES.items():
+        errors += _users(status.get(name) or [], spec, f"status.{name}")
+    for name, kind in _STATUSES.items():
+        errors += _allocated(status.get(name) or [], spec.get(kind) or [], kind, f"status.{name}")
+    return errors
+
+
+def _nominated(status: Object, before: Object, spec: Object) -> list[FieldError]:
+    name = status.get("nominatedNodeName") or ""
+    if not name or name == before.get("nominatedNodeName"):
+        return []
+    errors: list[FieldError] = []
+    if spec.get("nodeName"):
+        errors.append(field.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node"))
+    return errors + dns_subdomain(name, "status.nominatedNodeName")
+
+
+def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) -> list[FieldError]:
+    """A container that has ended for good does not come back."""
+    policy = "Never" if name == "ephemeralContainerStatuses" else spec.get("restartPolicy")
+    if policy == "Always":
+        return []
+    sidecars = {c.get("name") for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"}
+    own = {c.get("name") for kind in ("containers", "initContainers") for c in spec.get(kind) or () if c.get("restartPolicy")}
+    errors: list[FieldError] = []
+    for i, before in enumerate(old):
+        ended = (before.get("state") or {}).get("terminated")
+        if ended is None or (ended.get("exitCode") and policy == "OnFailure"):
+            continue
+        if (name == "initContainerStatuses" and before.get("name") in sidecars) or before.get("name") in own:
+            continue
+        for now in new:
+            if now.get("name") == before.get("name") and (now.get("state") or {}).get("terminated") is None:
+                errors.append(field.forbidden(f"status.{name}[{i}].state", "may not be transitioned to non-terminated state"))
+    return errors
+
+
+def _claim_statuses(status: Object, spec: Object) -> list[FieldError]:
+    known = {c.get("name") for c in spec.get("resourceClaims") or ()}
+    seen: set[str] = set()
+    errors: list[FieldError] = []
+    for i, claim in enumerate(status.get("resourceClaimStatuses") or ()):
+        at, name = f"status.resourceClaimStatuses[{i}]", claim.get("name") or ""
+        if name not in known:
+            errors.append(field.invalid(f"{at}.name", name, "must match the name of an entry in `spec.resourceClaims`"))
+        if name in seen:
+            errors.append(field.duplicate(f"{at}.name", name))
+        seen.add(name)
+        if (claimed := claim.get("resourceClaimName")) is not None:
+            errors += dns_subdomain(claimed, f"{at}.resourceClaimName")
+    return errors
+
+
+def _pod_addresses(status: Object) -> list[FieldError]:
+    path, ips = "status.podIPs", status.get("podIPs") or []
+    values = [ip.get("ip") or "" for ip in ips]
+    errors = [error for i, value in enumerate(values) for error in address(value, f"{path}[{i}]")]
+    if len(values) < 2:
+        return errors
+    errors += _dual_stack(values, ips, path)
+    return errors + _repeated(values, ips, path)
+
+
+def _host_addresses(status: Object) -> list[FieldError]:
+    path, ips = "status.hostIPs", status.get("hostIPs") or []
+    values = [ip.get("ip") or "" for ip in ips]
+    if not values:
+        return []
+    errors: list[FieldError] = []
+    if (status.get("hostIP") or "") != values[0]:
+        errors.append(field.invalid(f"{path}[0].ip", values[0], "must be equal to `hostIP`"))
+    errors += [error for i, value in enumerate(values) for error in address(value, f"{path}[{i}]")]
+    return errors + _repeated(values, ips, path) + _dual_stack(values, ips, path) if len(values) > 1 else errors
+
+
+def _dual_stack(values: list[str], ips: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    both, why = families(values)
+    if why:
+        errors.append(field.internal_error(path, f"failed to check for dual stack with error:{why}"))
+    if not both or len(values) > 2:
+        shown = internal_list("IPHolder", ips)
+        errors.append(field.invalid(path, shown, "may specify no more than one IP for each IP family"))
+    return errors
+
+
+def _repeated(values: list[str], ips: list[Object], path: str) -> list[FieldError]:
+    return [field.duplicate(f"{path}[{i}]", {"IP": value}) for i, value in enumerate(values) if value in values[:i]]
+
+
+def _users(statuses: list[Object], spec: Object, path: str) -> list[FieldError]:
+    system = (spec.get("os") or {}).get("name") or "linux"
+    errors: list[FieldError] = []
+    for i, status in enumerate(statuses):
+        user = (status.get("user") or {}).get("linux")
+        if user is None:
+            continue
+        at = f"{path}[{i}].linux"
+        if system == "windows":
+            errors.append(field.forbidden(at, "cannot be set for a windows pod"))
+            continue
+        errors += user_id(user.get("uid") or 0, f"{at}.uid") + user_id(user.get("gid") or 0, f"{at}.gid")
+        for j, group in enumerate(user.get("supplementalGroups") or ()):
+            errors += user_id(group, f"{at}.supplementalGroups[{j}]")
+    return errors
+
+
+def _allocated(statuses: list[Object], containers: list[Object], kind: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    by_name = {c.get("name"): c for c in containers}
+    for i, status in enumerate(statuses):
+        listed = status.get("allocatedResourcesStatus") or []
+        if listed and kind == "ephemeralContainers":
+            errors.append(field.forbidden(f"{path}[{i}].allocatedResourcesStatus", "must not be specified in container status"))
+            continue
+        for j, resource in enumerate(listed):
+            at = f"{path}[{i}].allocatedResourcesStatus[{j}]"
+            container = by_name.get(status.get("name"))
+            if container is not None:
+                errors += _asked_for(resource.get("name") or "", container.get("resources") or {}, at)
+            seen: set[str] = set()
+            for k, one in enumerate(resource.get("resources") or ()):
+                health, identity = one.get("health") or "", one.get("resourceID") or ""
+                if health not in _HEALTH:
+                    errors.append(field.not_supported(f"{at}.resources[{k}].health", health, _HEALTH))
+                if identity in seen:
+                    errors.append(field.duplicate(f"{at}.resources[{k}].resourceID", identity))
+                seen.add(identity)
+    return errors
+
+
+def _asked_for(name: str, resources: Object, path: str) -> list[FieldError]:
+    if not name.startswith("claim:"):
+        if name in (resources.get("requests") or {}):
+            return []
+        return [field.invalid(f"{path}.name", name, "must match one of the container's resource requests")]
+    claims = {f"claim:{c.get('name')}" + (f"/{c['request']}" if c.get("request") else "") for c in resources.get("claims") or ()}
+    text = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>'"
+    return [] if name in claims else [field.invalid(f"{path}.name", name, f"{text} if request is empty")]

@@ -1,0 +1,71 @@
+"""Pod templates, and the kinds of core/v1 that hold one: PodTemplate and ReplicationController.
+
+Upstream: ValidatePodTemplateSpec, ValidateReplicationControllerSpec.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import not_negative
+from tetrapod.core.validation.pod_annotations import annotations, match_fields
+from tetrapod.core.validation.pod_spec import pod_spec
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_labels
+from tetrapod.machinery.metadata import validate_annotations
+
+_TOO_MANY: Final = "cannot be greater than status.replicas"
+
+
+def pod_template_spec(template: Object, path: str) -> list[FieldError]:
+    """Any kind's pod template; apps, batch and others call this."""
+    meta, spec = template.get("metadata") or {}, template.get("spec") or {}
+    errors = validate_labels(meta.get("labels"), f"{path}.labels")
+    errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    errors += annotations(meta, spec, f"{path}.annotations")
+    errors += pod_spec(spec, f"{path}.spec", pod=False)
+    errors += match_fields(meta, spec, f"{path}.spec")
+    if spec.get("ephemeralContainers"):
+        errors.append(field.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+    return errors
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """A PodTemplate."""
+    return pod_template_spec(obj.get("template") or {}, "template")
+
+
+def validate_controller(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    errors = not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    if not selector:
+        errors.append(field.required("spec.selector"))
+    errors += not_negative(spec.get("replicas"), "spec.replicas")
+    if template is None:
+        return [*errors, field.required("spec.template")]
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        text = "`selector` does not match template `labels`"
+        errors.append(field.invalid("spec.template.metadata.labels", dict(sorted(labels.items())) or None, text))
+    errors += pod_template_spec(template, "spec.template")
+    inner = template.get("spec") or {}
+    if inner.get("restartPolicy") != "Always":
+        errors.append(field.not_supported("spec.template.spec.restartPolicy", inner.get("restartPolicy") or "", ["Always"]))
+    if inner.get("activeDeadlineSeconds") is not None:
+        text = "activeDeadlineSeconds in ReplicationController is not Supported"
+        errors.append(field.forbidden("spec.template.spec.activeDeadlineSeconds", text))
+    return errors
+
+
+def validate_controller_status(new: Object, old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+    number = {name: status.get(name) or 0 for name in names}
+    errors = [error for name in names for error in not_negative(number[name], f"status.{name}")]
+    errors += [field.invalid(f"status.{name}", number[name], _TOO_MANY) for name in names[1:4] if number[name] > number["replicas"]]
+    if number["availableReplicas"] > number["readyReplicas"]:
+        errors.append(field.invalid("status.availableReplicas", number["availableReplicas"], "cannot be greater than readyReplicas"))
+    return errors

@@ -1,0 +1,128 @@
+"""Projected volumes: several sources under one mount, each file once (upstream: validateProjectionSources)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.core.validation.names import complaints
+from tetrapod.core.validation.paths import not_reserved
+from tetrapod.core.validation.volume_sources import key_to_path
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.names import is_dns1123_subdomain
+
+_DUPLICATE: Final = "conflicting duplicate paths"
+_KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
+_TEN_MINUTES: Final = 600
+_KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+
+
+def projected(source: Object, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    taken: set[str] = set()
+
+    def take(file: str, shown: str) -> None:
+        if file in taken:
+            errors.append(field.invalid(path, shown, _DUPLICATE))
+        taken.add(file)
+
+    for i, one in enumerate(source.get("sources") or ()):
+        at = f"{path}.sources[{i}]"
+        for kind in ("secret", "configMap"):
+            if (bag := one.get(kind)) is not None:
+                if not bag.get("name"):
+                    errors.append(field.required(f"{at}.{kind}.name"))
+                for j, item in enumerate(bag.get("items") or ()):
+                    errors += key_to_path(item, f"{at}.{kind}.items[{j}]")
+                    if item.get("path"):
+                        take(item["path"], bag.get("name") or "")
+        if (downward := one.get("downwardAPI")) is not None:
+            for item in downward.get("items") or ():
+                errors += downward_file(item, f"{at}.downwardAPI")
+                if item.get("path"):
+                    take(item["path"], item["path"])
+        if (token := one.get("serviceAccountToken")) is not None:
+            errors += _token(token, path, f"{at}.serviceAccountToken")
+        if (bundle := one.get("clusterTrustBundle")) is not None:
+            errors += _trust_bundle(bundle, f"{at}.clusterTrustBundle")
+            take(bundle.get("path") or "", bundle.get("path") or "")
+        if (certificate := one.get("podCertificate")) is not None:
+            errors += _certificate(certificate, f"{at}.podCertificate")
+            for key in ("credentialBundlePath", "keyPath", "certificateChainPath"):
+                if certificate.get(key):
+                    take(certificate[key], certificate[key])
+        if sum(one.get(kind) is not None for kind in _KINDS) > 1:
+            errors.append(field.forbidden(at, "may not specify more than 1 volume type per source"))
+    return errors
+
+
+def _token(token: Object, volume: str, path: str) -> list[FieldError]:
+    errors = []
+    seconds = token.get("expirationSeconds") or 0
+    if seconds < _TEN_MINUTES:
+        errors.append(field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+    if seconds > 1 << 32:
+        errors.append(field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
+    # Upstream puts the path at the volume, not at the source.
+    file = token.get("path") or ""
+    return errors + (not_reserved(file, f"{volume}.path") if file else [field.required(f"{volume}.path")])
+
+
+def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
+    name, signer = bundle.get("name"), bundle.get("signerName")
+    errors: list[FieldError] = []
+    if name is not None and signer is not None:
+        errors.append(field.invalid(path, bundle, "only one of name and signerName may be used"))
+    elif name is not None:
+        if not name:
+            errors.append(field.required(f"{path}.name", "must be a valid object name"))
+        last = name.rpartition(":")[2]
+        errors += [field.invalid(f"{path}.name", name, f"not a valid clustertrustbundlename: {t}") for t in is_dns1123_subdomain(last)]
+        if bundle.get("labelSelector") is not None:
+            text = "labelSelector must be unset if name is specified"
+            errors.append(field.invalid(f"{path}.labelSelector", bundle["labelSelector"], text))
+    elif signer is not None:
+        if not signer:
+            errors.append(field.required(f"{path}.signerName", "must be a valid signer name"))
+        errors += signer_name(signer, f"{path}.signerName")
+        errors += validate_label_selector(bundle.get("labelSelector"), f"{path}.labelSelector")
+    else:
+        errors.append(field.required(path, "either name or signerName must be specified"))
+    if not bundle.get("path"):
+        errors.append(field.required(f"{path}.path"))
+    return errors + not_reserved(bundle.get("path") or "", f"{path}.path")
+
+
+def signer_name(name: str, path: str) -> list[FieldError]:
+    """`domain/path` (upstream: ValidateSignerName)."""
+    if not name:
+        return [field.required(path)]
+    domain, slash, rest = name.partition("/")
+    if not slash or "/" in rest:
+        return [field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
+    errors = complaints(is_dns1123_subdomain, domain, path)
+    if "." not in domain:
+        errors.append(field.invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+    return errors + complaints(is_dns1123_subdomain, rest, path)
+
+
+def _certificate(certificate: Object, path: str) -> list[FieldError]:
+    errors = signer_name(certificate.get("signerName") or "", f"{path}.signerName")
+    key = certificate.get("keyType") or ""
+    if key not in _KEY_TYPES:
+        errors.append(field.not_supported(f"{path}.keyType", key, _KEY_TYPES))
+    seconds = certificate.get("maxExpirationSeconds")
+    if seconds is not None and seconds < 3600:
+        errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, "if provided, maxExpirationSeconds must be >= 3600"))
+    elif seconds is not None and seconds > 91 * 86400:
+        errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, "if provided, maxExpirationSeconds must be <= 7862400"))
+    files = {key: certificate.get(key) or "" for key in ("credentialBundlePath", "keyPath", "certificateChainPath")}
+    if not any(files.values()):
+        text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+        errors.append(field.required(path, text))
+    for name, file in files.items():
+        errors += not_reserved(file, f"{path}.{name}") if file else []
+    return errors

@@ -1,0 +1,130 @@
+"""Amounts of resources and the names under which they stand.
+
+Upstream: ValidateResourceQuantityValue, validateResourceName and pkg/apis/core/helper/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tetrapod.core.validation.names import NOT_NEGATIVE, qualified_name
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.names import is_qualified_name
+from tetrapod.machinery.quantity import Quantity
+
+NameCheck = Callable[[str, str], list[FieldError]]
+
+HUGE_PAGES: Final = "hugepages-"
+_CONTAINER: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_OBJECTS: Final = (
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+_QUOTA: Final = frozenset(
+    {
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        *_OBJECTS,
+    }
+)
+_STANDARD: Final = frozenset({*_QUOTA, "storage"})
+_INTEGERS: Final = frozenset(_OBJECTS)
+
+
+def quantity(value: Any) -> Quantity:
+    return Quantity.of(value)
+
+
+def not_negative(value: Quantity, path: str) -> list[FieldError]:
+    return [field.invalid(path, str(value), NOT_NEGATIVE)] if value.sign < 0 else []
+
+
+def positive(value: Quantity, path: str) -> list[FieldError]:
+    return [] if value.sign > 0 else [field.invalid(path, str(value), "must be greater than zero")]
+
+
+def amount(name: str, value: Quantity, path: str) -> list[FieldError]:
+    """An amount of this resource; what is counted comes whole."""
+    errors = not_negative(value, path)
+    if is_integer(name) and value.milli_value % 1000:
+        errors.append(field.invalid(path, str(value), "must be an integer"))
+    return errors
+
+
+def is_huge_page(name: str) -> bool:
+    return name.startswith(HUGE_PAGES)
+
+
+def is_quota_huge_page(name: str) -> bool:
+    return name.startswith((HUGE_PAGES, "requests.hugepages-"))
+
+
+def is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """A resource of somebody's own domain (`example.com/gpu`)."""
+    return not is_native(name) and not name.startswith("requests.") and not is_qualified_name(f"requests.{name}")
+
+
+def is_integer(name: str) -> bool:
+    return name in _INTEGERS or is_extended(name)
+
+
+def may_overcommit(name: str) -> bool:
+    return is_native(name) and not is_huge_page(name)
+
+
+def is_standard_for_quota(name: str) -> bool:
+    return name in _QUOTA or is_quota_huge_page(name)
+
+
+def resource_name(name: str, path: str) -> list[FieldError]:
+    if errors := qualified_name(name, path):
+        return errors
+    if "/" not in name and name not in _STANDARD and not is_quota_huge_page(name):
+        return [field.invalid(path, name, "must be a standard resource type or fully qualified")]
+    return []
+
+
+def container_resource_name(name: str, path: str) -> list[FieldError]:
+    if name in _CONTAINER:
+        return []
+    errors = resource_name(name, path)
+    if "/" not in name:
+        if not is_huge_page(name):
+            errors.append(field.invalid(path, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        errors.append(field.invalid(path, name, "doesn't follow extended resource name standard"))
+    return errors
+
+
+def pod_resource_name(name: str, path: str) -> list[FieldError]:
+    if name in ("cpu", "memory") or is_huge_page(name):
+        return []
+    return resource_name(name, path) or [field.not_supported(path, name, ["cpu", "hugepages-", "memory"])]
+
+
+def quota_resource_name(name: str, path: str) -> list[FieldError]:
+    errors = resource_name(name, path)
+    if "/" not in name and not is_standard_for_quota(name):
+        errors.append(field.invalid(path, name, "must be a standard resource for quota"))
+    return errors

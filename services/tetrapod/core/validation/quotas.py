@@ -1,0 +1,113 @@
+"""ResourceQuota (upstream: ValidateResourceQuota)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation import quantities
+from tetrapod.core.validation.names import IMMUTABLE
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+SCOPES: Final = frozenset(
+    {"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass"}
+)
+_COMPUTE: Final = frozenset({"pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+_STORAGE: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
+_PAIRS: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_EXISTS_ONLY: Final = SCOPES - {"PriorityClass", "VolumeAttributesClass"}
+_MUST_EXIST: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    return _spec(obj.get("spec") or {}) + validate_status(obj, {})
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    errors = _spec(spec)
+    if set(spec.get("scopes") or ()) != set(before.get("scopes") or ()):
+        errors.append(field.invalid("spec.scopes", spec.get("scopes"), IMMUTABLE))
+    return errors
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    return [error for part in ("hard", "used") for error in _amounts(status.get(part), f"status.{part}")]
+
+
+def _amounts(listed: Object | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, value in (listed or {}).items():
+        at = f"{path}[{name}]"
+        errors += quantities.quota_resource_name(name, at) + quantities.amount(name, quantities.quantity(value), at)
+    return errors
+
+
+def _spec(spec: Object) -> list[FieldError]:
+    errors = _amounts(spec.get("hard"), "spec.hard")
+    counted = sorted(name for name in spec.get("hard") or () if quantities.is_standard_for_quota(name))
+    scopes = spec.get("scopes") or []
+    for scope in scopes:
+        if scope not in SCOPES:
+            errors.append(field.invalid("spec.scopes", scopes, "unsupported scope"))
+        text = "unsupported scope applied to resource"
+        errors += [field.invalid("spec.scopes", scopes, text) for name in counted if not _applies(scope, name)]
+    errors += _conflicts(set(scopes), spec)
+    if (selector := spec.get("scopeSelector")) is not None:
+        errors += _selector(selector, counted, spec)
+    return errors
+
+
+def _applies(scope: str, resource: str) -> bool:
+    match scope:
+        case "BestEffort":
+            return resource == "pods"
+        case "VolumeAttributesClass":
+            return resource in _STORAGE
+        case "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity":
+            return resource in _COMPUTE
+        case _:
+            return True
+
+
+def _conflicts(scopes: set[str], spec: Object) -> list[FieldError]:
+    return [field.invalid("spec.scopes", spec.get("scopes"), "conflicting scopes") for pair in _PAIRS if pair <= scopes]
+
+
+def _selector(selector: Object, counted: list[str], spec: Object) -> list[FieldError]:
+    path, expressions = "spec.scopeSelector.matchExpressions", selector.get("matchExpressions") or []
+    errors: list[FieldError] = []
+    for one in expressions:
+        scope, operator, values = one.get("scopeName") or "", one.get("operator") or "", one.get("values") or []
+        if scope not in SCOPES:
+            errors.append(field.invalid(f"{path}.scopeName", scope, "unsupported scope"))
+        shown = {"MatchExpressions": [_shown(e) for e in expressions]}
+        text = "unsupported scope applied to resource"
+        errors += [field.invalid(path, shown, text) for name in counted if not _applies(scope, name)]
+        if scope in _EXISTS_ONLY and operator != "Exists":
+            errors.append(field.invalid(f"{path}.operator", operator, _MUST_EXIST))
+        errors += _operator(operator, values, path)
+    return errors + _conflicts({e.get("scopeName") or "" for e in expressions}, spec)
+
+
+def _shown(expression: Object) -> Object:
+    return {
+        "ScopeName": expression.get("scopeName") or "",
+        "Operator": expression.get("operator") or "",
+        "Values": expression.get("values") or None,
+    }
+
+
+def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
+    if operator in ("In", "NotIn"):
+        text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+        return [] if values else [field.required(f"{path}.values", text)]
+    if operator in ("Exists", "DoesNotExist"):
+        text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+        return [field.invalid(f"{path}.values", values, text)] if values else []
+    return [field.invalid(f"{path}.operator", operator, "not a valid selector operator")]

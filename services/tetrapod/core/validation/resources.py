@@ -1,0 +1,114 @@
+"""Resource requirements of containers and pods (upstream: validateResourceRequirements, validatePodResources)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tetrapod.core.resources_of import aggregate_container_requests
+from tetrapod.core.validation import quantities
+from tetrapod.core.validation.names import dns_label
+from tetrapod.core.validation.quantities import NameCheck, container_resource_name, pod_resource_name, quantity
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+
+def container_resources(resources: Object | None, claims: Collection[str], path: str) -> list[FieldError]:
+    return requirements(resources, container_resource_name, claims, path) if resources else []
+
+
+def requirements(resources: Object, check_name: NameCheck, claims: Collection[str], path: str) -> list[FieldError]:
+    limits = {name: quantity(v) for name, v in (resources.get("limits") or {}).items()}
+    requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
+    errors: list[FieldError] = []
+    for name, value in limits.items():
+        errors += _amount(name, value, check_name, f"{path}.limits[{name}]")
+        errors += _huge_pages(name, value, f"{path}.limits[{name}]")
+    for name, value in requests.items():
+        errors += _amount(name, value, check_name, f"{path}.requests[{name}]")
+        errors += _within_limit(name, value, limits, path)
+        errors += _huge_pages(name, value, f"{path}.requests[{name}]")
+    named = {*limits, *requests}
+    if any(map(quantities.is_huge_page, named)) and not named & {"cpu", "memory"}:
+        errors.append(field.forbidden(path, "HugePages require cpu or memory"))
+    return errors + _claims(resources.get("claims") or [], claims, f"{path}.claims")
+
+
+def _amount(name: str, value: Quantity, check_name: NameCheck, path: str) -> list[FieldError]:
+    return check_name(name, path) + quantities.amount(name, value, path)
+
+
+def _within_limit(name: str, value: Quantity, limits: dict[str, Quantity], path: str) -> list[FieldError]:
+    limit = limits.get(name)
+    if limit is None:
+        if quantities.may_overcommit(name):
+            return []
+        return [field.required(f"{path}.limits", "Limit must be set for non overcommitable resources")]
+    if value != limit and not quantities.may_overcommit(name):
+        return [field.invalid(f"{path}.requests", str(value), f"must be equal to {name} limit of {limit}")]
+    if value > limit:
+        return [field.invalid(f"{path}.requests", str(value), f"must be less than or equal to {name} limit of {limit}")]
+    return []
+
+
+def _huge_pages(name: str, value: Quantity, path: str) -> list[FieldError]:
+    if not quantities.is_huge_page(name):
+        return []
+    try:
+        page = quantity(name.removeprefix(quantities.HUGE_PAGES))
+    except ValueError:
+        page = Quantity(0)
+    if page.sign > 0 and value.nano % page.nano == 0:
+        return []
+    return [field.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")]
+
+
+def _claims(claims: list[Object], known: Collection[str], path: str) -> list[FieldError]:
+    """Each names an entry of spec.resourceClaims, whole or one request of it, once."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, claim in enumerate(claims):
+        at, name, request = f"{path}[{i}]", claim.get("name") or "", claim.get("request") or ""
+        if not name:
+            errors.append(field.required(at))
+            continue
+        if name in seen:
+            errors.append(field.duplicate(at, name))
+        else:
+            key = f"{name}/{request}" if request else name
+            errors += dns_label(request, f"{at}.request") if request else []
+            if key in seen:
+                errors.append(field.duplicate(at, key))
+            elif not request:
+                errors += [field.duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
+            seen.add(key)
+        if name not in known:
+            listed = ": " + ", ".join(sorted(known)) if known else " which is empty"
+            text = f"must be one of the names in pod.spec.resourceClaims{listed}"
+            errors.append(FieldError("FieldValueNotFound", at, text, name))
+    return errors
+
+
+def pod_resources(spec: Object, path: str) -> list[FieldError]:
+    """spec.resources: those of the pod as a whole, which no container may exceed."""
+    resources = spec.get("resources")
+    if resources is None:
+        return []
+    errors: list[FieldError] = []
+    if resources.get("claims") is not None:
+        errors.append(field.forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
+    errors += requirements(resources, pod_resource_name, (), path)
+    requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
+    for name, total in aggregate_container_requests(spec).items():
+        given = requests.get(name, Quantity(0))
+        if total > given:
+            text = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(field.invalid(f"{path}.requests[{name}]", str(given), text))
+    limits = {name: quantity(v) for name, v in (resources.get("limits") or {}).items()}
+    for i, container in enumerate(spec.get("containers") or ()):
+        for name, value in ((container.get("resources") or {}).get("limits") or {}).items():
+            if name in limits and quantity(value) > limits[name]:
+                text = f"must be less than or equal to pod limits of {limits[name]}"
+                errors.append(field.invalid(f"{path}.containers[{i}][{name}].limits", str(quantity(value)), text))
+    return errors

@@ -1,0 +1,236 @@
+"""Where a pod may run: affinity, tolerations, topology spread, gates.
+
+Upstream: validateAffinity, ValidateTolerations, validateTopologySpreadConstraints and their neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.validation.names import complaints, known, qualified_name
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_name, validate_label_selector
+from tetrapod.machinery.names import is_dns1123_subdomain, is_valid_label_value, name_is_dns_label
+
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_ACTIONS: Final = frozenset({"DoNotSchedule", "ScheduleAnyway"})
+_INCLUSION: Final = frozenset({"Honor", "Ignore"})
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
+_BOTH: Final = "exists in both matchLabelKeys and labelSelector"
+
+
+def affinity(found: Object | None, path: str) -> list[FieldError]:
+    if not found:
+        return []
+    errors: list[FieldError] = []
+    if (node := found.get("nodeAffinity")) is not None:
+        errors += _node_affinity(node, f"{path}.nodeAffinity")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if (pod := found.get(kind)) is not None:
+            errors += _pod_affinity(pod, f"{path}.{kind}")
+    return errors
+
+
+def _weight(term: Object, path: str) -> list[FieldError]:
+    weight = term.get("weight") or 0
+    return [] if 0 < weight <= 100 else [field.invalid(f"{path}.weight", weight, "must be in the range 1-100")]
+
+
+def _node_affinity(node: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if (selector := node.get(_REQUIRED)) is not None:
+        errors += node_selector(selector, f"{path}.{_REQUIRED}")
+    for i, term in enumerate(node.get(_PREFERRED) or ()):
+        at = f"{path}.{_PREFERRED}[{i}]"
+        errors += _weight(term, at)
+        errors += _node_term(term.get("preference") or {}, f"{at}.preference", any_value=True)
+    return errors
+
+
+def node_selector(selector: Object, path: str) -> list[FieldError]:
+    path, terms = f"{path}.nodeSelectorTerms", selector.get("nodeSelectorTerms") or []
+    if not terms:
+        return [field.required(path, "must have at least one node selector term")]
+    return [error for i, term in enumerate(terms) for error in _node_term(term, f"{path}[{i}]", any_value=False)]
+
+
+def _node_term(term: Object, path: str, *, any_value: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, requirement in enumerate(term.get("matchExpressions") or ()):
+        errors += _node_requirement(requirement, f"{path}.matchExpressions[{i}]", any_value)
+    for i, requirement in enumerate(term.get("matchFields") or ()):
+        errors += _node_field(requirement, f"{path}.matchFields[{i}]")
+    return errors
+
+
+def _node_requirement(requirement: Object, path: str, any_value: bool) -> list[FieldError]:
+    operator, values = requirement.get("operator") or "", requirement.get("values") or []
+    errors: list[FieldError] = []
+    if operator in ("In", "NotIn"):
+        if not values:
+            errors.append(field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            errors.append(field.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+    elif operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            errors.append(field.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+    else:
+        errors.append(field.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+    errors += validate_label_name(requirement.get("key") or "", f"{path}.key")
+    if not any_value:
+        for i, value in enumerate(values):
+            errors += complaints(is_valid_label_value, value, f"{path}.values[{i}]")
+    return errors
+
+
+def _node_field(requirement: Object, path: str) -> list[FieldError]:
+    operator, values, key = requirement.get("operator") or "", requirement.get("values") or [], requirement.get("key") or ""
+    errors: list[FieldError] = []
+    if operator in ("In", "NotIn"):
+        if len(values) != 1:
+            text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            errors.append(field.required(f"{path}.values", text))
+    else:
+        errors.append(field.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+    if key != "metadata.name":
+        return [*errors, field.invalid(f"{path}.key", key, "not a valid field selector key")]
+    for i, value in enumerate(values):
+        errors += complaints(is_dns1123_subdomain, value, f"{path}.values[{i}]")
+    return errors
+
+
+def _pod_affinity(pod: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, term in enumerate(pod.get(_REQUIRED) or ()):
+        errors += _pod_term(term, f"{path}.{_REQUIRED}[{i}]")
+    for i, weighted in enumerate(pod.get(_PREFERRED) or ()):
+        at = f"{path}.{_PREFERRED}[{i}]"
+        errors += _weight(weighted, at)
+        errors += _pod_term(weighted.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm")
+    return errors
+
+
+def _pod_term(term: Object, path: str) -> list[FieldError]:
+    selector = term.get("labelSelector")
+    errors = validate_label_selector(selector, f"{path}.labelSelector")
+    errors += validate_label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
+    for name in term.get("namespaces") or ():
+        errors += [field.invalid(f"{path}.namespace", name, text) for text in name_is_dns_label(name, False)]
+    errors += _label_keys(term, selector, path)
+    key = term.get("topologyKey") or ""
+    if not key:
+        errors.append(field.required(f"{path}.topologyKey", "can not be empty"))
+    return errors + validate_label_name(key, f"{path}.topologyKey")
+
+
+def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldError]:
+    matched, mismatched = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
+    errors: list[FieldError] = []
+    for name, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", mismatched)):
+        if keys and selector is None:
+            errors.append(field.forbidden(f"{path}.{name}", _NO_SELECTOR))
+        else:
+            for i, key in enumerate(keys):
+                errors += validate_label_name(key, f"{path}.{name}[{i}]")
+    if selector is not None:
+        places = {key: i for i, key in enumerate(matched)}
+        said = set(selector.get("matchLabels") or ())
+        for expression in selector.get("matchExpressions") or ():
+            key = expression.get("key") or ""
+            if key in places and key in said:
+                errors.append(field.invalid(f"{path}[{places[key]}]", key, _BOTH))
+            said.add(key)
+    both = "exists in both matchLabelKeys and mismatchLabelKeys"
+    return errors + [field.invalid(f"{path}.matchLabelKeys[{i}]", key, both) for i, key in enumerate(matched) if key in mismatched]
+
+
+def tolerations(listed: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, toleration in enumerate(listed):
+        errors += _toleration(toleration, f"{path}[{i}]")
+    return errors
+
+
+def _toleration(toleration: Object, path: str) -> list[FieldError]:
+    key, operator = toleration.get("key") or "", toleration.get("operator") or ""
+    value, effect = toleration.get("value") or "", toleration.get("effect") or ""
+    errors = validate_label_name(key, f"{path}.key") if key else []
+    if not key and operator != "Exists":
+        text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        errors.append(field.invalid(f"{path}.operator", operator, text))
+    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+        errors.append(field.invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+    if operator in ("", "Equal"):
+        if texts := is_valid_label_value(value):
+            errors.append(field.invalid(f"{path}.operator", value, ";".join(texts)))
+    elif operator == "Exists":
+        if value:
+            errors.append(field.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
+    else:
+        errors.append(field.not_supported(f"{path}.operator", operator, ["Equal", "Exists"]))
+    return errors + (known(effect, TAINT_EFFECTS, f"{path}.effect") if effect else [])
+
+
+def gates(listed: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, gate in enumerate(listed):
+        name = gate.get("name") or ""
+        errors += qualified_name(name, f"{path}[{i}]")
+        if name in seen:
+            errors.append(field.duplicate(f"{path}[{i}]", name))
+        seen.add(name)
+    return errors
+
+
+def spread(constraints: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, constraint in enumerate(constraints):
+        errors += _spread(constraint, constraints[i + 1 :], f"{path}[{i}]")
+    return errors
+
+
+def _spread(constraint: Object, later: list[Object], path: str) -> list[FieldError]:
+    key, action = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
+    errors = _positive(constraint.get("maxSkew") or 0, f"{path}.maxSkew")
+    if not key:
+        errors.append(field.required(f"{path}.topologyKey", "can not be empty"))
+    errors += known(action, _ACTIONS, f"{path}.whenUnsatisfiable")
+    if any((other.get("topologyKey") or "", other.get("whenUnsatisfiable") or "") == (key, action) for other in later):
+        errors.append(field.duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
+    if (least := constraint.get("minDomains")) is not None:
+        errors += _positive(least, f"{path}.minDomains")
+        if action != "DoNotSchedule":
+            text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+            errors.append(field.invalid(f"{path}.minDomains", least, text))
+    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        if (policy := constraint.get(name)) is not None:
+            errors += known(policy, _INCLUSION, f"{path}.{name}")
+    errors += _spread_keys(constraint, f"{path}.matchLabelKeys")
+    return errors + validate_label_selector(constraint.get("labelSelector"), f"{path}.labelSelector")
+
+
+def _positive(value: int, path: str) -> list[FieldError]:
+    return [] if value > 0 else [field.invalid(path, value, "must be greater than zero")]
+
+
+def _spread_keys(constraint: Object, path: str) -> list[FieldError]:
+    keys, selector = constraint.get("matchLabelKeys") or [], constraint.get("labelSelector")
+    if not keys:
+        return []
+    errors: list[FieldError] = []
+    said: set[Any] = set()
+    if selector is None:
+        errors.append(field.forbidden(path, _NO_SELECTOR))
+    else:
+        said = {*(selector.get("matchLabels") or ()), *(e.get("key") for e in selector.get("matchExpressions") or ())}
+    for i, key in enumerate(keys):
+        errors += validate_label_name(key, f"{path}[{i}]")
+        if key in said:
+            errors.append(field.invalid(f"{path}[{i}]", key, _BOTH))
+    return errors

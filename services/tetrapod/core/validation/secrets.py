@@ -1,0 +1,77 @@
+"""Secret: what each type must hold; values are never shown (upstream: ValidateSecret, ValidateSecretUpdate)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Final
+
+from tetrapod.core.validation.configmaps import MAX_SIZE, decoded_size, frozen
+from tetrapod.core.validation.names import complaints, immutable
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_config_map_key
+from tetrapod.machinery.serializer.syntax import explain
+
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+_DOCKER_KEYS: Final = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
+_REDACTED: Final = "<secret contents redacted>"
+
+
+def validate(obj: Object) -> list[FieldError]:
+    data = obj.get("data") or {}
+    errors: list[FieldError] = []
+    for key in sorted(data):
+        errors += complaints(is_config_map_key, key, f"data[{key}]")
+    if sum(map(decoded_size, data.values())) > MAX_SIZE:
+        errors.append(field.too_long("data", MAX_SIZE))
+    return errors + _type_errors(obj, data)
+
+
+def _type_errors(obj: Object, data: Object) -> list[FieldError]:
+    kind = obj.get("type") or ""
+    if kind == "kubernetes.io/service-account-token":
+        named = (obj["metadata"].get("annotations") or {}).get(_ACCOUNT_NAME)
+        return [] if named else [field.required(f"metadata.annotations[{_ACCOUNT_NAME}]")]
+    if kind in _DOCKER_KEYS:
+        return _docker_errors(_DOCKER_KEYS[kind], data)
+    if kind == "kubernetes.io/basic-auth" and "username" not in data and "password" not in data:
+        return [field.required("data[username]"), field.required("data[password]")]
+    if kind == "kubernetes.io/ssh-auth" and not data.get("ssh-privatekey"):
+        return [field.required("data[ssh-privatekey]")]
+    if kind == "kubernetes.io/tls":
+        return [field.required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data]
+    return []
+
+
+def _docker_errors(key: str, data: Object) -> list[FieldError]:
+    if key not in data:
+        return [field.required(f"data[{key}]")]
+    content = base64.b64decode(data[key])
+    try:
+        found = json.loads(content)
+        wrong = (
+            ""
+            if found is None or isinstance(found, dict)
+            else f"json: cannot unmarshal {_go_kind(found)} into Go value of type map[string]interface {{}}"
+        )
+    except ValueError:
+        wrong = explain(content)
+    return [field.invalid(f"data[{key}]", _REDACTED, wrong)] if wrong else []
+
+
+def _go_kind(value: object) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "number"
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    return immutable(new.get("type", ""), old.get("type", ""), "type") + frozen(new, old, "data") + validate(new)

@@ -1,0 +1,159 @@
+"""Security contexts of pods and containers (upstream: ValidateSecurityContext, validatePodSpecSecurityContext)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from tetrapod.core.validation.names import known, user_id
+from tetrapod.core.validation.paths import descending
+from tetrapod.core.validation.windows import windows_options
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_FS_GROUP_POLICIES: Final = frozenset({"Always", "OnRootMismatch"})
+_GROUPS_POLICIES: Final = frozenset({"Merge", "Strict"})
+_SELINUX_POLICIES: Final = frozenset({"MountOption", "Recursive"})
+_SYSCTL: Final = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+_sysctl = re.compile(_SYSCTL).match
+_IPC: Final = frozenset({"kernel.sem"})
+_IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
+
+
+def container_security(context: Object, path: str, host_users: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    errors += _ids(context, ("runAsUser", "runAsGroup"), path)
+    if (mount := context.get("procMount")) is not None:
+        errors += known(mount, ("Default", "Unmasked"), f"{path}.procMount")
+        if host_users and mount == "Unmasked":
+            errors.append(field.invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`"))
+    errors += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    if context.get("allowPrivilegeEscalation") is False:
+        if context.get("privileged"):
+            errors.append(field.invalid(path, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
+        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+            text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            errors.append(field.invalid(path, context, text))
+    errors += windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    return errors + _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def pod_security(context: Object | None, spec: Object, spec_path: str, path: str) -> list[FieldError]:
+    if not context and not spec.get("shareProcessNamespace"):
+        return []
+    context = context or {}
+    errors = _ids(context, ("fsGroup", "runAsUser", "runAsGroup"), path)
+    for i, group in enumerate(context.get("supplementalGroups") or ()):
+        errors += user_id(group, f"{path}.supplementalGroups[{i}]")
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        errors.append(field.invalid(f"{path}.shareProcessNamespace", True, text))
+    errors += _sysctls(context.get("sysctls") or [], spec, f"{path}.sysctls")
+    if (policy := context.get("fsGroupChangePolicy")) is not None:
+        errors += known(policy, _FS_GROUP_POLICIES, f"{path}.fsGroupChangePolicy")
+    errors += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    errors += windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    errors += _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    if (policy := context.get("supplementalGroupsPolicy")) is not None:
+        errors += known(policy, _GROUPS_POLICIES, f"{path}.supplementalGroupsPolicy")
+    if (policy := context.get("seLinuxChangePolicy")) is not None:
+        errors += known(policy, _SELINUX_POLICIES, f"{path}.seLinuxChangePolicy")
+    return errors
+
+
+def _ids(context: Object, names: tuple[str, ...], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in names:
+        if (value := context.get(name)) is not None:
+            errors += user_id(value, f"{path}.{name}")
+    return errors
+
+
+def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
+    if profile is None:
+        return []
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    errors: list[FieldError] = []
+    if not kind:
+        errors.append(field.required(f"{path}.type", "type is required when seccompProfile is set"))
+    else:
+        errors += known(kind, _PROFILES, f"{path}.type")
+    if kind == "Localhost":
+        if local is None:
+            errors.append(field.required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
+        else:
+            errors += descending(local, f"{path}.localhostProfile")
+    elif local is not None:
+        shown = {"Type": kind, "LocalhostProfile": local}
+        errors.append(field.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost"))
+    return errors
+
+
+def _app_armor(profile: Object | None, path: str) -> list[FieldError]:
+    if profile is None:
+        return []
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    at = f"{path}.localhostProfile"
+    if not kind:
+        return [field.required(f"{path}.type", "type is required when appArmorProfile is set")]
+    if kind not in _PROFILES:
+        return [field.not_supported(f"{path}.type", kind, _PROFILES)]
+    if kind != "Localhost":
+        return [] if local is None else [field.invalid(at, local, "can only be set when AppArmor type is Localhost")]
+    if local is None:
+        return [field.required(at, "must be set when AppArmor type is Localhost")]
+    errors: list[FieldError] = []
+    if local.strip() != local:
+        errors.append(field.invalid(at, local, "must not be padded with whitespace"))
+    elif not local:
+        errors.append(field.required(at, "must be set when AppArmor type is Localhost"))
+    if len(local) > 4095:
+        errors.append(field.too_long(at, 4095))
+    return errors
+
+
+def _sysctls(listed: list[Object], spec: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, sysctl in enumerate(listed):
+        at, name = f"{path}[{i}].name", sysctl.get("name") or ""
+        if not name:
+            errors.append(field.required(at))
+        elif len(name) > 253 or not _sysctl(name):
+            errors.append(field.invalid(at, name, f"must have at most 253 characters and match regex {_SYSCTL}"))
+        elif name in seen:
+            errors.append(field.duplicate(at, name))
+        seen.add(name)
+        space = _namespace_of(name)
+        if space == "net" and spec.get("hostNetwork"):
+            errors.append(field.invalid(at, name, "may not be specified when 'hostNetwork' is true"))
+        elif space == "ipc" and spec.get("hostIPC"):
+            errors.append(field.invalid(at, name, "may not be specified when 'hostIPC' is true"))
+    return errors
+
+
+def _namespace_of(sysctl: str) -> str:
+    """The kernel's namespace that a sysctl belongs to; slashes separate as dots do."""
+    first = min((i for i in (sysctl.find("."), sysctl.find("/")) if i >= 0), default=-1)
+    name = sysctl.replace("/", ".") if first >= 0 and sysctl[first] == "/" else sysctl
+    if name in _IPC or name.startswith(_IPC_PREFIXES):
+        return "ipc"
+    return "net" if name.startswith("net.") else ""
+
+
+def all_containers(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
+    """Every container with its path, in upstream's order (VisitContainersWithPath)."""
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for i, container in enumerate(spec.get(kind) or ()):
+            yield container, f"{path}.{kind}[{i}]"
+
+
+def host_users(spec: Object, path: str) -> list[FieldError]:
+    """A user namespace of its own excludes the host's other namespaces. The capitals are upstream's."""
+    if spec.get("hostUsers") is not False:
+        return []
+    named = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
+    return [field.forbidden(f"{path}.{shown}", "when `pod.Spec.HostUsers` is false") for key, shown in named if spec.get(key)]

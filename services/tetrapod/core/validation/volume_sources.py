@@ -1,0 +1,241 @@
+"""What each kind of storage asks for, in pods and in persistent volumes alike (upstream: validate*VolumeSource)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.core.validation.names import complaints, dns_label, dns_subdomain, in_range, known, one_of
+from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
+from tetrapod.core.validation.quantities import quantity
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_subdomain
+
+HOST_PATH_TYPES: Final = frozenset({"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"})
+PULL_POLICIES: Final = frozenset({"Always", "IfNotPresent", "Never"})
+_CACHING: Final = frozenset({"None", "ReadOnly", "ReadWrite"})
+_DISK_KINDS: Final = frozenset({"Dedicated", "Managed", "Shared"})
+_MANAGED_URI: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+_BLOB_URI: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+_PAIRS: Final = "must be a host:port pair or multiple pairs separated by commas"
+_RESERVED: Final = (".kubernetes.io", ".k8s.io")
+_INITIATORS: Final = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$").search,
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$").search,
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$").search,
+}
+
+
+def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
+    """A source of which nothing is checked but that these are given."""
+
+    def check(source: Object, path: str) -> list[FieldError]:
+        return [field.required(f"{path}.{name}") for name in names if not source.get(name)]
+
+    return check
+
+
+def key_to_path(item: Object, path: str) -> list[FieldError]:
+    errors = [field.required(f"{path}.{name}") for name in ("key", "path") if not item.get(name)]
+    errors += not_reserved(item.get("path") or "", f"{path}.path")
+    return errors + file_mode(item.get("mode"), f"{path}.mode")
+
+
+def host_path(source: Object, path: str) -> list[FieldError]:
+    if not source.get("path"):
+        return [field.required(f"{path}.path")]
+    errors = no_backsteps(source["path"], f"{path}.path")
+    kind = source.get("type")
+    return errors + (known(kind, HOST_PATH_TYPES, f"{path}.type") if kind is not None else [])
+
+
+def local(source: Object, path: str) -> list[FieldError]:
+    return no_backsteps(source["path"], f"{path}.path") if source.get("path") else [field.required(f"{path}.path")]
+
+
+def git_repo(source: Object, path: str) -> list[FieldError]:
+    return requires("repository")(source, path) + descending(source.get("directory") or "", f"{path}.directory")
+
+
+def gce_disk(source: Object, path: str) -> list[FieldError]:
+    return requires("pdName")(source, path) + _partition(source, path)
+
+
+def aws_disk(source: Object, path: str) -> list[FieldError]:
+    return requires("volumeID")(source, path) + _partition(source, path)
+
+
+def _partition(source: Object, path: str) -> list[FieldError]:
+    partition = source.get("partition") or 0
+    return [] if 0 <= partition <= 255 else [field.invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive")]
+
+
+def nfs(source: Object, path: str) -> list[FieldError]:
+    errors = requires("server", "path")(source, path)
+    if not (source.get("path") or "").startswith("/"):
+        errors.append(field.invalid(f"{path}.path", source.get("path") or "", "must be an absolute path"))
+    return errors
+
+
+def iscsi(source: Object, path: str) -> list[FieldError]:
+    return _iscsi(source, path, "must be valid format starting with iqn, eui, or naa")
+
+
+def iscsi_persistent(source: Object, path: str) -> list[FieldError]:
+    errors = _iscsi(source, path, "must be valid format")
+    if (ref := source.get("secretRef")) is not None and not ref.get("name"):
+        errors.append(field.required(f"{path}.secretRef.name"))
+    return errors
+
+
+def _iscsi(source: Object, path: str, no_prefix: str) -> list[FieldError]:
+    errors = requires("targetPortal")(source, path)
+    if name := source.get("iqn"):
+        errors += _initiator(name, f"{path}.iqn", no_prefix)
+    else:
+        errors.append(field.required(f"{path}.iqn"))
+    errors += in_range(source.get("lun") or 0, 0, 255, f"{path}.lun")
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
+        errors.append(field.required(f"{path}.secretRef"))
+    if (name := source.get("initiatorName")) is not None:
+        errors += _initiator(name, f"{path}.initiatorname", no_prefix)
+    return errors
+
+
+def _initiator(name: str, path: str, no_prefix: str) -> list[FieldError]:
+    matches = _INITIATORS.get(name[:3])
+    if matches is None:
+        return [field.invalid(path, name, no_prefix)]
+    return [] if matches(name) else [field.invalid(path, name, "must be valid format")]
+
+
+def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list[FieldError]:
+    """Initiators are named after volume and portal, which the protocol allows 64 characters for."""
+    if source.get("initiatorName") is None or len(f"{owner}:{source.get('targetPortal') or ''}") <= 64:
+        return []
+    text = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
+    return [field.invalid(path, shown, text)]
+
+
+def glusterfs(source: Object, path: str) -> list[FieldError]:
+    return requires("endpoints", "path")(source, path)
+
+
+def flocker(source: Object, path: str) -> list[FieldError]:
+    name, uuid = source.get("datasetName") or "", source.get("datasetUUID") or ""
+    errors = []
+    if not name and not uuid:
+        errors.append(field.required(path, "one of datasetName and datasetUUID is required"))
+    if name and uuid:
+        errors.append(field.invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
+    if "/" in name:
+        errors.append(field.invalid(f"{path}.datasetName", name, "must not contain '/'"))
+    return errors
+
+
+def cinder(source: Object, path: str) -> list[FieldError]:
+    return requires("volumeID")(source, path) + _local_ref(source, path)
+
+
+def _local_ref(source: Object, path: str) -> list[FieldError]:
+    ref = source.get("secretRef")
+    return [field.required(f"{path}.secretRef.name")] if ref is not None and not ref.get("name") else []
+
+
+def secret_ref_names(source: Object, path: str) -> list[FieldError]:
+    """A reference to a secret anywhere, of which both names must be given."""
+    ref = source.get("secretRef")
+    return [] if ref is None else [field.required(f"{path}.secretRef.{key}") for key in ("name", "namespace") if not ref.get(key)]
+
+
+def quobyte(source: Object, path: str) -> list[FieldError]:
+    registry, errors = source.get("registry") or "", []
+    if not registry:
+        errors.append(field.required(f"{path}.registry", _PAIRS))
+    elif len(source.get("tenant") or "") >= 65:
+        errors.append(field.required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters"))
+    else:
+        errors += [field.invalid(f"{path}.registry", registry, _PAIRS) for pair in registry.split(",") if pair.count(":") != 1]
+    return errors + requires("volume")(source, path)
+
+
+def fc(source: Object, path: str) -> list[FieldError]:
+    names, ids, lun = source.get("targetWWNs") or [], source.get("wwids") or [], source.get("lun")
+    errors = []
+    if not names and not ids:
+        errors.append(field.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
+    if names and ids:
+        errors.append(field.invalid(f"{path}.targetWWNs", names, "targetWWNs and wwids can not be specified simultaneously"))
+    if names and lun is None:
+        errors.append(field.required(f"{path}.lun", "lun is required if targetWWNs is specified"))
+    elif names:
+        errors += in_range(lun, 0, 255, f"{path}.lun")
+    return errors
+
+
+def flex_volume(source: Object, path: str) -> list[FieldError]:
+    errors = requires("driver")(source, path)
+    for key in source.get("options") or {}:
+        if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
+            errors.append(field.invalid(f"{path}.options[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved"))
+    return errors
+
+
+def azure_disk(source: Object, path: str) -> list[FieldError]:
+    errors = requires("diskName", "diskURI")(source, path)
+    caching, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI") or ""
+    errors += known(caching, _CACHING, f"{path}.cachingMode") if caching is not None else []
+    errors += known(kind, _DISK_KINDS, f"{path}.kind") if kind is not None else []
+    if kind == "Managed" and not uri.startswith("/subscriptions/"):
+        errors.append(field.not_supported(f"{path}.diskURI", uri, [_MANAGED_URI]))
+    if kind is not None and kind != "Managed" and not uri.startswith("https://"):
+        errors.append(field.not_supported(f"{path}.diskURI", uri, [_BLOB_URI]))
+    return errors
+
+
+def storage_os(source: Object, path: str) -> list[FieldError]:
+    return _storage_os(source, path) + _local_ref(source, path)
+
+
+def storage_os_persistent(source: Object, path: str) -> list[FieldError]:
+    return _storage_os(source, path) + secret_ref_names(source, path)
+
+
+def _storage_os(source: Object, path: str) -> list[FieldError]:
+    name, namespace = source.get("volumeName") or "", source.get("volumeNamespace") or ""
+    errors = dns_label(name, f"{path}.volumeName") if name else [field.required(f"{path}.volumeName")]
+    return errors + (dns_label(namespace, f"{path}.volumeNamespace") if namespace else [])
+
+
+def csi_driver_name(name: str, path: str) -> list[FieldError]:
+    errors = [] if name else [field.required(path)]
+    if len(name) > 63:
+        errors.append(field.too_long(path, 63))
+    return errors + [field.invalid(path, name, text) for text in is_dns1123_subdomain(name.lower())]
+
+
+def csi_inline(source: Object, path: str) -> list[FieldError]:
+    errors = csi_driver_name(source.get("driver") or "", f"{path}.driver")
+    if (ref := source.get("nodePublishSecretRef")) is not None:
+        if name := ref.get("name"):
+            errors += complaints(is_dns1123_subdomain, name, f"{path}.name")
+        else:
+            errors.append(field.required(f"{path}.nodePublishSecretRef.name"))
+    return errors
+
+
+def csi_persistent(source: Object, path: str) -> list[FieldError]:
+    errors = csi_driver_name(source.get("driver") or "", f"{path}.driver") + requires("volumeHandle")(source, path)
+    for key in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"):
+        if (ref := source.get(key)) is not None:
+            name, namespace = ref.get("name") or "", ref.get("namespace") or ""
+            errors += dns_subdomain(name, f"{path}.{key}.name") if name else [field.required(f"{path}.{key}.name")]
+            errors += dns_label(namespace, f"{path}.{key}.namespace") if namespace else [field.required(f"{path}.{key}.namespace")]
+    return errors
+
+
+def image(source: Object, path: str) -> list[FieldError]:
+    return one_of(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy")

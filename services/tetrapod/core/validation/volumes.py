@@ -1,0 +1,184 @@
+"""Volumes of a pod (upstream: ValidateVolumes, validateVolumeSource)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.core.validation import volume_sources as sources
+from tetrapod.core.validation.claims import claim_spec
+from tetrapod.core.validation.downward import VOLUME_FIELDS, field_ref, resource_ref
+from tetrapod.core.validation.names import dns_label
+from tetrapod.core.validation.paths import file_mode, not_reserved
+from tetrapod.core.validation.projected import projected
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_labels
+from tetrapod.machinery.metadata import validate_annotations
+from tetrapod.machinery.names import is_dns1123_subdomain
+
+_MORE: Final = "may not specify more than 1 volume type"
+_Check = Callable[[Object, str], list[FieldError]]
+
+
+def volumes(listed: list[Object], pod_name: str, path: str, *, pod: bool) -> tuple[dict[str, Object], list[FieldError]]:
+    """The valid ones by name, and the complaints. `pod`: the spec is a pod's, not a template's."""
+    errors: list[FieldError] = []
+    created = {f"{pod_name}-{v.get('name')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
+    found: dict[str, Object] = {}
+    for i, volume in enumerate(listed):
+        at = f"{path}[{i}]"
+        name = volume.get("name") or ""
+        wrong = _source(volume, name, pod_name, at, pod)
+        wrong += dns_label(name, f"{at}.name") if name else [field.required(f"{at}.name")]
+        if name in found:
+            wrong.append(field.duplicate(f"{at}.name", name))
+        if wrong:
+            errors += wrong
+        else:
+            found[name] = volume
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
+        if claim and claim in created:
+            text = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(field.invalid(f"{at}.persistentVolumeClaim.claimName", claim, text))
+    return found, errors
+
+
+def _source(volume: Object, name: str, pod_name: str, path: str, pod: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    count = 0
+    for kind, (more, at, check) in _SOURCES.items():
+        if (source := volume.get(kind)) is None:
+            continue
+        count += 1
+        if count > 1:
+            errors.append(field.forbidden(f"{path}.{more}", _MORE))
+        else:
+            errors += check(source, f"{path}.{at}")
+            if kind == "ephemeral" and pod_name and name:
+                errors += _claim_name(f"{pod_name}-{name}", name, path)
+            if kind == "image" and pod and not source.get("reference"):
+                errors.append(field.required(f"{path}.image.reference"))
+        if kind == "iscsi":
+            errors += sources.iscsi_name_length(source, name, f"{path}.name", name)
+    return errors if count else [field.required(path, "must specify a volume type")]
+
+
+def _claim_name(claim: str, name: str, path: str) -> list[FieldError]:
+    return [field.invalid(f"{path}.name", name, f"PVC name {go_quote(claim)}: {text}") for text in is_dns1123_subdomain(claim)]
+
+
+def _empty_dir(source: Object, path: str) -> list[FieldError]:
+    limit = source.get("sizeLimit")
+    if limit is not None and sources.quantity(limit).sign < 0:
+        return [field.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")]
+    return []
+
+
+def _bag(name_key: str) -> _Check:
+    """A Secret or ConfigMap."""
+
+    def check(source: Object, path: str) -> list[FieldError]:
+        errors = [] if source.get(name_key) else [field.required(f"{path}.{name_key}")]
+        errors += file_mode(source.get("defaultMode"), f"{path}.defaultMode")
+        for i, item in enumerate(source.get("items") or ()):
+            errors += sources.key_to_path(item, f"{path}.items[{i}]")
+        return errors
+
+    return check
+
+
+def _downward(source: Object, path: str) -> list[FieldError]:
+    errors = file_mode(source.get("defaultMode"), f"{path}.defaultMode")
+    for item in source.get("items") or ():
+        errors += downward_file(item, path)
+    return errors
+
+
+def downward_file(item: Object, path: str) -> list[FieldError]:
+    errors = [] if item.get("path") else [field.required(f"{path}.path")]
+    errors += not_reserved(item.get("path") or "", f"{path}.path")
+    ref, resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    if ref is not None:
+        errors += field_ref(ref, VOLUME_FIELDS, f"{path}.fieldRef")
+        if resource is not None:
+            errors.append(field.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+    elif resource is not None:
+        errors += resource_ref(resource, f"{path}.resourceFieldRef", volume=True)
+    else:
+        errors.append(field.required(path, "one of fieldRef and resourceFieldRef is required"))
+    return errors + file_mode(item.get("mode"), f"{path}.mode")
+
+
+def _projected(source: Object, path: str) -> list[FieldError]:
+    return file_mode(source.get("defaultMode"), f"{path}.defaultMode") + projected(source, path, downward_file)
+
+
+def _ephemeral(source: Object, path: str) -> list[FieldError]:
+    template = source.get("volumeClaimTemplate")
+    at = f"{path}.volumeClaimTemplate"
+    if template is None:
+        return [field.required(at)]
+    meta = template.get("metadata") or {}
+    errors = validate_annotations(meta.get("annotations"), f"{at}.metadata.annotations")
+    errors += validate_labels(meta.get("labels"), f"{at}.metadata.labels")
+    errors += [
+        field.forbidden(f"{at}.metadata.{key}", "cannot be set")
+        for key in _META_ORDER
+        if meta.get(key) and key not in ("annotations", "labels")
+    ]
+    return errors + claim_spec(template.get("spec") or {}, f"{at}.spec")
+
+
+_META_ORDER: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+# By the names on the wire, in upstream's order: the path of "more than one", the path of its own complaints, the check.
+_SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
+    "emptyDir": ("emptyDir", "emptyDir", _empty_dir),
+    "hostPath": ("hostPath", "hostPath", sources.host_path),
+    "gitRepo": ("gitRepo", "gitRepo", sources.git_repo),
+    "gcePersistentDisk": ("gcePersistentDisk", "persistentDisk", sources.gce_disk),
+    "awsElasticBlockStore": ("awsElasticBlockStore", "awsElasticBlockStore", sources.aws_disk),
+    "secret": ("secret", "secret", _bag("secretName")),
+    "nfs": ("nfs", "nfs", sources.nfs),
+    "iscsi": ("iscsi", "iscsi", sources.iscsi),
+    "glusterfs": ("glusterfs", "glusterfs", sources.glusterfs),
+    "flocker": ("flocker", "flocker", sources.flocker),
+    "persistentVolumeClaim": ("persistentVolumeClaim", "persistentVolumeClaim", sources.requires("claimName")),
+    "rbd": ("rbd", "rbd", sources.requires("monitors", "image")),
+    "cinder": ("cinder", "cinder", sources.cinder),
+    "cephfs": ("cephFS", "cephfs", sources.requires("monitors")),
+    "quobyte": ("quobyte", "quobyte", sources.quobyte),
+    "downwardAPI": ("downwarAPI", "downwardAPI", _downward),
+    "fc": ("fc", "fc", sources.fc),
+    "flexVolume": ("flexVolume", "flexVolume", sources.flex_volume),
+    "configMap": ("configMap", "configMap", _bag("name")),
+    "azureFile": ("azureFile", "azureFile", sources.requires("secretName", "shareName")),
+    "vsphereVolume": ("vsphereVolume", "vsphereVolume", sources.requires("volumePath")),
+    "photonPersistentDisk": ("photonPersistentDisk", "photonPersistentDisk", sources.requires("pdID")),
+    "portworxVolume": ("portworxVolume", "portworxVolume", sources.requires("volumeID")),
+    "azureDisk": ("azureDisk", "azureDisk", sources.azure_disk),
+    "storageos": ("storageos", "storageos", sources.storage_os),
+    "projected": ("projected", "projected", _projected),
+    "scaleIO": ("scaleIO", "scaleIO", sources.requires("gateway", "system", "volumeName")),
+    "csi": ("csi", "csi", sources.csi_inline),
+    "ephemeral": ("ephemeral", "ephemeral", _ephemeral),
+    "image": ("image", "image", sources.image),
+}
