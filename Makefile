@@ -42,7 +42,7 @@ contract: dev
 ## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER and ETCD: compare with the real one)
 bench: dev
 	./tools/prepare.sh
-	$(BIN)/python -m bench $(ARGS)
+	PYTHONPATH=services:tests $(BIN)/python -m bench $(ARGS)
 
 ## e2e: images, compose and the chart
 e2e: dev

@@ -1,0 +1,80 @@
+"""`make bench`: measure, and write docs/BENCHMARKS.md. `make bench ARGS='--only get,list'` measures a part and prints it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import asgi, wrk
+from bench.measuring import Measured, Measuring, Plan
+from bench.report import missed, render
+from bench.targets import Embedded, Four, Real, Target
+from bench.works import QUANTITIES, WORKS
+from tetrapod.generic.certificates.pki import write_pki
+
+OUT = Path(__file__).parents[2] / "docs" / "BENCHMARKS.md"
+
+
+def _arguments() -> argparse.Namespace:
+    names = ", ".join([*(w.key for w in WORKS), *dict.fromkeys(q.key.split("-")[0] for q in QUANTITIES)])
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help=f"measure these alone, comma-separated: {names}; prints, writes nothing")
+    parser.add_argument("--quick", action="store_true", help="shorter runs and fewer CRDs; prints, writes nothing")
+    parser.add_argument("--no-four", action="store_true", help="leave the four services out")
+    parser.add_argument("--no-embedded", action="store_true", help="leave the one process out")
+    parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
+    return parser.parse_args()
+
+
+def _targets(arguments: argparse.Namespace, directory: Path) -> list[Target]:
+    found: list[Target] = []
+    if not arguments.no_embedded:
+        found.append(Embedded(directory))
+    if not arguments.no_four:
+        found.append(Four(directory))
+    if os.environ.get("KUBE_APISERVER"):
+        found.append(Real(directory))
+    return found
+
+
+def main() -> int:
+    arguments = _arguments()
+    if not wrk.available():
+        print("bench needs wrk: apt-get install wrk", file=sys.stderr)
+        return 2
+    begun = time.monotonic()
+    plan = Plan(only=frozenset(filter(None, arguments.only.split(","))))
+    if arguments.quick:
+        plan = Plan(plan.only, crds=50, seconds=1, events=100)
+    results: dict[str, Measured] = {}
+    with tempfile.TemporaryDirectory(prefix="tetrapod-bench-") as name:
+        directory = Path(name)
+        pki = write_pki(directory / "pki", ["localhost", "things.bench.svc"])
+        with (
+            asgi.running("hello", *pki.serving, directory) as hello,
+            asgi.running("aggregated", *pki.serving, directory) as aggregated,
+        ):
+            for target in _targets(arguments, directory):
+                results[target.key] = Measuring(target, plan, (hello, aggregated), pki.ca, directory).run()
+    text = render(results, plan)
+    whole = not (plan.only or arguments.quick or arguments.no_four or arguments.no_embedded)
+    out = arguments.out or (OUT if whole else None)
+    if out is None:
+        print(text)
+    else:
+        out.parent.mkdir(exist_ok=True)
+        out.write_text(text)
+    print(f"{time.monotonic() - begun:.0f} s; above the goal: {_above(results)}", file=sys.stderr)
+    return 0
+
+
+def _above(results: dict[str, Measured]) -> str:
+    return ", ".join(f"{key} {name}" for key, measured in results.items() for name in missed(key, measured)) or "nothing"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

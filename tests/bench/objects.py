@@ -1,0 +1,95 @@
+"""The objects that the bench creates."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+Object = dict[str, Any]
+
+GROUP: Final = "bench.example.com"
+NAMESPACE: Final = "bench"
+LISTED: Final = "bench-pods"
+WATCHED: Final = "bench-watched"
+LABEL_VALUES: Final = 10
+
+
+def namespace(name: str) -> Object:
+    return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+
+
+def service_account(name: str) -> Object:
+    """Pods need `default`; with the real server nobody else makes it, for its controllers are not here."""
+    return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": name}}
+
+
+def config_map(name: str) -> Object:
+    data = {f"key-{i}": f"value-{i}-" + "x" * 20 for i in range(10)}
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "labels": {"app": "bench"}}, "data": data}
+
+
+def pod(name: str, group: int) -> Object:
+    """As a deployment's pod is: about 2.9 kB once defaults, the service account's volume and managedFields are in."""
+    resources = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}}
+    container = {
+        "name": "server",
+        "image": "registry.example.com/team/server:v1.2.3",
+        "ports": [{"name": "http", "containerPort": 8080}],
+        "env": [{"name": "MODE", "value": "production"}],
+        "resources": resources,
+    }
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": {"app": "bench", "batch": str(group)}, "annotations": {"example.com/owner": "team-bench"}},
+        "spec": {"containers": [container]},
+    }
+
+
+def pods(count: int) -> Iterator[Object]:
+    return (pod(f"pod-{i:05}", i % LABEL_VALUES) for i in range(count))
+
+
+def crd(number: int) -> Object:
+    """A definition whose schema is 24 kB of JSON."""
+    plural = f"things{number}"
+    fields = {
+        f"field{i}": {
+            "type": "object",
+            "description": f"Field {i} of the specification, " + "described at some length as such fields are. " * 4,
+            "properties": {
+                "name": {"type": "string", "maxLength": 253, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
+                "count": {"type": "integer", "format": "int32", "minimum": 0, "default": 1},
+                "items": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 64},
+            },
+            "required": ["name"],
+        }
+        for i in range(46)
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}, "status": {"type": "object"}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+    return {
+        "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "metadata": {"name": f"{plural}.crds.{GROUP}"},
+        "spec": {
+            "group": f"crds.{GROUP}",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": f"thing{number}", "kind": f"Thing{number}", "listKind": f"Thing{number}List"},
+            "versions": [version],
+        },
+    }
+
+
+def external_service() -> Object:
+    spec = {"type": "ExternalName", "externalName": "localhost"}
+    return {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "things"}, "spec": spec}
+
+
+def api_service(port: int, ca: Path) -> Object:
+    bundle = base64.b64encode(ca.read_bytes()).decode()
+    service = {"namespace": NAMESPACE, "name": "things", "port": port}
+    spec = {"group": GROUP, "version": "v1", "service": service, "caBundle": bundle, "groupPriorityMinimum": 1000, "versionPriority": 15}
+    return {"kind": "APIService", "apiVersion": "apiregistration.k8s.io/v1", "metadata": {"name": f"v1.{GROUP}"}, "spec": spec}

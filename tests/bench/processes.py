@@ -1,0 +1,51 @@
+"""CPU time and resident memory of processes, from /proc."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+_TICK = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of all threads, those that have ended included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * _TICK
+
+
+def cpu_of(pids: Iterable[int]) -> float:
+    return sum(cpu_seconds(pid) for pid in pids)
+
+
+def resident(pid: int) -> int:
+    """Bytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+
+
+def reset_peak(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def peak_resident(pid: int) -> int:
+    """Bytes; the highest since `reset_peak`."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"no VmHWM of {pid}")
+
+
+def settle(pids: Iterable[int], patience: float = 10.0, quiet: float = 0.02) -> None:
+    """Wait until the processes do (nearly) nothing: half a second with less than `quiet` seconds of CPU."""
+    pids = list(pids)
+    deadline = time.monotonic() + patience
+    before = cpu_of(pids)
+    while time.monotonic() < deadline:
+        time.sleep(0.5)
+        now = cpu_of(pids)
+        if now - before <= quiet:
+            return
+        before = now

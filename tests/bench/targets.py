@@ -1,0 +1,251 @@
+"""What is measured: our server as one process, as four over etcd, and the real kube-apiserver over etcd where there is one."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import ssl
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from support.etcd import Etcd, etcd_36
+from support.server import command, environment, free_port
+from tetrapod.generic.certificates.pki import write_pki
+
+TOKEN = "bench-0123456789abcdef"
+_CONTEXT = ssl._create_unverified_context()
+
+
+class NotStarted(Exception):
+    """With the reason, for the table."""
+
+
+class Target(ABC):
+    """A server under measurement. `processes` are those whose CPU and memory count: never etcd's."""
+
+    title = ""
+    key = ""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._number = 0
+        self._data = directory
+
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self.processes.values()]
+
+    def fresh(self) -> None:
+        """From now on with nothing stored."""
+        self._number += 1
+        self._data = self.directory / f"{self.key}-{self._number}"
+        self._data.mkdir(parents=True)
+        (self._data / "tokens.csv").write_text(f'{TOKEN},bench,bench,"system:masters"\n')
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What the server needs before its first start."""
+        return
+
+    @abstractmethod
+    def start(self) -> float:
+        """Start, wait until ready; returns the seconds that took."""
+
+    @property
+    @abstractmethod
+    def url(self) -> str: ...
+
+    def _spawn(self, name: str, argv: list[str]) -> None:
+        with (self._data / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=environment())
+
+    def _wait_ready(self, name: str, port: int, patience: float = 60) -> None:
+        """`/readyz` of one process is 200."""
+        deadline = time.monotonic() + patience
+        process = self.processes[name]
+        while not _ready(port):
+            if process.poll() is not None:
+                raise NotStarted(f"{name} ended with {process.returncode}: {self._last_words(name)}")
+            if time.monotonic() > deadline:
+                raise NotStarted(f"{name} was not ready after {patience:.0f} s: {self._last_words(name)}")
+            time.sleep(0.01)
+
+    def _last_words(self, name: str) -> str:
+        lines = (self._data / f"{name}.log").read_text(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else "no output"
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+
+    def close(self) -> None:
+        self.stop()
+
+
+def _ready(port: int) -> bool:
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=_CONTEXT)
+    try:
+        connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+class Embedded(Target):
+    """`tetrapod up` over SQLite."""
+
+    title = "One process over SQLite"
+    key = "embedded"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._port = free_port()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    def start(self) -> float:
+        begun = time.monotonic()
+        flags = ["--data-dir", str(self._data / "data"), "--bind-address", "127.0.0.1", "--secure-port", str(self._port)]
+        self._spawn("tetrapod", command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
+        self._wait_ready("tetrapod", self._port)
+        return time.monotonic() - begun
+
+
+class OverEtcd(Target):
+    """With an etcd of its own, which is not measured."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._etcd: Etcd | None = None
+
+    def _etcd_binary(self) -> str:
+        return etcd_36()
+
+    def _prepare(self) -> None:
+        self._stop_etcd()
+        self._etcd = Etcd(self._etcd_binary(), self._data / "etcd")
+        self._etcd.start()
+
+    @property
+    def _etcd_url(self) -> str:
+        if self._etcd is None:
+            raise NotStarted("etcd is not there")
+        return self._etcd.url
+
+    def _stop_etcd(self) -> None:
+        if self._etcd is not None:
+            self._etcd.stop()
+            self._etcd = None
+
+    def close(self) -> None:
+        super().close()
+        self._stop_etcd()
+
+
+class Four(OverEtcd):
+    """`tetrapod certs` and the four `tetrapod serve`."""
+
+    title = "Four services over etcd"
+    key = "four"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._ports = {name: free_port() for name in ("aggregator", "core", "extensions", "auth")}
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._ports['aggregator']}"
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        argv = command("certs", "--out", str(self._data / "certs"), "--hosts", "localhost,127.0.0.1")
+        done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotStarted(f"tetrapod certs: {done.stderr.strip()[-200:]}")
+
+    def start(self) -> float:
+        begun = time.monotonic()
+        urls = {name: f"https://localhost:{port}" for name, port in self._ports.items()}
+        peers = {
+            "aggregator": ("core", "extensions", "auth"),
+            "core": ("aggregator", "auth"),
+            "extensions": ("aggregator", "auth"),
+            "auth": ("aggregator",),
+        }
+        for name, port in self._ports.items():
+            flags = ["--data-dir", str(self._data / "certs" / name), "--bind-address", "127.0.0.1", "--secure-port", str(port)]
+            flags += ["--etcd-servers", self._etcd_url]
+            for peer in peers[name]:
+                flags += [f"--{peer}-url", urls[peer]]
+            if name == "auth":
+                flags += ["--token-auth-file", str(self._data / "tokens.csv")]
+            self._spawn(name, command("serve", name, *flags))
+        for name, port in self._ports.items():
+            self._wait_ready(name, port)
+        return time.monotonic() - begun
+
+
+class Real(OverEtcd):
+    """kube-apiserver, from the path in KUBE_APISERVER; its etcd from ETCD."""
+
+    title = "kube-apiserver over etcd"
+    key = "real"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._port = free_port()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    def _etcd_binary(self) -> str:
+        return os.environ.get("ETCD") or etcd_36()
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        write_pki(self._data / "pki", ["localhost", "127.0.0.1"])
+
+    def start(self) -> float:
+        begun = time.monotonic()
+        pki = self._data / "pki"
+        flags = {
+            "etcd-servers": self._etcd_url,
+            "bind-address": "127.0.0.1",
+            "secure-port": self._port,
+            "cert-dir": self._data / "run",
+            "tls-cert-file": pki / "apiserver.crt",
+            "tls-private-key-file": pki / "apiserver.key",
+            "client-ca-file": pki / "client-ca.crt",
+            "token-auth-file": self._data / "tokens.csv",
+            "authorization-mode": "Node,RBAC",
+            "service-account-issuer": "https://kubernetes.default.svc",
+            "service-account-signing-key-file": pki / "sa.key",
+            "service-account-key-file": pki / "sa.pub",
+            "service-cluster-ip-range": "10.0.0.0/24",
+            "requestheader-client-ca-file": pki / "front-proxy-ca.crt",
+            "requestheader-username-headers": "X-Remote-User",
+            "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+            "proxy-client-cert-file": pki / "front-proxy-client.crt",
+            "proxy-client-key-file": pki / "front-proxy-client.key",
+        }
+        self._spawn("kube-apiserver", [os.environ["KUBE_APISERVER"], *(f"--{name}={value}" for name, value in flags.items())])
+        self._wait_ready("kube-apiserver", self._port)
+        return time.monotonic() - begun

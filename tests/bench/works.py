@@ -1,0 +1,111 @@
+"""The works of the table: what each sends, what the real server needs for it, and our goal; both in multiples of `hello`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from bench.objects import GROUP, LISTED, NAMESPACE, config_map, pod
+from bench.wrk import Load
+
+TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+_PODS: Final = f"/api/v1/namespaces/{LISTED}/pods"
+
+
+@dataclass(frozen=True)
+class Work:
+    """`real` is kube-apiserver v1.37.1's CPU on this kind of machine; `goal` is 0 where the issue sets none."""
+
+    key: str
+    title: str
+    load: Load | None
+    real: float
+    goal: float
+    heavy: bool = False
+    """So long that requests under way at the end count: by the bytes that came of them."""
+
+
+def _body(obj: dict[str, object], name: str) -> str:
+    return json.dumps({**obj, "metadata": {**obj["metadata"], "name": name}})  # type: ignore[dict-item]
+
+
+_APPLIED: Final = json.dumps(
+    {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": "applied-@M@", "labels": {"app": "bench"}},
+        "data": {**{f"key-{i}": f"value-{i}" for i in range(10)}, "n": "@N@"},
+    }
+)
+
+WORKS: Final = (
+    Work("get", "GET one ConfigMap", Load(f"{_MAPS}/one"), 7.8, 7.8 / 3),
+    Work(
+        "create",
+        "CREATE ConfigMap",
+        Load(_MAPS, method="POST", content_type="application/json", body=_body(config_map(""), "created-@N@")),
+        14.8,
+        14.8,
+    ),
+    Work(
+        "patch",
+        "merge PATCH of one object",
+        Load(f"{_MAPS}/one", method="PATCH", content_type="application/merge-patch+json", body='{"data":{"n":"@N@"}}'),
+        60,
+        60,
+    ),
+    Work(
+        "apply",
+        "server-side APPLY",
+        Load(
+            f"{_MAPS}/applied-@M@?fieldManager=bench&force=true",
+            method="PATCH",
+            content_type="application/apply-patch+yaml",
+            body=_APPLIED,
+            modulus=64,
+        ),
+        26.5,
+        26.5,
+    ),
+    Work("list-cached", "LIST 10,000 pods, resourceVersion=0", Load(f"{_PODS}?resourceVersion=0"), 8450, 8450 / 15, heavy=True),
+    Work("list", "LIST 10,000 pods, consistent", Load(_PODS), 8000, 8000 / 15, heavy=True),
+    Work("page", "LIST limit=500", Load(f"{_PODS}?limit=500"), 430, 430 / 4),
+    Work("selector", "LIST by a label selector: 1,000 of 10,000", Load(f"{_PODS}?labelSelector=batch%3D3"), 930, 930 / 4),
+    Work("table", "LIST as Table of 500", Load(f"{_PODS}?limit=500", accept=TABLE), 355, 0),
+    Work("watch", "watch: one event to one of 200 watchers", None, 0.57, 0.57 * 2 / 3),
+    Work("proxy", "GET proxied to an aggregated server", Load(f"/apis/{GROUP}/v1/things/one"), 8, 0),
+    Work(
+        "create-pod",
+        "CREATE pod (default admission)",
+        Load(f"/api/v1/namespaces/{NAMESPACE}/pods", method="POST", content_type="application/json", body=_body(pod("", 0), "pod-@N@")),
+        39.5,
+        39.5,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure that is no rate: `unit` is MB or s; the goal depends on the target (0: none)."""
+
+    key: str
+    title: str
+    unit: str
+    real: float
+    goals: dict[str, float]
+
+
+QUANTITIES: Final = (
+    Quantity("start-first", "ready after the first start", "s", 0, {}),
+    Quantity("start-second", "ready after the second start", "s", 2.4, {"embedded": 0.8}),
+    Quantity("idle", "resident, idle", "MB", 266, {"embedded": 100}),
+    Quantity("idle-aggregator", "resident, idle: aggregator", "MB", 0, {"four": 70}),
+    Quantity("idle-core", "resident, idle: core", "MB", 0, {"four": 70}),
+    Quantity("idle-extensions", "resident, idle: extensions", "MB", 0, {"four": 70}),
+    Quantity("idle-auth", "resident, idle: auth", "MB", 0, {"four": 70}),
+    Quantity("pods", "resident with 10,000 pods", "MB", 680, {}),
+    Quantity("peak", "peak during 20 concurrent LISTs of all of them", "MB", 980, {"embedded": 259, "four": 259}),
+    Quantity("crd", "memory of one idle CRD (24 kB schema)", "MB", 0, {"embedded": 0.1, "four": 0.1}),
+)

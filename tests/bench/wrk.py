@@ -1,0 +1,66 @@
+"""Runs wrk: one thread, 16 connections, over TLS with a bearer token; its figures come back by a line that scripts/report.lua prints."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parent / "scripts"
+CONNECTIONS = 16
+
+
+@dataclass(frozen=True)
+class Load:
+    """What wrk sends. Without `body` it is a GET of `path`; with one see scripts/write.lua."""
+
+    path: str
+    accept: str = "application/json"
+    method: str = "GET"
+    content_type: str = ""
+    body: str = ""
+    modulus: int = 0
+
+
+@dataclass(frozen=True)
+class Figures:
+    requests: int
+    bytes: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    failed: int
+    broken: int
+
+
+def available() -> bool:
+    return shutil.which("wrk") is not None
+
+
+def run(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0, connections: int = CONNECTIONS) -> Figures:
+    """Load the server for some seconds (wrk counts whole ones)."""
+    script = directory / "script.lua"
+    parts = [(SCRIPTS / "report.lua").read_text()]
+    arguments: list[str] = []
+    if load.body:
+        parts.append((SCRIPTS / "write.lua").read_text())
+        body = directory / "body"
+        body.write_text(load.body)
+        arguments = [load.method, load.content_type, str(start), str(load.modulus), str(body)]
+    script.write_text("\n".join(parts))
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s", "-s", str(script)]
+    command += ["-H", f"Authorization: Bearer {token}", "-H", f"Accept: {load.accept}", f"{url}{load.path}", "--", *arguments]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    line = next(line for line in output.splitlines() if line.startswith("BENCH "))
+    found = json.loads(line.removeprefix("BENCH "))
+    return Figures(
+        requests=found["requests"],
+        bytes=found["bytes"],
+        seconds=found["duration"] / 1e6,
+        p50_ms=found["p50"] / 1e3,
+        p99_ms=found["p99"] / 1e3,
+        failed=found["status"],
+        broken=found["broken"],
+    )
