@@ -1,16 +1,18 @@
-"""Write the wire numbers of the built-in messages (`services/tetrapod/machinery/types/data/protobuf.messages`).
+"""Write the wire numbers of the built-in messages (`services/tetrapod/machinery/protobuf/data/`).
 
     python tools/generate_protobuf.py FACTS
 
-FACTS has `protobuf.json`: message → field → [number, type, label], as upstream's generated.proto files say it. A line comes out for each
-message that a served kind can reach: its name in OpenAPI's form, a space, and number → [JSON name, type, label] as JSON. Go's embedded
-structs are messages of their own on the wire and nothing in JSON; their label is `inline`.
+FACTS has `protobuf.json`: message → field → [number, type, label], as upstream's generated.proto files say it. A file comes out for
+each package, and in it a line for each message that a served kind can reach: its name, a space, and number → [JSON name, type, label] as
+JSON. Types of the same package begin with a dot. Go's embedded structs are messages of their own on the wire and nothing in JSON; their
+label is `inline`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,9 +20,18 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "services"))
 
 from tetrapod.machinery.types import definitions
 
-OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data/protobuf.messages"
+OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/protobuf/data"
 SCALARS = ("string", "bytes", "bool", "int32", "int64", "double")
 RENAMED = {"ref": "$ref", "schema": "$schema"}  # of JSONSchemaProps, whose extensions are recognized by their x
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+ROOTS = (
+    *(META + kind for kind in ("APIGroupList", "APIResourceList", "APIVersions", "PartialObjectMetadataList", "Status", "WatchEvent")),
+    "io.k8s.apimachinery.pkg.apis.meta.v1beta1.PartialObjectMetadataList",
+    "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList",
+    "io.k8s.apimachinery.pkg.runtime.Unknown",
+)
+"""What answers are besides the types of OpenAPI."""
 
 Field: TypeAlias = tuple[str, str, str]
 
@@ -62,15 +73,25 @@ def fields_of(message: str, facts: dict[str, Any]) -> dict[int, Field]:
 def main(facts: Path) -> None:
     messages: dict[str, Any] = json.loads((facts / "protobuf.json").read_text())
     by_definition = {definition_of(message): message for message in messages}
-    waiting = [name for name in definitions.names() if name in by_definition]
+    waiting = [name for name in (*definitions.names(), *ROOTS) if name in by_definition]
     found: dict[str, dict[int, Field]] = {}
     while waiting:
         name = waiting.pop()
         if name not in found:
             found[name] = fields_of(by_definition[name], messages)
             waiting += [type_ for _, type_, _ in found[name].values() if type_ in by_definition]
-    lines = (f"{name} {json.dumps(fields, separators=(',', ':'))}\n" for name, fields in sorted(found.items()))
-    OUTPUT.write_text("".join(lines))
+    packages: dict[str, list[str]] = defaultdict(list)
+    for name, fields in sorted(found.items()):
+        package, _, short = name.rpartition(".")
+        local = {number: (spelled, within(package, type_), label) for number, (spelled, type_, label) in fields.items()}
+        packages[package].append(f"{short} {json.dumps(local, separators=(',', ':'))}\n")
+    for package, lines in packages.items():
+        (OUTPUT / f"{package}.messages").write_text("".join(lines))
+
+
+def within(package: str, type_: str) -> str:
+    prefix, _, short = type_.rpartition(".")
+    return "." + short if prefix == package else type_
 
 
 if __name__ == "__main__":

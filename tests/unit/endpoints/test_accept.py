@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.endpoints.accept import DEFAULT_OFFER, JSON, YAML, Accepted, Offer, choose, parse_accept, parse_media_type
+from tetrapod.generic.endpoints.accept import DEFAULT_OFFER, JSON, PROTOBUF, YAML, Accepted, Offer, choose, parse_accept, parse_media_type
 from tetrapod.generic.endpoints.negotiation import check_route_accept, negotiate, write_status
 from tetrapod.generic.request import Request
 from tetrapod.machinery.status import StatusError, not_acceptable, too_many_requests
@@ -23,7 +23,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ("application/json;q=0,application/yaml", Accepted(YAML)),
         ("application/json;q=0", Accepted(JSON)),
         ("text/html;q=1,application/json;q=abc", Accepted(JSON)),
-        ("application/vnd.kubernetes.protobuf,application/json", Accepted(JSON)),
+        ("application/vnd.kubernetes.protobuf,application/json", Accepted(PROTOBUF)),
         ("application/json;stream=watch", Accepted(JSON)),
         ("application/json;stream=nope", None),
         ("application/json;pretty=1", Accepted(JSON, pretty=True)),
@@ -32,7 +32,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ("application/json;as=Table;v=v9;g=meta.k8s.io", None),
         ("application/json;as=Table", None),
         ("application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1", Accepted(YAML, "PartialObjectMetadata", "v1beta1")),
-        ("application/vnd.kubernetes.protobuf", None),
+        ("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", None),
         ("garbage;;,;/", None),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which form of a discovery document a request wants: classic or aggregated, JSON or YAML.
+"""Which form of a discovery document a request wants: classic or aggregated, JSON, YAML or protobuf.
 
 Upstream: endpoints/discovery/aggregated/negotiation.go. Aggregated wins over classic wherever it stands in Accept.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from tetrapod.generic.endpoints.accept import ENCODED, Offer, parse_accept
+from tetrapod.generic.endpoints.accept import MEDIA_TYPES, Offer, parse_accept
 from tetrapod.generic.endpoints.negotiation import check_route_accept, encode_document, negotiate
 from tetrapod.generic.request import Request
 
@@ -29,7 +29,7 @@ def _aggregated(header: str) -> str | None:
     for clause in parse_accept(header):
         media_type = f"{clause.type}/{clause.subtype}"
         given = dict(clause.parameters)
-        if media_type in ENCODED and all(given.get(key) == value for key, value in AGGREGATED):
+        if media_type in MEDIA_TYPES and all(given.get(key) == value for key, value in AGGREGATED):
             return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     return None
 

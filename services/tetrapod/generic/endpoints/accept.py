@@ -15,8 +15,7 @@ YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
-"""What upstream names in its texts. Protobuf is read of built-in kinds, never written: the next clause of Accept counts."""
-ENCODED: Final = (JSON, YAML)
+"""What upstream names in its texts, and what there is a codec for."""
 STREAM_TYPES: Final = (*MEDIA_TYPES, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 META_GROUP: Final = "meta.k8s.io"
@@ -47,11 +46,11 @@ PLAIN: Final = Accepted()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an endpoint can give: the media types that it encodes and decodes, those that its texts name, and whether as a Table."""
+    """What an endpoint can give: the media types that its texts name, whether as a Table, and whether there are messages of its kind.
+    Of a custom resource there are none, but its metadata has one; the object itself then comes as the next clause of Accept says."""
 
-    encoded: tuple[str, ...] = ENCODED
-    decoded: tuple[str, ...] = MEDIA_TYPES
     named: tuple[str, ...] = MEDIA_TYPES
+    messages: bool = True
     table: bool = True
     partial: bool = True
 
@@ -68,11 +67,11 @@ class Clause(NamedTuple):
 
 @lru_cache(maxsize=512)
 def choose(header: str, offer: Offer) -> Accepted | None:
-    """The first clause, in order of preference, that one of the encoded types satisfies."""
+    """The first clause, in order of preference, that one of the media types satisfies."""
     if not header:
         return PLAIN
     for clause in parse_accept(header):
-        for media_type in offer.encoded:
+        for media_type in MEDIA_TYPES:
             type_, subtype = media_type.split("/")
             wanted = (clause.type, clause.subtype)
             if wanted in ((type_, subtype), (type_, "*"), ("*", "*")) and (found := _satisfy(clause, media_type, offer)):
@@ -96,7 +95,7 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
         elif key == "pretty":
             pretty = value == "1"
     if kind is None and group is None and version is None:
-        return Accepted(media_type, pretty=pretty)
+        return Accepted(media_type, pretty=pretty) if offer.messages or media_type != PROTOBUF else None
     if group != META_GROUP or version not in ("v1", "v1beta1"):
         return None
     allowed = (kind == TABLE and offer.table and media_type != PROTOBUF) or (kind in (PARTIAL, PARTIAL_LIST) and offer.partial)

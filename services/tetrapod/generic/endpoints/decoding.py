@@ -13,22 +13,22 @@ from typing import Any, Final
 from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.scheme import is_registered, not_registered, same_family, unknown_conversion
 from tetrapod.generic.request import Request
+from tetrapod.machinery import protobuf
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema import custom
 from tetrapod.machinery.schema import decode as typed
-from tetrapod.machinery.schema import defaulting, pruning
 from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.serializer import json as json_serializer
-from tetrapod.machinery.serializer import protobuf as protobuf_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
-from tetrapod.machinery.types import load, schema_for
+from tetrapod.machinery.types import schema_for
 
 MAX_BODY: Final = 3 * 1024 * 1024
-_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 async def read_body(request: Request) -> bytes:
@@ -91,7 +91,7 @@ class Decoder:
             if media_type == JSON:
                 return json_serializer.decode(body, unstructured=self.custom)
             if media_type == PROTOBUF:
-                return Decoded(protobuf_serializer.decode(body, self.kind), [])
+                return Decoded(protobuf.decode(body, self.kind), [])
             return yaml_serializer.decode(body)
         except NumberError as error:
             raise self._unfit(self.kind, str(error)) from None
@@ -169,17 +169,10 @@ class Decoder:
             raise ShapeError(str(error)) from None
 
     def _decode_custom(self, obj: Object) -> list[str]:
-        metadata = obj.get("metadata")
-        unknown: list[str] = []
-        if metadata is not None:
-            try:
-                unknown = [f"metadata.{path}" for path in typed.decode(load(_OBJECT_META), metadata)]
-            except typed.DecodeError as error:
-                raise ShapeError(str(error)) from None
-        node = self._schema()
-        unknown += pruning.prune(node, obj)
-        defaulting.apply(node, obj)
-        return unknown
+        try:
+            return custom.decode(self._schema(), obj)
+        except (typed.DecodeError, CoerceError) as error:
+            raise ShapeError(str(error)) from None
 
     def _complaints(self, body: bytes, media_type: str, duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
         if media_type == JSON and not self.custom:

@@ -11,9 +11,9 @@ from tetrapod.generic.endpoints.negotiation import body_media_type, negotiate
 from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.request import Request, Response
+from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.serializer import json as json_serializer
-from tetrapod.machinery.serializer import protobuf as protobuf_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.recognize import recognize, syntax_text
@@ -63,7 +63,7 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
     media_type = body_media_type(request, scope.offer)
     try:
         if media_type == PROTOBUF:
-            decoded = protobuf_serializer.decode(body, _DELETE_OPTIONS)
+            decoded = protobuf.decode(body, _DELETE_OPTIONS)
         else:
             decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
     except DecodeError as error:

@@ -15,10 +15,10 @@ import orjson
 
 from tetrapod.generic.endpoints.accept import (
     DEFAULT_OFFER,
-    ENCODED,
     JSON,
     MEDIA_TYPES,
     PLAIN,
+    PROTOBUF,
     TABLE,
     YAML,
     Accepted,
@@ -29,11 +29,11 @@ from tetrapod.generic.endpoints.accept import (
 )
 from tetrapod.generic.endpoints.options import parse_query
 from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, not_acceptable
 
 __all__ = [
-    "ENCODED",
     "JSON",
     "MEDIA_TYPES",
     "YAML",
@@ -130,7 +130,7 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     if header in ("", JSON):
         return JSON
     media_type = parse_media_type(header)
-    if media_type in offer.decoded:
+    if media_type in MEDIA_TYPES and (offer.messages or media_type != PROTOBUF):
         return media_type
     raise unsupported_media_type(offer.named)
 
@@ -141,7 +141,18 @@ _DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
 
 
 def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
-    """Any JSON value in the media type (its parameters do not count)."""
+    """A document in the media type (its parameters do not count).
+
+    Raises:
+        StatusError: 406, its kind has no protobuf form.
+    """
+    if media_type == PROTOBUF:
+        try:
+            return protobuf.encode(document)
+        except protobuf.UnknownMessageError:
+            kind = document.get("kind", "")
+            text = f"object *{kind} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
+            raise not_acceptable(text) from None
     if media_type == YAML:
         from tetrapod.machinery.serializer import yaml
 

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.endpoints.accept import JSON, PARTIAL, PARTIAL_LIST, PLAIN, TABLE, Accepted
+from tetrapod.generic.endpoints.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
 from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.endpoints.messages import Messages
 from tetrapod.generic.endpoints.negotiation import encode_document
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.scheme import go_package
@@ -29,7 +30,7 @@ STREAM_FROM: Final = 128 * 1024
 """A list of at least this size is written in pieces; the compression filter compresses from the same size on."""
 _PIECE_ITEMS: Final = 200
 
-_CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in (JSON, "application/yaml")}
+_CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in MEDIA_TYPES}
 
 
 def json_headers() -> HeaderList:
@@ -42,6 +43,7 @@ class Representation:
     def __init__(self, definition: ResourceDefinition, version: str) -> None:
         self.definition = definition
         self.conversion = Conversion(definition, version)
+        self.messages = Messages(definition, self.conversion)
         self._prefix_length = 0 if definition.custom else len(self.conversion.prefix)
         list_kind = definition.list_kind or f"{definition.kind}List"
         self._list_head = f'{{"kind":"{list_kind}","apiVersion":"{self.conversion.api_version}","metadata":'.encode()
@@ -54,6 +56,9 @@ class Representation:
         conversion = self.conversion
         if not conversion.identity:
             await conversion.ready((entry,))
+        if accepted.media_type == PROTOBUF:
+            self._check_form(accepted)
+            return Response(status, [_CONTENT_TYPES[PROTOBUF]], self.messages.entry(entry, accepted))
         raw = conversion.bytes(entry)
         if accepted is PLAIN or accepted.plain:
             return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")
@@ -63,6 +68,9 @@ class Representation:
         """The answer with an object that is not stored as it is (a Status, a Scale, what a Rest made)."""
         if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
             return document(obj, Accepted(accepted.media_type, pretty=accepted.pretty), status)
+        if accepted.media_type == PROTOBUF:
+            self._check_form(accepted)
+            return document(self.messages.formed(obj, accepted), accepted, status)
         raw = encode(obj)
         if accepted.plain:
             return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")
@@ -80,8 +88,12 @@ class Representation:
                 version = obj.get("metadata", {}).get("resourceVersion")
                 body = tables.table([tables.row(obj, raw)], {"resourceVersion": version} if version else {})
             case _:
-                raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
+                self._check_form(accepted)
         return self._encoded(body, accepted, status)
+
+    def _check_form(self, accepted: Accepted) -> None:
+        if accepted.form == PARTIAL_LIST:
+            raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
 
     def _encoded(self, body: bytes, accepted: Accepted, status: int) -> Response:
         if accepted.media_type == JSON and not accepted.pretty:
@@ -101,21 +113,21 @@ class Representation:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
+        if accepted.media_type == PROTOBUF:
+            return await self._page_of_messages(page.entries, metadata, accepted)
         head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
             whole = await _gathered(pieces)
             return document(orjson.loads(head + whole + tail), accepted)
         if sum(len(entry.raw) for entry in page.entries) < STREAM_FROM:
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b",".join(pieces), tail, b"\n")))
-        return StreamResponse(200, [_CONTENT_TYPES[JSON]], _Stream(head, pieces, tail).run)
+        return StreamResponse(200, [_CONTENT_TYPES[JSON]], _Stream(head, pieces, tail + b"\n").run)
 
     def _list_parts(
         self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted
     ) -> tuple[bytes, Iterator[bytes], bytes]:
         """What comes before the items, the items some at a time, and what comes after."""
-        if accepted.form == PARTIAL:
-            go_type = "*unstructured.UnstructuredList" if self.definition.custom else f"{self._go_type}List"
-            raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
+        self._check_list_form(accepted)
         if accepted.form == TABLE:
             tables = self.tables(accepted)
             if not entries:
@@ -131,7 +143,28 @@ class Representation:
                 return head + b"null}", iter(()), b""
             to_bytes = self.conversion.bytes
             return head + b"[", _joined(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
+        if self.definition.custom and "continue" not in metadata:
+            encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always say it
         return b'%b%b,"items":[' % (self._list_head, encoded), _joined(entries, self._item), b"]}"
+
+    def _check_list_form(self, accepted: Accepted) -> None:
+        if accepted.form == PARTIAL:
+            go_type = "*unstructured.UnstructuredList" if self.definition.custom else f"{self._go_type}List"
+            raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
+
+    async def _page_of_messages(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
+        """The length of a message comes before it, so that all items are made before the first is written."""
+        self._check_list_form(accepted)
+        items: list[bytes] = []
+        for start in range(0, len(entries), _PIECE_ITEMS):
+            items += [self.messages.item(entry, accepted) for entry in entries[start : start + _PIECE_ITEMS]]
+            await asyncio.sleep(0)
+        head, parts, tail = self.messages.list_parts(metadata, items, accepted)
+        headers = [_CONTENT_TYPES[PROTOBUF]]
+        if sum(map(len, parts)) < STREAM_FROM:
+            return Response(200, headers, b"".join((head, *parts, tail)))
+        pieces = (b"".join(parts[start : start + _PIECE_ITEMS]) for start in range(0, len(parts), _PIECE_ITEMS))
+        return StreamResponse(200, headers, _Stream(head, pieces, tail, between=b"").run)
 
     def _item(self, entry: Entry) -> bytes:
         """An object as a list item: those of built-in kinds do not repeat what they are."""
@@ -165,17 +198,17 @@ async def _gathered(pieces: Iterator[bytes]) -> bytes:
 class _Stream:
     """Writes a long list: the loop is free between two pieces, and a slow client is waited for."""
 
-    def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes) -> None:
-        self._head, self._pieces, self._tail = head, pieces, tail
+    def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes, *, between: bytes = b",") -> None:
+        self._head, self._pieces, self._tail, self._between = head, pieces, tail, between
 
     async def run(self, writer: StreamWriter) -> None:
         before = self._head
         try:
             for piece in self._pieces:
                 writer.write(before + piece)
-                before = b","
+                before = self._between
                 await writer.drain()
                 await asyncio.sleep(0)
         except StatusError:  # the status line is out: all that is left is to cut the answer short
             raise ConnectionAbortedError("the list could not be finished") from None
-        writer.write((b"" if before == b"," else before) + self._tail + b"\n")
+        writer.write((before if before is self._head else b"") + self._tail)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints import ownership
-from tetrapod.generic.endpoints.accept import ENCODED, MEDIA_TYPES, Offer
+from tetrapod.generic.endpoints.accept import Offer
 from tetrapod.generic.endpoints.decoding import Decoder
 from tetrapod.generic.endpoints.ownership import Ownership
 from tetrapod.generic.endpoints.representation import Representation
@@ -38,8 +38,7 @@ class Scopes:
     def resource(self) -> Scope:
         definition, version = self._definition, self._version
         rest = definition.rest.bind(definition, version, self._store) if definition.rest is not None else None
-        decoded = ENCODED if definition.custom else MEDIA_TYPES
-        offer = Offer(decoded=decoded, table=rest is None or definition.table is not None)
+        offer = Offer(messages=not definition.custom, table=rest is None or definition.table is not None)
         return Scope(
             definition=definition,
             version=version,
@@ -78,7 +77,7 @@ class Scopes:
             strategy=declared.strategy,
             rest=declared.rest.bind(definition, version, self._store) if declared.rest is not None else None,
             authorizer=self._authorizer,
-            offer=Offer(decoded=ENCODED if definition.custom else MEDIA_TYPES, table=declared.rest is None),
+            offer=Offer(messages=not definition.custom or not own, table=declared.rest is None),
         )
 
     def _decoder(self, strategy: Strategy) -> Decoder:

@@ -1,4 +1,4 @@
-"""A watch: one JSON line per event, until the time is over, the client goes, or the server ends it.
+"""A watch: one JSON line or protobuf frame per event, until the time is over, the client goes, or the server ends it.
 
 The bytes of an event are made once per form: the plain form is the object's finished bytes between a head and a tail, other
 forms are kept with the object. Follows k8s.io/apiserver/pkg/endpoints/handlers/watch.go and response.go (watchEncoder).
@@ -12,14 +12,15 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.endpoints.accept import JSON, PARTIAL, PARTIAL_LIST, STREAM_TYPES, TABLE, Accepted
+from tetrapod.generic.endpoints.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.registry.predicate import Selection
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
+from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.serializer.json import encode
@@ -36,9 +37,9 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     """Start a watch; what is wrong with it is told before the first byte."""
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")
-    if accepted.media_type != JSON:
+    if accepted.media_type == YAML:
         raise not_acceptable(f"only the following media types are accepted: {', '.join(t for t in STREAM_TYPES if 'stream' in t)}")
-    frames = Frames(scope, accepted)
+    frames = MessageFrames(scope, accepted) if accepted.media_type == PROTOBUF else Frames(scope, accepted)
     query = WatchQuery(
         prefix=selection.prefix,
         predicate=selection.predicate,
@@ -50,7 +51,7 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     )
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
-    return StreamResponse(200, json_headers(), _Serving(source, frames, seconds).run)
+    return StreamResponse(200, frames.headers(), _Serving(source, frames, seconds).run)
 
 
 class _Serving:
@@ -99,6 +100,9 @@ class Frames:
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
+
+    def headers(self) -> HeaderList:
+        return json_headers()
 
     def frame(self, event: WatchEvent) -> bytes:
         entry = event.entry
@@ -150,3 +154,25 @@ class Frames:
         if initial_end:
             obj["metadata"]["annotations"] = {INITIAL_EVENTS_END: "true"}
         return obj
+
+
+class MessageFrames(Frames):
+    """Events as protobuf, each behind its length."""
+
+    def __init__(self, scope: Scope, accepted: Accepted) -> None:
+        super().__init__(scope, accepted)
+        self._accepted = accepted
+
+    def headers(self) -> HeaderList:
+        return [(b"content-type", f"{PROTOBUF};stream=watch".encode())]
+
+    def frame(self, event: WatchEvent) -> bytes:
+        messages = self.representation.messages
+        if event.type == "ERROR":
+            return protobuf.frame(event.type, protobuf.encode(event.status or {}))
+        if self.impossible:
+            return b""
+        if event.entry is not None:
+            return protobuf.frame(event.type, messages.entry(event.entry, self._accepted))
+        bookmark = self._empty_object(str(event.revision), event.initial_end)
+        return protobuf.frame(event.type, protobuf.encode(messages.formed(bookmark, self._accepted)))

@@ -1,0 +1,68 @@
+"""Entries as protobuf: each is encoded once per version and form, from the stored object, and kept with its other representations.
+
+Follows the protobuf half of k8s.io/apiserver/pkg/endpoints/handlers/response.go. The bytes that are kept are an item (machinery/protobuf),
+which goes into an answer, into a list and into a watch's frames alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tetrapod.generic.endpoints.accept import META_GROUP, PARTIAL, PARTIAL_LIST, PROTOBUF, Accepted
+from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.interface import Entry
+from tetrapod.machinery import protobuf
+from tetrapod.machinery.gvk import Object
+
+_PARTIAL_MESSAGE = protobuf.message_of(f"{META_GROUP}/v1", PARTIAL)
+
+
+class Messages:
+    """Of one resource in one version."""
+
+    def __init__(self, definition: ResourceDefinition, conversion: Conversion) -> None:
+        self._conversion = conversion
+        self._kind = definition.kind
+        self._list_kind = definition.list_kind or f"{definition.kind}List"
+        self._api_version = conversion.api_version
+        self._key = (PROTOBUF, conversion.version)
+        self._message = ""
+
+    def entry(self, entry: Entry, accepted: Accepted) -> bytes:
+        """A stored object as an answer or as the object of a watch event."""
+        return protobuf.envelope(*self._type(accepted), self.item(entry, accepted))
+
+    def item(self, entry: Entry, accepted: Accepted) -> bytes:
+        partial = bool(accepted.form)
+        key = _PARTIAL_KEY if partial else self._key
+        made: bytes | None = entry.representations.get(key)
+        if made is None:
+            made = entry.representations[key] = self._encoded(self._conversion.peek(entry), partial)
+        return made
+
+    def _encoded(self, obj: Object, partial: bool) -> bytes:
+        if partial:
+            return protobuf.item(_PARTIAL_MESSAGE, {"metadata": obj["metadata"]})
+        if not self._message:
+            self._message = protobuf.message_of(self._api_version, self._kind)
+        return protobuf.item(self._message, obj)
+
+    def formed(self, obj: Object, accepted: Accepted) -> Object:
+        """An object that is not stored, in the form that is accepted."""
+        if not accepted.form:
+            return obj
+        api_version, kind = self._type(accepted)
+        return {"kind": kind, "apiVersion": api_version, "metadata": obj.get("metadata", {})}
+
+    def _type(self, accepted: Accepted) -> tuple[str, str]:
+        return (f"{META_GROUP}/{accepted.form_version}", PARTIAL) if accepted.form else (self._api_version, self._kind)
+
+    def list_parts(self, metadata: Object, items: Sequence[bytes], accepted: Accepted) -> tuple[bytes, Sequence[bytes], bytes]:
+        """What comes before the items, the items, and what comes after."""
+        if accepted.form:
+            return protobuf.list_parts(f"{META_GROUP}/{accepted.form_version}", PARTIAL_LIST, metadata, items)
+        return protobuf.list_parts(self._api_version, self._list_kind, metadata, items)
+
+
+_PARTIAL_KEY = (PROTOBUF, PARTIAL)

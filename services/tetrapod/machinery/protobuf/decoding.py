@@ -1,0 +1,296 @@
+"""Bodies to objects in JSON form. A message's readers are made when the first of its kind comes by.
+
+What Go writes of an empty value comes out as it is; the typed decoder (machinery/schema/decode.py) then leaves out what JSON
+would. Unknown fields are passed over. A message that comes twice is merged, as generated code merges it. Positions move over
+one buffer, of which only values are copied.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import b2a_base64
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
+from tetrapod.machinery.protobuf.special import RAW_JSON, parse_json, value_of
+from tetrapod.machinery.protobuf.wire import BYTES, FIXED64, VARINT, end_of_input, read_size, read_varint, skip
+from tetrapod.machinery.serializer.errors import MAX_DEPTH, DecodeError
+
+MAGIC: Final = b"k8s\x00"
+_MAX_MESSAGES: Final = MAX_DEPTH // 2
+"""Messages in messages; each is one or two levels of JSON."""
+_UNKNOWN: Final = APIMACHINERY + "runtime.Unknown"
+
+Message: TypeAlias = Callable[[bytes, int, int, Object, int], Object]
+"""Data, where the message begins and ends, the object to fill, how deep it lies; returns the object."""
+Read: TypeAlias = Callable[[bytes, int, int, Object, int], int]
+"""Data, the position behind the tag, the end of the message, the object to fill, the depth; returns the position behind the value."""
+Value: TypeAlias = Callable[[bytes, int, int, int], Any]
+"""Data, where the bytes of a value begin and end, the depth; returns the value."""
+
+
+def decode(data: bytes, expected: GroupVersionKind) -> Object:
+    """The object in a body. It says its kind and apiVersion where the envelope does; `expected` tells them where it does not.
+    Of a kind without a message that is all: whoever asks about the kind refuses it.
+
+    Raises:
+        DecodeError: no envelope, or bytes that are no such message.
+    """
+    if not data:
+        raise DecodeError("empty data is not acceptable")
+    if not data.startswith(MAGIC):
+        raise DecodeError(f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]")
+    if len(data) == len(MAGIC):
+        raise DecodeError("empty body")
+    try:
+        unknown = _reader(_UNKNOWN)(data, len(MAGIC), len(data), {}, 0)
+        given: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
+        try:
+            read = _reader(message_of(given.get("apiVersion", expected.api_version), given.get("kind", expected.kind)))
+        except UnknownMessageError:
+            return given
+        start, stop = unknown.get("raw", (0, 0))
+        return {**given, **read(data, start, stop, {}, 0)}
+    except IndexError:
+        raise end_of_input() from None
+
+
+@cache
+def _reader(message: str) -> Message:
+    declared = {field.number: field for field in fields(message)}
+    name = message.rpartition(".")[2]
+    known: dict[int, Read] = {}
+
+    def unknown(data: bytes, position: int, end: int, key: int) -> int | Read:
+        """What reads the field of a tag that came by for the first time, or where it ends if nobody does."""
+        field = declared.get(key >> 3)
+        if field is None:
+            return skip(data, position, end, key, name)
+        read = _packed(field) if key & 7 == BYTES and _wire_type(field) != BYTES and field.label == "repeated" else _field(field, message)
+        if key & 7 not in (_wire_type(field), BYTES if field.label == "repeated" else -1):
+            raise DecodeError(f"proto: wrong wireType = {key & 7} for field {field.name[:1].upper()}{field.name[1:]}")
+        known[key] = read
+        return read
+
+    def read_message(data: bytes, position: int, end: int, obj: Object, depth: int) -> Object:
+        if depth > _MAX_MESSAGES:
+            raise DecodeError("exceeded max depth")
+        while position < end:
+            key = data[position]
+            if key < 0x80:
+                position += 1
+            else:
+                key, position = read_varint(data, position)
+            read = known.get(key)
+            if read is None:
+                found = unknown(data, position, end, key)
+                if isinstance(found, int):
+                    position = found
+                    continue
+                read = found
+            position = read(data, position, end, obj, depth)
+        if position > end:
+            raise end_of_input()
+        return obj
+
+    return read_message
+
+
+def _wire_type(field: Field) -> int:
+    return BYTES if field.label == "map" else _WIRE_TYPES.get(field.type, BYTES)
+
+
+_WIRE_TYPES: Final = {"bool": VARINT, "int32": VARINT, "int64": VARINT, "double": FIXED64}
+
+
+def _field(field: Field, owner: str) -> Read:
+    if field.label == "inline":
+        return _inline(field)
+    if field.label == "map":
+        return _map(field)
+    scalar = _NUMBERS.get(field.type)
+    if scalar is not None:
+        return _repeated_number(field.name, scalar) if field.label else _number(field.name, scalar)
+    if field.label == "repeated":
+        return _repeated(field.name, _value(field.type))
+    if field.type in ("string", "bytes") or value_of(field.type):
+        extent = field.type == "bytes" and (owner == _UNKNOWN)
+        return _single(field.name, _extent if extent else _json_bytes if owner in RAW_JSON else _value(field.type))
+    return _merged(field)
+
+
+# --- fields of bytes ---------------------------------------------------------------------------------------------------
+
+
+def _single(name: str, value: Value) -> Read:
+    def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
+        position, stop = read_size(data, position, end)
+        obj[name] = value(data, position, stop, depth)
+        return stop
+
+    return read
+
+
+def _repeated(name: str, value: Value) -> Read:
+    def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
+        position, stop = read_size(data, position, end)
+        item = value(data, position, stop, depth)
+        items = obj.get(name)
+        if items is None:
+            obj[name] = [item]
+        else:
+            items.append(item)
+        return stop
+
+    return read
+
+
+def _merged(field: Field) -> Read:
+    name, type_ = field.name, field.type
+
+    def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
+        position, stop = read_size(data, position, end)
+        inner = obj.get(name)
+        if inner is None:
+            inner = obj[name] = {}
+        _reader(type_)(data, position, stop, inner, depth + 1)
+        return stop
+
+    return read
+
+
+def _inline(field: Field) -> Read:
+    """An embedded struct fills its owner."""
+    type_ = field.type
+
+    def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
+        position, stop = read_size(data, position, end)
+        _reader(type_)(data, position, stop, obj, depth + 1)
+        return stop
+
+    return read
+
+
+def _map(field: Field) -> Read:
+    name = field.name
+    read_key = _single("key", _string)
+    read_value = _field(Field(2, "value", field.type, ""), "")
+    missing: Value = _value(field.type)
+
+    def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
+        position, stop = read_size(data, position, end)
+        entry: Object = {"key": ""}
+        while position < stop:
+            key, position = read_varint(data, position)
+            if key == _KEY_TAG:
+                position = read_key(data, position, stop, entry, depth)
+            elif key == _VALUE_TAG:
+                position = read_value(data, position, stop, entry, depth)
+            else:
+                position = skip(data, position, stop, key, name)
+        if "value" not in entry:
+            entry["value"] = missing(data, stop, stop, depth)
+        obj.setdefault(name, {})[entry["key"]] = entry["value"]
+        return stop
+
+    return read
+
+
+_KEY_TAG: Final = 1 << 3 | BYTES
+_VALUE_TAG: Final = 2 << 3 | BYTES
+
+
+def _value(type_: str) -> Value:
+    if type_ == "string":
+        return _string
+    if type_ == "bytes":
+        return _base64
+    special = value_of(type_)
+    if special is None:
+        return lambda data, position, stop, depth: _reader(type_)(data, position, stop, {}, depth + 1)
+    return lambda data, position, stop, depth: special(_reader(type_)(data, position, stop, {}, depth + 1))
+
+
+def _string(data: bytes, position: int, stop: int, _: int) -> str:
+    return data[position:stop].decode("utf-8", "replace")
+
+
+def _base64(data: bytes, position: int, stop: int, _: int) -> str:
+    return b2a_base64(data[position:stop], newline=False).decode()
+
+
+def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:
+    return parse_json(data[position:stop], MAX_DEPTH - 2 * depth)
+
+
+def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
+    return position, stop
+
+
+# --- fields of numbers -------------------------------------------------------------------------------------------------
+
+Number: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
+"""Data and a position; returns the number there and the position behind it."""
+
+
+def _number(name: str, number: Number) -> Read:
+    def read(data: bytes, position: int, _end: int, obj: Object, _depth: int) -> int:
+        obj[name], position = number(data, position)
+        return position
+
+    return read
+
+
+def _repeated_number(name: str, number: Number) -> Read:
+    def read(data: bytes, position: int, _end: int, obj: Object, _depth: int) -> int:
+        value, position = number(data, position)
+        obj.setdefault(name, []).append(value)
+        return position
+
+    return read
+
+
+def _packed(field: Field) -> Read:
+    name, number = field.name, _NUMBERS[field.type]
+
+    def read(data: bytes, position: int, end: int, obj: Object, _depth: int) -> int:
+        position, stop = read_size(data, position, end)
+        values = obj.setdefault(name, [])
+        while position < stop:
+            value, position = number(data, position)
+            values.append(value)
+        if position > stop:
+            raise end_of_input()
+        return stop
+
+    return read
+
+
+def _bool(data: bytes, position: int) -> tuple[bool, int]:
+    value, position = read_varint(data, position)
+    return value != 0, position
+
+
+def _int64(data: bytes, position: int) -> tuple[int, int]:
+    value, position = read_varint(data, position)
+    return (value - (1 << 64) if value >> 63 else value), position
+
+
+def _int32(data: bytes, position: int) -> tuple[int, int]:
+    value, position = read_varint(data, position)
+    value &= 0xFFFFFFFF
+    return (value - (1 << 32) if value >> 31 else value), position
+
+
+def _double(data: bytes, position: int) -> tuple[float, int]:
+    try:
+        value: float = struct.unpack_from("<d", data, position)[0]
+    except struct.error:
+        raise end_of_input() from None
+    return value, position + 8
+
+
+_NUMBERS: Final[Mapping[str, Number]] = {"bool": _bool, "int32": _int32, "int64": _int64, "double": _double}

@@ -1,0 +1,85 @@
+"""What the messages look like: fields with their numbers, read from `data/` a package at a time, and which kind is which message.
+
+A line of `data/PACKAGE.messages` is a message: its name, a space, and number → [JSON name, type, label]. A type that begins
+with a dot is of the same package.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+import orjson
+
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind
+from tetrapod.machinery.types.definitions import definition_of
+
+APIMACHINERY: Final = "io.k8s.apimachinery.pkg."
+META: Final = APIMACHINERY + "apis.meta.v1."
+APIEXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+PARTIAL_LIST: Final = "PartialObjectMetadataList"
+
+_PACKAGES: Final = {
+    "meta.k8s.io/v1": META,
+    "meta.k8s.io/v1beta1": META,
+    "apidiscovery.k8s.io/v2": "io.k8s.api.apidiscovery.v2.",
+    "": META,  # /api says its kind but no version
+    "v1": META,  # APIGroup, APIResourceList, Status …: of no group, so of each
+}
+
+
+class UnknownMessageError(KeyError):
+    """A kind that has no protobuf form."""
+
+
+class Field(NamedTuple):
+    """`label` is "", "repeated", "map" (from strings to `type`) or "inline": a Go struct embedded in its owner, whose fields are the
+    owner's in JSON and a message of its own on the wire."""
+
+    number: int
+    name: str
+    type: str
+    label: str
+
+
+@cache
+def fields(message: str) -> tuple[Field, ...]:
+    """The fields of a message ("io.k8s.api.core.v1.PodSpec").
+
+    Raises:
+        UnknownMessageError: no such message.
+    """
+    package, _, name = message.rpartition(".")
+    try:
+        line = _package(package)[name.encode()]
+    except (KeyError, FileNotFoundError):
+        raise UnknownMessageError(message) from None
+    return tuple(
+        Field(int(number), name, package + type_ if type_.startswith(".") else type_, label)
+        for number, (name, type_, label) in orjson.loads(line).items()
+    )
+
+
+@cache
+def _package(package: str) -> dict[bytes, bytes]:
+    data = files(__package__).joinpath(f"data/{package}.messages").read_bytes()
+    return {name: line for name, _, line in (line.partition(b" ") for line in data.splitlines())}
+
+
+@cache
+def message_of(api_version: str, kind: str) -> str:
+    """The message of a built-in kind.
+
+    Raises:
+        UnknownMessageError: it has none.
+    """
+    if api_version == "meta.k8s.io/v1beta1" and kind == PARTIAL_LIST:
+        return APIMACHINERY + "apis.meta.v1beta1." + kind
+    try:
+        group, version = GroupVersion.parse(api_version)
+        message = definition_of(GroupVersionKind(group, version, kind))
+    except (KeyError, ValueError):
+        message = _PACKAGES.get(api_version, "") + kind
+    fields(message)
+    return message

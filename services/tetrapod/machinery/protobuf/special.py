@@ -1,0 +1,180 @@
+"""Types whose JSON is not that of their message: times, quantities, int-or-string, raw JSON, lists with a type of their own, and
+the forms that a CRD's schema takes. Follows the generated or hand-written Marshal, Unmarshal and MarshalJSON of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.protobuf.messages import APIEXTENSIONS, APIMACHINERY, META
+from tetrapod.machinery.protobuf.wire import delimited, varint
+from tetrapod.machinery.serializer import json
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.timestamps import format_micro, format_time, parse
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_GO_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+_TIME: Final = META + "Time"
+_MICRO_TIME: Final = META + "MicroTime"
+_QUANTITY: Final = APIMACHINERY + "api.resource.Quantity"
+_INT_OR_STRING: Final = APIMACHINERY + "util.intstr.IntOrString"
+_OR_BOOL: Final = APIEXTENSIONS + "JSONSchemaPropsOrBool"
+_OR_ARRAY: Final = APIEXTENSIONS + "JSONSchemaPropsOrArray"
+_OR_STRINGS: Final = APIEXTENSIONS + "JSONSchemaPropsOrStringArray"
+
+RAW_JSON: Final = frozenset({META + "FieldsV1", APIMACHINERY + "runtime.RawExtension", APIEXTENSIONS + "JSON"})
+"""Messages with one field, of bytes that are JSON."""
+_LISTS: Final = ("ExtraValue", "Verbs")
+"""Lists with a Go type of their own, which the wire wants as messages: the last part of their names."""
+
+
+# --- encoding: what JSON says to the bytes of the message --------------------------------------------------------------
+
+
+def _quantity(value: Any) -> bytes:
+    return delimited(b"\x0a", str(value).encode())
+
+
+def _int_or_string(value: int | str) -> bytes:
+    if isinstance(value, str):
+        return b"\x08\x01\x10\x00" + delimited(b"\x1a", value.encode())
+    return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
+
+
+@lru_cache(maxsize=4096)
+def _time(value: str) -> bytes:
+    """Whole seconds, whatever the text has below them; so do micro times, but for their `nanos`."""
+    return b"\x08" + varint(_seconds(parse(value))) + b"\x10\x00"
+
+
+@lru_cache(maxsize=512)
+def _micro_time(value: str) -> bytes:
+    moment = parse(value)
+    return b"\x08" + varint(_seconds(moment)) + b"\x10" + varint(moment.microsecond * 1000)
+
+
+def _seconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(seconds=1)
+
+
+def _raw(value: Any) -> bytes:
+    return b"" if value is None else delimited(b"\x0a", orjson.dumps(value))
+
+
+def _strings(values: list[str]) -> bytes:
+    return b"".join([delimited(b"\x0a", value.encode()) for value in values])
+
+
+BODIES: Final[Mapping[str, Callable[[Any], bytes]]] = {
+    _QUANTITY: _quantity,
+    _INT_OR_STRING: _int_or_string,
+    _TIME: _time,
+    _MICRO_TIME: _micro_time,
+    **dict.fromkeys(RAW_JSON, _raw),
+}
+
+
+def body_of(message: str) -> Callable[[Any], bytes] | None:
+    """What writes such a value as the bytes of its message; None where the message is as JSON has it."""
+    return _strings if message.endswith(_LISTS) else BODIES.get(message)
+
+
+def _schema_or_bool(value: Any) -> Object:
+    return {"allows": value} if isinstance(value, bool) else {"allows": True, "schema": value}
+
+
+def _schema_or_array(value: Any) -> Object:
+    return {"jSONSchemas" if isinstance(value, list) else "schema": value}
+
+
+def _schema_or_strings(value: Any) -> Object:
+    return {"property" if isinstance(value, list) else "schema": value}
+
+
+AS_MESSAGE: Final[Mapping[str, Callable[[Any], Object]]] = {
+    _OR_BOOL: _schema_or_bool,
+    _OR_ARRAY: _schema_or_array,
+    _OR_STRINGS: _schema_or_strings,
+}
+"""What JSON says to the fields of the message."""
+
+
+# --- decoding: the fields of the message to what JSON says -------------------------------------------------------------
+
+
+def _to_time(message: Object) -> str | None:
+    moment = _moment(message, 0)
+    return None if moment is None else format_time(moment)
+
+
+def _to_micro_time(message: Object) -> str | None:
+    moment = _moment(message, message.get("nanos", 0) // 1000)
+    return None if moment is None else format_micro(moment)
+
+
+def _moment(message: Object, micros: int) -> datetime | None:
+    if not message:
+        return None
+    try:
+        moment = _EPOCH + timedelta(seconds=message.get("seconds", 0), microseconds=micros)
+    except OverflowError:
+        raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]") from None
+    return None if moment == _GO_ZERO else moment
+
+
+def _to_int_or_string(message: Object) -> int | str:
+    value: int | str = message.get("strVal", "") if message.get("type") == 1 else message.get("intVal", 0)
+    return value
+
+
+def _to_items(message: Object) -> list[str]:
+    items: list[str] = message.get("items", [])
+    return items
+
+
+_VALUES: Final[Mapping[str, Callable[[Object], Any]]] = {
+    _TIME: _to_time,
+    _MICRO_TIME: _to_micro_time,
+    _QUANTITY: lambda message: message.get("string", "0"),
+    _INT_OR_STRING: _to_int_or_string,
+    _OR_BOOL: lambda message: message.get("schema", message.get("allows", False)),
+    _OR_ARRAY: lambda message: message.get("jSONSchemas") or message.get("schema"),
+    _OR_STRINGS: lambda message: message.get("property") or message.get("schema"),
+    **dict.fromkeys(RAW_JSON, lambda message: message.get("Raw", message.get("raw"))),
+}
+
+
+def value_of(message: str) -> Callable[[Object], Any] | None:
+    """What makes of the fields of such a message what JSON says; None where they are that already."""
+    return _to_items if message.endswith(_LISTS) else _VALUES.get(message)
+
+
+def parse_json(data: bytes, depth: int) -> Any:
+    """The bytes of a RawExtension, of FieldsV1 or of a JSON value; none are null. They may nest as deep as `depth`.
+
+    Raises:
+        DecodeError: they are no JSON, or nest deeper.
+    """
+    if not data:
+        return None
+    value = json.decode(data).obj
+    if data.count(b"{") + data.count(b"[") > depth and _nests_deeper(value, depth):
+        raise DecodeError("exceeded max depth")
+    return value
+
+
+def _nests_deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth + 1):
+        children = (parent.values() if isinstance(parent, dict) else parent for parent in level)
+        level = [child for some in children for child in some if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
