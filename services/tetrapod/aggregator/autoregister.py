@@ -6,9 +6,10 @@ Those of built-in groups are made once per start ("onstart"); those of custom re
 
 from __future__ import annotations
 
+import asyncio
 import copy
 
-from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_START, name_for
+from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_START, is_available, name_for
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
@@ -23,6 +24,8 @@ class AutoRegistration:
         self._desired: dict[str, Object] = {}
         self._at_start: set[str] = set()
         self._synced: set[str] = set()
+        self._pending: set[str] = set()  # wanted at the start, and not seen available yet
+        self._all_available = asyncio.Event()
         self._complete = False  # all custom resources have been seen, so what is not wanted may go
         self.queue: WorkQueue[str] = WorkQueue("apiservice-registration", self.reconcile)
 
@@ -41,6 +44,8 @@ class AutoRegistration:
         }
         if self._desired.get(name) != desired:
             self._desired[name] = desired
+            if not always:
+                self._pending.add(name)
             self.queue.add(name)
 
     def no_longer(self, gv: GroupVersion) -> None:
@@ -59,8 +64,30 @@ class AutoRegistration:
 
     def changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
-        if obj is not None:
-            self.queue.add(obj["metadata"]["name"])
+        if obj is None:
+            return
+        self.queue.add(obj["metadata"]["name"])
+        if new is not None:
+            self._seen(new)
+
+    def _seen(self, obj: Object) -> None:
+        if is_available(obj):
+            self._pending.discard(obj["metadata"]["name"])
+            if not self._pending:
+                self._all_available.set()
+
+    async def completed(self) -> None:
+        """Returns once every APIService that is wanted at the start was available."""
+        for name in list(self._pending):
+            if (obj := self._records.get(name)) is not None:
+                self._seen(obj)
+        if self._pending:
+            await self._all_available.wait()
+
+    async def check(self) -> None:
+        """The check `autoregister-completion`."""
+        if self._pending:
+            raise RuntimeError(f"missing APIService: [{' '.join(sorted(self._pending))}]")
 
     async def reconcile(self, name: str) -> None:
         desired, current = self._desired.get(name), self._records.get(name)

@@ -1,7 +1,7 @@
-"""`AvailabilityController`: looks after the Available condition of external APIServices.
+"""`AvailabilityController`: looks after the Available condition of APIServices; local ones have it at once.
 
-It asks when an APIService, its service or its endpoints change, every half minute, and sooner after a failure. Upstream:
-kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go.
+An external one is asked when an APIService, its service or its endpoints change, every half minute, and sooner after a failure. Upstream:
+kube-aggregator/pkg/controllers/status/{local,remote}.
 """
 
 from __future__ import annotations
@@ -37,30 +37,37 @@ class AvailabilityController:
         self._records = records
         self._cluster = cluster
         self._backends = backends
-        self.queue: WorkQueue[str] = WorkQueue("apiservice-availability", self.reconcile)
+        self.local: WorkQueue[str] = WorkQueue("apiservice-status-local-available", self.reconcile_local)
+        self.remote: WorkQueue[str] = WorkQueue("apiservice-status-remote-available", self.reconcile)
 
-    def start(self, lifecycle: Lifecycle) -> None:
-        lifecycle.background("apiservice-availability", self.queue.run(WORKERS))
+    def start_local(self, lifecycle: Lifecycle) -> None:
+        lifecycle.background(self.local.name, self.local.run(WORKERS))
+
+    def start_remote(self, lifecycle: Lifecycle) -> None:
+        lifecycle.background(self.remote.name, self.remote.run(WORKERS))
 
     def changed(self, old: Object | None, new: Object | None) -> None:
         """An informer's event: spec changes matter, and new objects; our own status writes do not."""
         if new is not None and (old is None or old.get("spec") != new.get("spec") or old["metadata"] != new["metadata"]):
-            self.queue.add(new["metadata"]["name"])
+            queue = self.local if service_of(new) is None else self.remote
+            queue.add(new["metadata"]["name"])
 
     def service_changed(self, namespace: str, name: str) -> None:
         for key in self._records.names_for_service(namespace, name):
-            self.queue.add(key)
+            self.remote.add(key)
+
+    async def reconcile_local(self, name: str) -> None:
+        obj = self._records.get(name)
+        if obj is not None and service_of(obj) is None:
+            await self._write(obj, local_condition())
 
     async def reconcile(self, name: str) -> None:
         obj = self._records.get(name)
-        if obj is None:
-            return
-        if service_of(obj) is None:
-            await self._write(obj, local_condition())
+        if obj is None or service_of(obj) is None:
             return
         found = await self.check(obj)
         await self._write(obj, found)
-        self.queue.add_after(name, RESYNC)
+        self.remote.add_after(name, RESYNC)
         if found["reason"] == "FailedDiscoveryCheck":
             raise Unavailable(found["message"])
 

@@ -28,9 +28,11 @@ class ClusterInformers:
         """Call `listener(namespace, name)` for every service that changes, or whose endpoints do."""
         self._listeners.append(listener)
 
-    async def start(self, lifecycle: Lifecycle) -> None:
-        lifecycle.background("informer/services", self._services.run())
-        lifecycle.background("informer/endpointslices", self._slices.run())
+    def start(self, lifecycle: Lifecycle) -> None:
+        lifecycle.follow("services", self._services)
+        lifecycle.follow("endpointslices", self._slices)
+
+    async def synced(self) -> None:
         await self._services.synced.wait()
         await self._slices.synced.wait()
 

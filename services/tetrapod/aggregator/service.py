@@ -6,7 +6,7 @@ themselves. It knows none of the other services. Upstream: kube-aggregator/pkg/a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tetrapod.aggregator.apiservice import APISERVICES, GROUP
@@ -107,11 +107,14 @@ class AggregatorService:
     # --- controllers
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Post-start hooks, by upstream's names."""
-        lifecycle.on_start("apiservice-registration-controller", self._start_registration(lifecycle))
-        lifecycle.on_start("apiservice-status-available-controller", self._start_availability(lifecycle))
-        lifecycle.on_start("apiservice-discovery-controller", self._start_discovery(lifecycle))
-        lifecycle.on_start("kube-apiserver-autoregistration", self._start_crds(lifecycle))
+        """Post-start hooks and checks, by upstream's names and in its order."""
+        lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
+        lifecycle.on_start("apiservice-status-local-available-controller", self._after_records(lifecycle, self._availability.start_local))
+        lifecycle.on_start("apiservice-status-remote-available-controller", self._start_remote(lifecycle))
+        lifecycle.on_start("apiservice-registration-controller", self._routed)
+        lifecycle.on_start("apiservice-discovery-controller", self._after_records(lifecycle, self.discovery.start))
+        lifecycle.on_start("kube-apiserver-autoregistration", self._start_registration(lifecycle))
+        lifecycle.add_check("autoregister-completion", self.registration.check)
         lifecycle.on_shutdown("aggregator-connections", self.pool.close)
 
     def _record_changed(self, old: Object | None, new: Object | None) -> None:
@@ -123,9 +126,37 @@ class AggregatorService:
             found += [GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]]
         return [gv for gv in dict.fromkeys(found) if gv.group != GROUP]
 
-    def _start_registration(self, lifecycle: Lifecycle) -> Hook:
+    def _start_informers(self, lifecycle: Lifecycle) -> Hook:
         async def start() -> None:
-            lifecycle.background("informer/apiservices", self._informer.run())
+            lifecycle.follow("apiservices", self._informer)
+            lifecycle.follow("customresourcedefinitions of apiservices", self._crds.informer)
+            self._cluster.start(lifecycle)
+
+        return start
+
+    async def _routed(self) -> None:
+        """Requests are routed by the records from now on."""
+        await self._informer.synced.wait()
+
+    def _after_records(self, lifecycle: Lifecycle, begin: Callable[[Lifecycle], None]) -> Hook:
+        async def start() -> None:
+            await self._informer.synced.wait()
+            begin(lifecycle)
+
+        return start
+
+    def _start_remote(self, lifecycle: Lifecycle) -> Hook:
+        async def start() -> None:
+            await self._informer.synced.wait()
+            await self._cluster.synced()
+            self._availability.start_remote(lifecycle)
+
+        return start
+
+    def _start_registration(self, lifecycle: Lifecycle) -> Hook:
+        """Ready is who has all built-in groups in /apis, which is made of the APIServices."""
+
+        async def start() -> None:
             await self._informer.synced.wait()
             self.registration.remember_start({name for _, name in self._informer.objects})
             for gv in self._local_versions():
@@ -133,26 +164,8 @@ class AggregatorService:
                 if found is not None:
                     self.registration.want(gv, found, always=False)
             lifecycle.background("apiservice-registration", self.registration.queue.run(4))
-
-        return start
-
-    def _start_availability(self, lifecycle: Lifecycle) -> Hook:
-        async def start() -> None:
-            await self._cluster.start(lifecycle)
-            self._availability.start(lifecycle)
-
-        return start
-
-    def _start_discovery(self, lifecycle: Lifecycle) -> Hook:
-        async def start() -> None:
-            self.discovery.start(lifecycle)
-
-        return start
-
-    def _start_crds(self, lifecycle: Lifecycle) -> Hook:
-        async def start() -> None:
-            lifecycle.background("informer/customresourcedefinitions", self._crds.informer.run())
             lifecycle.background("crd-registration-synced", self._crds_synced())
+            await self.registration.completed()
 
         return start
 

@@ -16,6 +16,7 @@ from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options, read_file
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.backends import open_backend
+from tetrapod.cli.checks import add_storage_checks
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
@@ -154,10 +155,10 @@ class Embedded:
             self.front.routes.add_rest(path, handler)
         sources = [BuiltinSource(s.source) for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.aggregator.external_openapi]))
-        self.lifecycle.add_check("etcd", self._probe_storage)
+        add_storage_checks(self.lifecycle, self._probe_storage)
+        self.extensions.register()
         self.core.register(self.lifecycle)
         self.auth.register(self.lifecycle)
-        self.extensions.register()
         self.aggregator.register(self.lifecycle)
 
     async def _local(self, request: Request) -> Response:

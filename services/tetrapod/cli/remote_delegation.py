@@ -191,4 +191,4 @@ class RemoteDelegation:
             for side in self._sides.values():
                 lifecycle.background(f"discovery/{side.name}", side.follow())
 
-        lifecycle.on_start("start-kube-aggregator-informers", follow)
+        lifecycle.on_start("start-service-discovery", follow)

@@ -85,7 +85,7 @@ class CoreService:
 
         async def start() -> None:
             namespaces = Informer(self._controller_client, NAMESPACES)
-            lifecycle.background("informer/namespaces", namespaces.run())
+            lifecycle.follow("namespaces", namespaces)
             start_controllers(self._controllers(namespaces), self._config.controllers, lifecycle)
 
         lifecycle.on_start("generic-apiserver-start-informers", start)

@@ -28,22 +28,11 @@ class Health:
 
     def checks(self, endpoint: str) -> dict[str, Check]:
         """Checks in upstream's order: the built-in ones, those of the service, post-start hooks, shutdown (readyz)."""
-        lifecycle = self._lifecycle
-        checks: dict[str, Check] = {"ping": _ok, "log": _ok}
-        checks.update(dict(lifecycle.checks.items()))
-        if endpoint == "readyz":
-            checks.update(lifecycle.ready_checks)
-        checks.update({f"poststarthook/{name}": self._hook_check(name) for name in lifecycle.hooks})
+        checks: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
+        checks.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
         if endpoint == "readyz":
             checks["shutdown"] = self._shutdown_check
         return checks
-
-    def _hook_check(self, name: str) -> Check:
-        async def check() -> None:
-            if name not in self._lifecycle.hooks_done:
-                raise RuntimeError("not finished")
-
-        return check
 
     async def _shutdown_check(self) -> None:
         if self._lifecycle.shutting_down.is_set():
@@ -65,6 +54,14 @@ class Health:
 
 async def _ok() -> None:
     return None
+
+
+async def _log_is_written() -> None:
+    """Whether what is logged still goes somewhere."""
+    for handler in logging.getLogger().handlers:
+        stream = getattr(handler, "stream", None)
+        if stream is not None and stream.closed:
+            raise RuntimeError("logging blocked")
 
 
 async def _one(check: Check) -> Response:

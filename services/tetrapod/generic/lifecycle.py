@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, Final, Protocol
 
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.status import StatusError
@@ -23,28 +23,59 @@ Hook = Callable[[], Awaitable[None]]
 Check = Callable[[], Awaitable[None]]
 """Returns when healthy; raises with the reason when not."""
 
+ENDPOINTS: Final = ("healthz", "livez", "readyz")
+
+
+class Followed(Protocol):
+    """An informer: what a service keeps a copy of."""
+
+    synced: asyncio.Event
+
+    async def run(self) -> None: ...
+
 
 class Lifecycle:
     def __init__(self) -> None:
         self.hooks: dict[str, Hook] = {}
         self.hooks_done: set[str] = set()
         self.pre_shutdown: dict[str, Hook] = {}
-        self.checks: dict[str, Check] = {}
-        self.ready_checks: dict[str, Check] = {}
+        self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
+        """In order, hooks among them; each with the endpoints that show it."""
         self.shutting_down = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._followed: dict[str, Followed] = {}
 
     def on_start(self, name: str, hook: Hook) -> None:
         """Register a post-start hook; its name becomes the health check `poststarthook/NAME`."""
         if name in self.hooks:
             raise ValueError(f"post-start hook {name!r} is registered twice")
         self.hooks[name] = hook
+        self.add_check(f"poststarthook/{name}", self._hook_check(name))
+
+    def _hook_check(self, name: str) -> Check:
+        async def check() -> None:
+            if name not in self.hooks_done:
+                raise RuntimeError("not finished")
+
+        return check
 
     def on_shutdown(self, name: str, hook: Hook) -> None:
         self.pre_shutdown[name] = hook
 
-    def add_check(self, name: str, check: Check, *, ready_only: bool = False) -> None:
-        (self.ready_checks if ready_only else self.checks)[name] = check
+    def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
+        self.checks[name] = (check, endpoints)
+
+    def follow(self, name: str, informer: Followed) -> None:
+        """Run an informer until the server stops; the check `informer-sync` waits for its first list. Again: nothing."""
+        if name not in self._followed:
+            self._followed[name] = informer
+            self.background(f"informer/{name}", informer.run())
+
+    async def informers_synced(self) -> None:
+        """The check `informer-sync`."""
+        waiting = [name for name, informer in self._followed.items() if not informer.synced.is_set()]
+        if waiting:
+            raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
 
     def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run `work` until the server stops; an end by error is logged. Long-lived loops handle their own errors."""

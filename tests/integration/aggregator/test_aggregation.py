@@ -135,3 +135,10 @@ async def test_it_is_gone_at_once_when_deleted(world: World, external: External)
 
 async def test_a_target_that_is_no_path_is_not_found(world: World) -> None:
     assert (await world.service.director(Request("GET", "*"))).status == 404
+
+
+async def test_ready_is_who_has_every_local_group_in_discovery(world: World) -> None:
+    _, groups = await world.get("/apis")
+    assert [group["name"] for group in groups["groups"]] == ["apiregistration.k8s.io", "discovery.k8s.io"]
+    assert await world.reason("v1.discovery.k8s.io") == "Local"
+    await world.service.registration.check()
