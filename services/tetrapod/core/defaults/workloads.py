@@ -44,6 +44,14 @@ def default_daemon_set(obj: Object) -> None:
     _set(spec, revisionHistoryLimit=10)
 
 
+DAEMON_SET_STATUS: Final[Object] = {
+    "currentNumberScheduled": 0,
+    "desiredNumberScheduled": 0,
+    "numberMisscheduled": 0,
+    "numberReady": 0,
+}
+
+
 def default_stateful_set(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
@@ -73,11 +81,12 @@ def default_claim_template(claim: Object) -> None:
     status["phase"] = status.get("phase") or "Pending"
 
 
-_JOB_LABELS: Final = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name")
-
-
 def default_job_spec(spec: Object) -> None:
+    """What a Job and the template of a CronJob have in common."""
     default_pod_template(spec.get("template"))
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            pattern["status"] = pattern.get("status") or "True"
 
 
 def default_job(obj: Object) -> None:
@@ -95,10 +104,6 @@ def default_job(obj: Object) -> None:
     ):
         obj["metadata"]["labels"] = dict(labels)
     _set(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
-    if policy := spec.get("podFailurePolicy"):
-        for rule in policy.get("rules") or ():
-            for pattern in rule.get("onPodConditions") or ():
-                pattern["status"] = pattern.get("status") or "True"
     if spec.get("podReplacementPolicy") is None:
         spec["podReplacementPolicy"] = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
 

@@ -2,60 +2,89 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tetrapod.core.defaults import workloads as defaults
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
+from tetrapod.core.validation import apps as validation
+from tetrapod.core.validation import stateful_sets
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import name_is_dns_label
 
 
 class DeploymentStrategy(KindStrategy):
     """Annotations are part of what a new generation means (upstream: deployment/strategy.go)."""
-
-    def __init__(self) -> None:
-        super().__init__(default=defaults.default_deployment, status=True, generation=["spec"])
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get("annotations")
 
 
 def definitions() -> list[ResourceDefinition]:
-    deployment = DeploymentStrategy()
-    daemon_set = _workload(defaults.default_daemon_set)
-    replica_set = _workload(defaults.default_replica_set, fields={"status.replicas": _replicas})
-    stateful_set = _workload(defaults.default_stateful_set)
-    revision = KindStrategy()
-    return [
-        builtin("apps", "controllerrevisions", revision, table=tables.CONTROLLER_REVISIONS),
-        builtin("apps", "daemonsets", daemon_set, table=tables.DAEMON_SETS, subresources={"status": status_of(daemon_set)}),
-        builtin(
-            "apps",
-            "deployments",
-            deployment,
-            table=tables.DEPLOYMENTS,
-            subresources={"status": status_of(deployment, keep_metadata=("labels",)), "scale": scale()},
-        ),
-        builtin(
-            "apps",
-            "replicasets",
-            replica_set,
-            table=tables.REPLICA_SETS,
-            subresources={"status": status_of(replica_set), "scale": scale()},
-        ),
-        builtin(
-            "apps",
-            "statefulsets",
-            stateful_set,
-            table=tables.STATEFUL_SETS,
-            subresources={"status": status_of(stateful_set), "scale": scale()},
-        ),
-    ]
+    return [_controller_revisions(), _daemon_sets(), _deployments(), _replica_sets(), _stateful_sets()]
 
 
-def _workload(default: object, **more: object) -> KindStrategy:
-    return KindStrategy(default=default, status=True, generation=["spec"], **more)  # type: ignore[arg-type]
+def _controller_revisions() -> ResourceDefinition:
+    revision = KindStrategy(validate=validation.validate_revision, validate_update=validation.validate_revision_update)
+    return builtin("apps", "controllerrevisions", revision, table=tables.CONTROLLER_REVISIONS)
+
+
+def _daemon_sets() -> ResourceDefinition:
+    strategy = KindStrategy(
+        default=defaults.default_daemon_set,
+        validate=validation.validate_daemon_set,
+        validate_update=validation.selector_is_kept,
+        status=True,
+        initial_status=defaults.DAEMON_SET_STATUS,
+        generation=["spec"],
+    )
+    status = status_of(strategy, validate=validation.validate_daemon_set_status)
+    return builtin("apps", "daemonsets", strategy, table=tables.DAEMON_SETS, subresources={"status": status})
+
+
+def _deployments() -> ResourceDefinition:
+    strategy = DeploymentStrategy(
+        default=defaults.default_deployment,
+        validate=validation.validate_deployment,
+        validate_update=validation.selector_is_kept,
+        status=True,
+        generation=["spec"],
+    )
+    status = status_of(strategy, keep_metadata=("labels",), validate=validation.validate_deployment_status)
+    return _scaled("deployments", strategy, status, tables.DEPLOYMENTS)
+
+
+def _replica_sets() -> ResourceDefinition:
+    strategy = KindStrategy(
+        default=defaults.default_replica_set,
+        validate=validation.validate_replica_set,
+        validate_update=validation.selector_is_kept,
+        status=True,
+        initial_status={"replicas": 0},
+        generation=["spec"],
+        fields={"status.replicas": _replicas},
+    )
+    return _scaled("replicasets", strategy, status_of(strategy, validate=validation.validate_replica_set_status), tables.REPLICA_SETS)
+
+
+def _stateful_sets() -> ResourceDefinition:
+    strategy = KindStrategy(
+        default=defaults.default_stateful_set,
+        validate=stateful_sets.validate,
+        validate_update=stateful_sets.validate_update,
+        status=True,
+        initial_status={"replicas": 0, "availableReplicas": 0},
+        generation=["spec"],
+        name=name_is_dns_label,
+    )
+    return _scaled("statefulsets", strategy, status_of(strategy, validate=stateful_sets.validate_status), tables.STATEFUL_SETS)
+
+
+def _scaled(resource: str, strategy: KindStrategy, status: Any, table: Any) -> ResourceDefinition:
+    return builtin("apps", resource, strategy, table=table, subresources={"status": status, "scale": scale()})
 
 
 def _replicas(obj: Object) -> str:

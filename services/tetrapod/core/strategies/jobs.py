@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from tetrapod.core.defaults.workloads import default_job
 from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.validation import jobs
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
 
 _UID = "batch.kubernetes.io/controller-uid"
 _NAME = "batch.kubernetes.io/job-name"
+_ORPHANS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them"
+    " or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 class JobStrategy(KindStrategy):
@@ -16,6 +21,8 @@ class JobStrategy(KindStrategy):
         super().__init__(
             default=default_job,
             status=True,
+            validate=jobs.validate,
+            whole_update=jobs.validate_update,
             generation=["spec"],
             fields={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded", 0))},
         )
@@ -27,7 +34,18 @@ class JobStrategy(KindStrategy):
         return label, value
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        template = (obj.get("spec") or {}).get("template") or {}
+        meta = obj["metadata"]
+        inherited = not meta.get("labels") or meta["labels"] == (template.get("metadata") or {}).get("labels")
         generate_selector(obj)
+        if inherited and (labels := obj["spec"]["template"]["metadata"].get("labels")):
+            meta["labels"] = dict(labels)  # upstream shares one map, and defaults labels again whenever it reads the object
+
+    def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
+        asked = options.get("propagationPolicy") is not None or options.get("orphanDependents") is not None
+        if not asked and _ORPHANS not in ctx.warnings:
+            ctx.warnings.append(_ORPHANS)
+        return False
 
 
 def generate_selector(job: Object) -> None:

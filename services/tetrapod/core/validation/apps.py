@@ -1,0 +1,204 @@
+"""Deployment, ReplicaSet, DaemonSet and ControllerRevision (upstream: pkg/apis/apps/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.validation import rolling, shown
+from tetrapod.core.validation.names import not_negative
+from tetrapod.core.validation.pod_templates import pod_template_spec
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import from_label_selector, validate_label_selector
+
+MISMATCH: Final = "`selector` does not match template `labels`"
+ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
+_REVISION_DATA: Final = "data must be a valid JSON object"
+
+
+def selector_errors(spec: Object, kind: str) -> list[FieldError]:
+    """spec.selector of a kind that must have one, and not an empty one."""
+    selector = spec.get("selector")
+    if selector is None:
+        return [field.required("spec.selector")]
+    errors = validate_label_selector(selector, "spec.selector")
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(field.invalid("spec.selector", {}, f"empty selector is invalid for {kind}"))
+    return errors
+
+
+def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = True) -> list[FieldError] | None:
+    """Whether the selector selects the template's own pods; None where it is no selector."""
+    selector = spec.get("selector")
+    try:
+        found = from_label_selector(selector)
+    except ValueError:
+        return None
+    if empty_matches and selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        return []
+    given = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    return [] if found.matches(given) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(given), MISMATCH)]
+
+
+def endless(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
+    """Pods of a kind that keeps them running."""
+    spec = template.get("spec") or {}
+    errors = []
+    if (policy := spec.get("restartPolicy") or "") != "Always":
+        errors.append(field.not_supported(f"{path}.spec.restartPolicy", policy, ["Always"]))
+    if spec.get("activeDeadlineSeconds") is not None:
+        errors.append(field.forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported"))
+    return errors
+
+
+def _replicated(spec: Object) -> list[FieldError]:
+    """The selector's agreement with the template, and the template."""
+    errors = matching_labels(spec)
+    template = spec.get("template") or {}
+    if errors is None:
+        return [field.invalid("spec.selector", shown.selector(spec.get("selector")), "invalid label selector")]
+    return errors + pod_template_spec(template, "spec.template") + endless(template, "ReplicaSet")
+
+
+def validate_deployment(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    errors = not_negative(spec.get("replicas"), "spec.replicas")
+    errors += selector_errors(spec, "deployment")
+    errors += _replicated(spec)
+    errors += _deployment_strategy(spec.get("strategy") or {})
+    errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+    if (deadline := spec.get("progressDeadlineSeconds")) is not None:
+        errors += not_negative(deadline, "spec.progressDeadlineSeconds")
+        if deadline <= (spec.get("minReadySeconds") or 0):
+            errors.append(field.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def _deployment_strategy(strategy: Object) -> list[FieldError]:
+    path, kind, update = "spec.strategy", strategy.get("type") or "", strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        text = "may not be specified when strategy `type` is 'Recreate'"
+        return [] if update is None else [field.forbidden(f"{path}.rollingUpdate", text)]
+    if kind != "RollingUpdate":
+        return [field.not_supported(path, _strategy(kind, update), ["Recreate", "RollingUpdate"])]
+    if update is None:
+        return [field.required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
+    unavailable, surge, at = update.get("maxUnavailable"), update.get("maxSurge"), f"{path}.rollingUpdate.maxUnavailable"
+    errors = rolling.amount(unavailable, at) + rolling.amount(surge, f"{path}.rollingUpdate.maxSurge")
+    if rolling.number(unavailable) == 0 and rolling.number(surge) == 0:
+        errors.append(field.invalid(at, unavailable, "may not be 0 when `maxSurge` is 0"))
+    return errors + rolling.at_most_all(unavailable, at)
+
+
+def _strategy(kind: str, update: Object | None) -> Object:
+    """A strategy as upstream's internal struct prints."""
+    inner = None if update is None else {"MaxUnavailable": update.get("maxUnavailable"), "MaxSurge": update.get("maxSurge")}
+    return {"Type": kind, "RollingUpdate": inner}
+
+
+def selector_is_kept(new: Object, old: Object) -> list[FieldError]:
+    selector, before = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
+    return shown.immutable(selector, before, "spec.selector", shown.selector(selector))
+
+
+def validate_replica_set(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    return errors + selector_errors(spec, "deployment") + _replicated(spec)
+
+
+def validate_daemon_set(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    errors = validate_label_selector(selector, "spec.selector")
+    errors += matching_labels(spec) or []
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(field.invalid("spec.selector", {}, "empty selector is invalid for daemonset"))
+    errors += pod_template_spec(template, "spec.template") + endless(template, "DaemonSet")
+    errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += _daemon_set_strategy(spec.get("updateStrategy") or {})
+    return errors + not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+
+
+def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
+    path, kind, update = "spec.updateStrategy", strategy.get("type") or "", strategy.get("rollingUpdate")
+    if kind == "OnDelete":
+        return []
+    if kind != "RollingUpdate":
+        return [field.not_supported(path, _strategy(kind, update), ["RollingUpdate", "OnDelete"])]
+    path += ".rollingUpdate"
+    if update is None:
+        return [field.required(path)]
+    unavailable, surge = update.get("maxUnavailable"), update.get("maxSurge")
+    errors = rolling.amount(unavailable, f"{path}.maxUnavailable") + rolling.amount(surge, f"{path}.maxSurge")
+    errors += rolling.at_most_all(unavailable, f"{path}.maxUnavailable") + rolling.at_most_all(surge, f"{path}.maxSurge")
+    if rolling.number(unavailable) and rolling.number(surge):
+        errors.append(field.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    elif not rolling.number(unavailable) and not rolling.number(surge):
+        errors.append(field.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return errors
+
+
+def counters(status: Object, names: tuple[str, ...]) -> list[FieldError]:
+    return [error for name in names for error in not_negative(status.get(name), f"status.{name}")]
+
+
+def above(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
+    most = status.get(limit) or 0
+    return [field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most]
+
+
+def collisions_grow(new: Object, old: Object) -> list[FieldError]:
+    count, before = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
+    if before is None or (count is not None and count >= before):
+        return []
+    return [field.invalid("status.collisionCount", count or 0, "cannot be decremented")]
+
+
+def validate_deployment_status(new: Object, old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    numbers = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "terminatingReplicas")
+    errors = counters(status, ("observedGeneration", *numbers, "collisionCount"))
+    errors += above(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", ABOVE_REPLICAS)
+    errors += above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+    return errors + collisions_grow(new, old)
+
+
+def validate_replica_set_status(new: Object, old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas")
+    errors = counters(status, (*numbers, "observedGeneration"))
+    errors += above(status, numbers[1:4], "replicas", ABOVE_REPLICAS)
+    return errors + above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+
+
+def validate_daemon_set_status(new: Object, old: Object) -> list[FieldError]:
+    names = (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    return counters(new.get("status") or {}, names) + collisions_grow(new, old)
+
+
+def validate_revision(obj: Object) -> list[FieldError]:
+    errors = not_negative(obj.get("revision"), "revision")
+    data: Any = obj.get("data")
+    if data is None:
+        errors.append(field.required("data", "data is mandatory"))
+    elif not isinstance(data, dict):
+        errors.append(field.required("data", _REVISION_DATA))
+    return errors
+
+
+def validate_revision_update(new: Object, old: Object) -> list[FieldError]:
+    data = new.get("data")
+    return [] if data == old.get("data") else [field.invalid("data", data, "field is immutable")]

@@ -1,0 +1,234 @@
+"""Job and JobTemplate (upstream: pkg/apis/batch/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.validation import job_policies, shown
+from tetrapod.core.validation.apps import matching_labels
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.domain_paths import domain_prefixed_path
+from tetrapod.core.validation.names import known, not_negative
+from tetrapod.core.validation.pod_templates import pod_template_spec
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import from_label_selector, validate_label_selector
+from tetrapod.machinery.names import is_dns1123_label
+
+_MOST_PARALLEL: Final = 100_000
+_MOST_FAILED: Final = 100_000
+_MANY: Final = 100_000
+_MANY_LIMIT: Final = 10_000
+_MANY_TEXT: Final = f"must be less than or equal to {_MANY_LIMIT} when completions are above {_MANY} and used with backoff limit per index"
+_NUMBERS: Final = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+)
+_FINISHING: Final = ("OnFailure", "Never")
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """A new Job."""
+    spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
+    errors = _generated_selector(obj) + _spec(spec)
+    completions = spec.get("completions") or 0
+    if spec.get("completionMode") == "Indexed" and completions > 0:
+        hostname = f"{name}-{completions - 1}"
+        if is_dns1123_label(hostname):
+            text = f"will not able to create pod with invalid DNS label: {hostname}"
+            errors.append(field.invalid("metadata.name", name, text))
+    return errors
+
+
+def _generated_selector(obj: Object) -> list[FieldError]:
+    spec, meta = obj.get("spec") or {}, obj["metadata"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return []
+    uid, name = meta.get("uid") or "", meta.get("name") or ""
+    expected = {
+        "controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+    }
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    errors: list[FieldError] = []
+    for key, value in expected.items():
+        at = f"spec.template.metadata.labels[{key}]"
+        if key not in labels:
+            errors.append(field.required(at, f"must be '{value}'"))
+        elif labels[key] != value:
+            errors.append(field.invalid(at, shown.labels(labels), f"must be '{value}'"))
+    try:
+        found = from_label_selector(spec["selector"])
+    except ValueError:
+        return errors
+    if not found.matches(expected):
+        errors.append(field.invalid("spec.selector", shown.selector(spec["selector"]), "`selector` not auto-generated"))
+    return errors
+
+
+def _spec(spec: Object) -> list[FieldError]:
+    errors = job_spec(spec, "spec")
+    if spec.get("selector") is None:
+        errors.append(field.required("spec.selector"))
+    else:
+        errors += validate_label_selector(spec["selector"], "spec.selector")
+    return errors + (matching_labels(spec) or [])
+
+
+def job_spec(spec: Object, path: str) -> list[FieldError]:
+    """What jobs and the templates of cron jobs have in common."""
+    errors = [error for name in _NUMBERS for error in not_negative(spec.get(name), f"{path}.{name}")]
+    if (most := spec.get("maxFailedIndexes")) is not None:
+        errors += not_negative(most, f"{path}.maxFailedIndexes")
+        if spec.get("backoffLimitPerIndex") is None:
+            errors.append(field.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    if (manager := spec.get("managedBy")) is not None:
+        errors += domain_prefixed_path(manager, f"{path}.managedBy")
+        if len(manager.encode()) > 63:
+            errors.append(field.too_long(f"{path}.managedBy", 63))
+    errors += _completion_mode(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        errors += job_policies.failure_policy(spec, f"{path}.podFailurePolicy")
+    if (success := spec.get("successPolicy")) is not None:
+        if spec.get("completionMode") != "Indexed":
+            value = job_policies.shown_success(success)
+            errors.append(field.invalid(f"{path}.successPolicy", value, "requires indexed completion mode"))
+        else:
+            errors += job_policies.success_policy(spec, f"{path}.successPolicy")
+    if (replacement := spec.get("podReplacementPolicy")) is not None:
+        allowed = ["Failed"] if spec.get("podFailurePolicy") is not None else ["Failed", "TerminatingOrFailed"]
+        errors += known(replacement, allowed, f"{path}.podReplacementPolicy")
+    errors += pod_template_spec(spec.get("template") or {}, f"{path}.template")
+    return errors + _restart_policy(spec, f"{path}.template.spec.restartPolicy")
+
+
+def _completion_mode(spec: Object, path: str) -> list[FieldError]:
+    mode, completions, most = spec.get("completionMode"), spec.get("completions"), spec.get("maxFailedIndexes")
+    per_index, parallelism = spec.get("backoffLimitPerIndex"), spec.get("parallelism")
+    errors: list[FieldError] = []
+    if mode not in (None, "NonIndexed", "Indexed"):
+        errors.append(field.not_supported(f"{path}.completionMode", mode, ["NonIndexed", "Indexed"]))
+    if mode == "Indexed":
+        errors += _indexed(spec, path)
+    elif mode in (None, "NonIndexed"):
+        for name, value in (("backoffLimitPerIndex", per_index), ("maxFailedIndexes", most)):
+            if value is not None:
+                errors.append(field.invalid(f"{path}.{name}", value, "requires indexed completion mode"))
+    if mode == "Indexed" and (completions or 0) > _MANY and per_index is not None:
+        if most is None:
+            errors.append(field.required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY}"))
+        for name, value in (("parallelism", parallelism), ("maxFailedIndexes", most)):
+            if (value or 0) > _MANY_LIMIT:
+                errors.append(field.invalid(f"{path}.{name}", value, _MANY_TEXT))
+    return errors
+
+
+def _indexed(spec: Object, path: str) -> list[FieldError]:
+    completions, most, parallelism = spec.get("completions"), spec.get("maxFailedIndexes"), spec.get("parallelism")
+    errors: list[FieldError] = []
+    if completions is None:
+        errors.append(field.required(f"{path}.completions", "when completion mode is Indexed"))
+    if (parallelism or 0) > _MOST_PARALLEL:
+        text = f"must be less than or equal to {_MOST_PARALLEL} when completion mode is Indexed"
+        errors.append(field.invalid(f"{path}.parallelism", parallelism, text))
+    if completions is not None and most is not None and most > completions:
+        errors.append(field.invalid(f"{path}.maxFailedIndexes", most, "must be less than or equal to completions"))
+    if (most or 0) > _MOST_FAILED:
+        errors.append(field.invalid(f"{path}.maxFailedIndexes", most, f"must be less than or equal to {_MOST_FAILED}"))
+    return errors
+
+
+def _restart_policy(spec: Object, path: str) -> list[FieldError]:
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy") or ""
+    if policy in ("", "Always"):
+        return [field.required(path, f"valid values: {', '.join(map(go_quote, _FINISHING))}")]
+    if policy not in _FINISHING:
+        return [field.not_supported(path, policy, _FINISHING)]
+    if spec.get("podFailurePolicy") is not None and policy != "Never":
+        return [field.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')]
+    return []
+
+
+def validate_template(template: Object, path: str) -> list[FieldError]:
+    """The jobTemplate of a CronJob, whose selector is always generated."""
+    spec = template.get("spec") or {}
+    errors = job_spec(spec, f"{path}.spec")
+    if (selector := spec.get("selector")) is not None:
+        errors.append(field.invalid(f"{path}.spec.selector", shown.selector(selector), "`selector` will be auto-generated"))
+    if spec.get("manualSelector"):
+        errors.append(field.not_supported(f"{path}.spec.manualSelector", True, ["nil", "false"]))
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    errors = _spec(spec) + _completions(spec, before)
+    errors += shown.immutable(spec.get("selector"), before.get("selector"), "spec.selector", shown.selector(spec.get("selector")))
+    errors += _template_kept(spec, before, old.get("status") or {})
+    for name, form in _FROZEN.items():
+        value = spec.get(name)
+        errors += shown.immutable(value, before.get(name), f"spec.{name}", form(value) if value is not None else None)
+    return errors
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+_FROZEN: Final = {
+    "completionMode": _as_is,
+    "podFailurePolicy": job_policies.shown_failure,
+    "backoffLimitPerIndex": _as_is,
+    "managedBy": _as_is,
+    "successPolicy": job_policies.shown_success,
+}
+
+
+def _completions(spec: Object, before: Object) -> list[FieldError]:
+    path, wanted = "spec.completions", spec.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        return shown.immutable(wanted, before.get("completions"), path)
+    if wanted in (None, before.get("completions"), spec.get("parallelism")):
+        return []
+    return [field.invalid(path, wanted, "can only be modified in tandem with spec.parallelism")]
+
+
+def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldError]:
+    """The template is frozen, but for what the scheduler reads while the job is suspended and has not begun."""
+    template, old = spec.get("template") or {}, before.get("template") or {}
+    if not _may_reschedule(before, status):
+        return shown.immutable(template, old, "spec.template", shown.pod_template(template))
+    inner, kept = template.get("spec") or {}, dict(old.get("spec") or {})
+    for name in ("nodeSelector", "tolerations", "schedulingGates"):
+        kept[name] = inner.get(name)
+    kept["affinity"] = _affinity(inner.get("affinity"), kept.get("affinity"))
+    for kind in ("containers", "initContainers"):
+        kept[kind] = _resources_of(kept.get(kind) or [], inner.get(kind) or [])
+    return [] if shown.same(inner, kept) else [field.invalid("spec.template.spec", internal("PodSpec", inner), "field is immutable")]
+
+
+def _may_reschedule(before: Object, status: Object) -> bool:
+    if not before.get("suspend"):
+        return False
+    suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in status.get("conditions") or ())
+    return suspended or not status.get("startTime")
+
+
+def _affinity(new: Object | None, old: Object | None) -> Object | None:
+    """The old affinity, with the new one's node affinity."""
+    merged = {k: v for k, v in (old or {}).items() if k != "nodeAffinity"}
+    if new is None:
+        return merged or None
+    return {**merged, "nodeAffinity": new.get("nodeAffinity")}
+
+
+def _resources_of(old: list[Object], new: list[Object]) -> list[Object]:
+    wanted = {c.get("name"): c.get("resources") for c in new}
+    return [{**c, "resources": wanted[c.get("name")]} if c.get("name") in wanted else c for c in old]

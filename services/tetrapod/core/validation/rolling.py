@@ -1,0 +1,31 @@
+"""Numbers and percentages of rolling updates (upstream: pkg/apis/apps/validation)."""
+
+from __future__ import annotations
+
+from tetrapod.core.validation.names import NOT_NEGATIVE
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.intorstring import IntOrString, int_value, percent_value
+from tetrapod.machinery.names import is_valid_percent
+
+
+def amount(value: IntOrString | None, path: str) -> list[FieldError]:
+    """Not negative, or a percentage."""
+    if isinstance(value, str):
+        return [field.invalid(path, value, text) for text in is_valid_percent(value)]
+    return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
+
+
+def _percent(value: IntOrString | None) -> int | None:
+    return percent_value(value) if isinstance(value, str) and not is_valid_percent(value) else None
+
+
+def number(value: IntOrString | None) -> int:
+    """The number itself, or that before the percent sign."""
+    percent = _percent(value)
+    return int_value(value) if percent is None else percent
+
+
+def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
+    percent = _percent(value)
+    return [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []

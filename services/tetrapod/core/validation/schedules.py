@@ -1,0 +1,121 @@
+"""Cron schedules: what `spec.schedule` may say, with the complaints of the parser that upstream uses (robfig/cron v3, ParseStandard)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from tetrapod.machinery.duration import parse_duration
+from tetrapod.machinery.field import go_quote
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_DESCRIPTORS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
+
+
+class _Bounds(NamedTuple):
+    low: int
+    high: int
+    names: dict[str, int]
+
+
+_FIELDS: Final = (
+    _Bounds(0, 59, {}),
+    _Bounds(0, 23, {}),
+    _Bounds(1, 31, {}),
+    _Bounds(1, 12, {name: i for i, name in enumerate(_MONTHS, 1)}),
+    _Bounds(0, 6, {name: i for i, name in enumerate(_DAYS)}),
+)
+
+
+def complaint(schedule: str) -> str:
+    """What is wrong with a schedule; nothing where it is well-formed."""
+    try:
+        _parse(schedule)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _parse(text: str) -> None:
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        zone, _, text = text.partition(" ")
+        name = zone.partition("=")[2]
+        if not is_zone(name):
+            raise ValueError(f"provided bad location {name}: unknown time zone {name}")
+        text = text.strip()
+    if text.startswith("@"):
+        _descriptor(text)
+        return
+    fields = text.split()
+    if len(fields) != len(_FIELDS):
+        raise ValueError(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
+    for value, bounds in zip(fields, _FIELDS, strict=True):
+        for part in filter(None, value.split(",")):
+            _range(part, bounds)
+
+
+def _descriptor(text: str) -> None:
+    if text in _DESCRIPTORS:
+        return
+    if not text.startswith("@every "):
+        raise ValueError(f"unrecognized descriptor: {text}")
+    try:
+        parse_duration(text.removeprefix("@every "))
+    except ValueError as error:
+        raise ValueError(f"failed to parse duration {text}: {error}") from None
+
+
+def _range(text: str, bounds: _Bounds) -> None:
+    span, *steps = text.split("/")
+    low, *high = span.split("-")
+    if low in ("*", "?"):
+        start, end = bounds.low, bounds.high
+    else:
+        start = end = _number(low, bounds.names)
+        if len(high) > 1:
+            raise ValueError(f"too many hyphens: {text}")
+        if high:
+            end = _number(high[0], bounds.names)
+    step = 1
+    if len(steps) > 1:
+        raise ValueError(f"too many slashes: {text}")
+    if steps:
+        step = _integer(steps[0])
+        end = end if high else bounds.high
+    if start < bounds.low:
+        raise ValueError(f"beginning of range ({start}) below minimum ({bounds.low}): {text}")
+    if end > bounds.high:
+        raise ValueError(f"end of range ({end}) above maximum ({bounds.high}): {text}")
+    if start > end:
+        raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {text}")
+    if step == 0:
+        raise ValueError(f"step of range should be a positive number: {text}")
+
+
+def _number(text: str, names: dict[str, int]) -> int:
+    named = names.get(text.lower())
+    return _integer(text) if named is None else named
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER(text):
+        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+    number = int(text)
+    if number < 0:
+        raise ValueError(f"negative number ({number}) not allowed: {text}")
+    return number
+
+
+def is_zone(name: str) -> bool:
+    """Whether the time zone database has it."""
+    from zoneinfo import ZoneInfo  # read by no server that has no CronJobs
+
+    if name in ("", "UTC", "Local"):
+        return True
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        return False
+    return True

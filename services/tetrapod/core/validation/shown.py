@@ -1,0 +1,68 @@
+"""Values as refusals print them, and their comparison as upstream compares (apiequality.Semantic).
+
+A label selector prints with its fields in the order of the Go struct; metadata inside another object prints its fields likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.names import IMMUTABLE
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_META: Final = ("name", "generateName", "namespace", "uid", "labels", "annotations", "finalizers")
+
+
+def selector(value: Mapping[str, Any] | None) -> Object | None:
+    if value is None:
+        return None
+    found: Object = {}
+    if labels := value.get("matchLabels"):
+        found["matchLabels"] = dict(sorted(labels.items()))
+    if expressions := value.get("matchExpressions"):
+        found["matchExpressions"] = [_requirement(e) for e in expressions]
+    return found
+
+
+def _requirement(expression: Mapping[str, Any]) -> Object:
+    found: Object = {"key": expression.get("key", ""), "operator": expression.get("operator", "")}
+    if values := expression.get("values"):
+        found["values"] = values
+    return found
+
+
+def labels(value: Mapping[str, str] | None) -> Object | None:
+    return dict(sorted(value.items())) if value else None
+
+
+def metadata(value: Mapping[str, Any] | None) -> Object:
+    """The set fields of an embedded ObjectMeta, which keeps its names on the wire."""
+    found: Object = {key: value[key] for key in _META if value and value.get(key)}
+    for key in ("labels", "annotations"):
+        if key in found:
+            found[key] = dict(sorted(found[key].items()))
+    return found
+
+
+def pod_template(template: Object) -> Object:
+    return {**metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal, where what is empty or null counts as absent."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return all(same(a.get(key), b.get(key)) for key in {*a, *b})
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if a in (None, [], "") and b in (None, [], ""):
+        return True
+    return type(a) is type(b) and bool(a == b)
+
+
+def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:
+    """A value that an update must leave; `shown` is its form in the refusal."""
+    return [] if same(new, old) else [field.invalid(path, new if shown is ... else shown, IMMUTABLE)]

@@ -1,0 +1,139 @@
+"""StatefulSet (upstream: ValidateStatefulSetSpec and ValidateStatefulSetUpdate)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation import rolling, shown
+from tetrapod.core.validation.apps import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
+from tetrapod.core.validation.claims import claim_spec
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.names import dns_label, known, not_negative
+from tetrapod.core.validation.pod_templates import pod_template_spec
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
+
+
+def validate(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    errors = _pod_management(spec) + _update_strategy(spec.get("updateStrategy") or {})
+    if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
+        for key in ("whenDeleted", "whenScaled"):
+            at = f"spec.persistentVolumeClaimRetentionPolicy.{key}"
+            errors += known(policy.get(key) or "", ["Retain", "Delete"], at)
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        errors += claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
+    errors += not_negative(spec.get("replicas"), "spec.replicas")
+    errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += not_negative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start")
+    if name := spec.get("serviceName"):
+        errors += dns_label(name, "spec.serviceName")
+    errors += selector_errors(spec, "statefulset")
+    return errors + _template(spec)
+
+
+def _pod_management(spec: Object) -> list[FieldError]:
+    path, policy = "spec.podManagementPolicy", spec.get("podManagementPolicy") or ""
+    if not policy:
+        return [field.required(path)]
+    if policy in ("OrderedReady", "Parallel"):
+        return []
+    return [field.invalid(path, policy, "must be 'OrderedReady' or 'Parallel'")]
+
+
+def _update_strategy(strategy: Object) -> list[FieldError]:
+    path, kind, update = "spec.updateStrategy", strategy.get("type") or "", strategy.get("rollingUpdate")
+    at = f"{path}.rollingUpdate"
+    match kind:
+        case "":
+            return [field.required(path)]
+        case "OnDelete":
+            text = "only allowed for updateStrategy 'RollingUpdate'"
+            return [] if update is None else [field.invalid(at, _rolling(update), text)]
+        case "RollingUpdate":
+            return [] if update is None else _rolling_update(update, at)
+    inner = None if update is None else _rolling(update)
+    return [field.invalid(path, {"Type": kind, "RollingUpdate": inner}, "must be 'RollingUpdate' or 'OnDelete'")]
+
+
+def _rolling(update: Object) -> Object:
+    return {"Partition": update.get("partition") or 0, "MaxUnavailable": update.get("maxUnavailable")}
+
+
+def _rolling_update(update: Object, path: str) -> list[FieldError]:
+    errors = not_negative(update.get("partition"), f"{path}.partition")
+    unavailable, at = update.get("maxUnavailable"), f"{path}.maxUnavailable"
+    if unavailable is None:
+        return errors
+    errors += rolling.amount(unavailable, at)
+    if rolling.number(unavailable) == 0:
+        errors.append(field.invalid(at, unavailable, "cannot be 0"))
+    return errors + rolling.at_most_all(unavailable, at)
+
+
+def _template(spec: Object) -> list[FieldError]:
+    template = spec.get("template") or {}
+    errors = matching_labels(spec)
+    if errors is None:
+        return [field.invalid("spec.selector", shown.selector(spec.get("selector")), ""), *endless(template, "StatefulSet")]
+    return errors + pod_template_spec(_with_claims(template, spec), "spec.template") + endless(template, "StatefulSet")
+
+
+def _with_claims(template: Object, spec: Object) -> Object:
+    """The template as its pods will be: each claim template is a volume of that name."""
+    claims = [(c.get("metadata") or {}).get("name") or "" for c in spec.get("volumeClaimTemplates") or ()]
+    if not any(claims):
+        return template
+    inner = template.get("spec") or {}
+    kept = [v for v in inner.get("volumes") or () if v.get("name") not in claims]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims if name]
+    return {**template, "spec": {**inner, "volumes": [*kept, *added]}}
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    errors: list[FieldError] = []
+    for name in _FROZEN:
+        value = spec.get(name)
+        errors += shown.immutable(value, before.get(name), f"spec.{name}", _shown(name, value))
+    return errors
+
+
+def _shown(name: str, value: object) -> object:
+    if name == "selector":
+        return shown.selector(value)  # type: ignore[arg-type]
+    if name == "volumeClaimTemplates" and isinstance(value, list):
+        return [_claim(claim) for claim in value]
+    return value
+
+
+def _claim(claim: Object) -> Object:
+    """A PersistentVolumeClaim as the internal struct prints."""
+    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+    return {
+        **shown.metadata(claim.get("metadata")),
+        "Spec": internal("PersistentVolumeClaimSpec", spec),
+        "Status": {
+            "Phase": status.get("phase") or "",
+            "AccessModes": status.get("accessModes"),
+            "Capacity": status.get("capacity"),
+            "Conditions": status.get("conditions"),
+            "AllocatedResources": status.get("allocatedResources"),
+            "AllocatedResourceStatuses": status.get("allocatedResourceStatuses"),
+            "CurrentVolumeAttributesClassName": status.get("currentVolumeAttributesClassName"),
+            "ModifyVolumeStatus": status.get("modifyVolumeStatus"),
+            "HealthStatus": status.get("healthStatus"),
+        },
+    }
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    errors = counters(status, (*numbers, "observedGeneration", "collisionCount"))
+    errors += above(status, numbers[1:], "replicas", ABOVE_REPLICAS)
+    errors += above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas")
+    return errors + collisions_grow(new, old)
