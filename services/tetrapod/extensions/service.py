@@ -14,6 +14,7 @@ from tetrapod.extensions.controllers.schemas import APIApprovalController, NonSt
 from tetrapod.extensions.crds import Crds
 from tetrapod.extensions.discovery import CustomDiscovery
 from tetrapod.extensions.handler import CustomResourceHandler
+from tetrapod.extensions.openapi import CustomOpenAPI
 from tetrapod.extensions.resources import STORAGE, definitions
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
@@ -41,6 +42,7 @@ class ExtensionsService:
         forget_facts()
         self.crds = Crds(storages.resource(STORAGE))
         self.discovery = CustomDiscovery(self.crds)
+        self.openapi = CustomOpenAPI(self.crds)
         self.handler = CustomResourceHandler(self.crds, storages, admission, lifecycle, self.discovery, authorizer=authorizer)
         self.controllers: list[CrdController] = [
             NamingController(self.crds, client),
@@ -68,5 +70,4 @@ class ExtensionsService:
 
         lifecycle.on_start("start-apiextensions-informers", start_informers)
         lifecycle.on_start("start-apiextensions-controllers", start_controllers)
-        if "crd-informer-synced" not in lifecycle.hooks:  # in one process the aggregator has it too
-            lifecycle.on_start("crd-informer-synced", synced)
+        lifecycle.on_start("crd-informer-synced", synced)

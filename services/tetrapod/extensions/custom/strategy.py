@@ -15,8 +15,8 @@ from tetrapod.generic.registry.entry import copy_object, copy_value
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.metadata import validate_kube_finalizers
-from tetrapod.machinery.schema import pruning
+from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta_update
+from tetrapod.machinery.schema import defaulting, pruning
 
 
 class CustomStrategy(Strategy):
@@ -55,7 +55,9 @@ class CustomStrategy(Strategy):
         return self.version_of(ctx).validator.create(self.in_version(ctx, obj))
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return self.version_of(ctx).validator.update(self.in_version(ctx, new), self.in_version(ctx, old))
+        # The registry has complained about metadata already; upstream does so a second time.
+        again = validate_object_meta_update(new["metadata"], old["metadata"])
+        return again + self.version_of(ctx).validator.update(self.in_version(ctx, new), self.in_version(ctx, old))
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
         return _finalizer_warnings(obj, {})
@@ -64,8 +66,9 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """What is stored has the fields of the storage version only."""
+        """What is stored has the fields of the storage version only, and its defaults."""
         pruning.prune(self._stored.node, obj)
+        defaulting.apply(self._stored.node, obj)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         return selected_values(obj, {path for version in self.versions.values() for path in version.selectable})
@@ -103,13 +106,14 @@ class CustomStatusStrategy(CustomStrategy):
                 meta[key] = value
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return self.version_of(ctx).validator.status(self.in_version(ctx, new), self.in_version(ctx, old))
+        again = validate_object_meta_update(new["metadata"], old["metadata"])
+        return again + self.version_of(ctx).validator.status(self.in_version(ctx, new), self.in_version(ctx, old))
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return []
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("spec",)]
+        return [("spec",), ("metadata",)]
 
 
 def _finalizer_warnings(new: Object, old: Object) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.extensions.custom.ratcheting import ratchet
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
@@ -38,14 +39,15 @@ class CustomValidator:
         return errors + self._unchecked(errors)
 
     def update(self, new: Object, old: Object) -> list[FieldError]:
-        errors = validation.validate(self._node, new)
+        errors = ratchet(self._node, new, old, validation.validate(self._node, new))
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
         return errors + self._unchecked(errors)
 
     def status(self, new: Object, old: Object) -> list[FieldError]:
-        errors = validation.validate(self._node, new) + self._scale_status(new)
+        errors = ratchet(self._node, new, old, validation.validate(self._node, new))
+        errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
         return errors + self._unchecked(errors)
 

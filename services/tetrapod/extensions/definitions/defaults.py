@@ -6,7 +6,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_defaults(obj: Object) -> None:
-    """Names that follow from the kind, the conversion strategy and the port of its webhook; in place."""
+    """Names that follow from the kind, the conversion strategy, the port of its webhook, what is stored; in place."""
     spec = obj.get("spec") or {}
     names = spec.get("names") or {}
     kind = names.get("kind") or ""
@@ -19,3 +19,8 @@ def set_defaults(obj: Object) -> None:
     service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
     if service is not None and service.get("port") is None:
         service["port"] = 443
+    status = obj.get("status")
+    if isinstance(status, dict) and not status.get("storedVersions"):
+        stored = next((v["name"] for v in spec.get("versions") or () if v.get("storage")), None)
+        if stored:
+            status["storedVersions"] = [stored]

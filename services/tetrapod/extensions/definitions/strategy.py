@@ -65,7 +65,7 @@ class CrdStatusStrategy(CrdStrategy):
         return []
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("metadata",), ("spec",)]
+        return [("spec",)]
 
 
 def _store_version(crd: Object) -> None:

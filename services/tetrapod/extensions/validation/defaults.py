@@ -12,6 +12,7 @@ from tetrapod.machinery.field import FieldError, child, invalid, key
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import objectmeta, pruning, validation
 from tetrapod.machinery.schema.defaulting import copy
+from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema.structural import build
 
@@ -62,7 +63,7 @@ def _default_errors(s: Object, at: str, pruned: bool) -> list[FieldError]:
         return [*errors, FieldError(found.type, child(at, found.field), found.detail, found.value)]
     if found_errors := objectmeta.validate_embedded(node, value, at):
         return errors + found_errors
-    return errors + validation.validate(node, s["default"], at)
+    return errors + _value_errors(node, s["default"], at)
 
 
 def _in_metadata(s: Object, at: str, place: _Place) -> list[FieldError]:
@@ -77,7 +78,12 @@ def _in_metadata(s: Object, at: str, place: _Place) -> list[FieldError]:
     if errors := objectmeta.validate_embedded(root, whole):
         texts = ", ".join(str(e) for e in errors)
         return [invalid(at, s["default"], f"must result in valid metadata: {texts if len(errors) == 1 else f'[{texts}]'}")]
-    return validation.validate(build(s), s["default"], at)
+    return _value_errors(build(s), s["default"], at)
+
+
+def _value_errors(node: SchemaNode, value: Any, at: str) -> list[FieldError]:
+    """What has no field of its own stands at the default."""
+    return [replace(e, field=at) if e.field == "<nil>" else e for e in validation.validate(node, value, at)]
 
 
 def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:

@@ -29,9 +29,9 @@ def _text_errors(rule: Object, at: str) -> list[FieldError]:
     if not text.strip():
         errors.append(required(child(at, "rule"), "rule is not specified"))
     elif message and not message.strip():
-        errors.append(invalid(child(at, "message"), message, "message must be non-empty if specified"))
+        errors.append(invalid(child(at, "message"), message, "must be non-empty if specified"))
     elif _has_newlines(message.strip()):
-        errors.append(invalid(child(at, "message"), message, "message must not contain line breaks"))
+        errors.append(invalid(child(at, "message"), message, "must not contain line breaks"))
     elif _has_newlines(text.strip()) and not message.strip():
         errors.append(required(child(at, "message"), "message must be specified if rule contains line breaks"))
     if expression and not expression.strip():
@@ -42,14 +42,14 @@ def _text_errors(rule: Object, at: str) -> list[FieldError]:
 def _path_errors(text: str, schema: Object, at: str) -> list[FieldError]:
     errors = []
     if text and not text.strip():
-        errors.append(invalid(at, text, "fieldPath must be non-empty if specified"))
+        errors.append(invalid(at, text, "must be non-empty if specified"))
     if _has_newlines(text):
-        errors.append(invalid(at, text, "fieldPath must not contain line breaks"))
+        errors.append(invalid(at, text, "must not contain line breaks"))
     if text:
         try:
             resolve(text, schema)
         except PathError:
-            errors.append(invalid(at, text, "fieldPath must be a valid path"))
+            errors.append(invalid(at, text, "must be a valid path"))
     return errors
 
 

@@ -104,7 +104,8 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
         if definition.convert_many is not None:
             raise LookupError(api_version)
         copy: Object = orjson.loads(orjson.dumps(obj))
-        if definition.convert is None:
+        if definition.convert is None or definition.custom:
+            # Upstream's field manager renames custom resources: what the other version lacks is a misfit, not pruned.
             versions[api_version]
             copy["apiVersion"] = api_version
             return copy

@@ -40,6 +40,7 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
     "node.k8s.io/v1beta1": frozenset({"RuntimeClass"}),
     "certificates.k8s.io/v1beta1": frozenset({"CertificateSigningRequest"}),
     "admissionregistration.k8s.io/v1beta1": frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}),
+    "apiextensions.k8s.io/v1beta1": frozenset({"CustomResourceDefinition"}),
     "flowcontrol.apiserver.k8s.io/v1beta3": frozenset({"FlowSchema", "PriorityLevelConfiguration"}),
 }
 """Versions that are decoded still, though no longer served."""
