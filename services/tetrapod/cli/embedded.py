@@ -154,7 +154,7 @@ class Embedded:
         for path, handler in self.auth.rest_routes.items():
             self.front.routes.add_rest(path, handler)
         sources = [BuiltinSource(s.source) for s in (self.front, *servers)]
-        install_openapi(self.front.routes, JoinedSource([*sources, self.aggregator.external_openapi]))
+        install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
         add_storage_checks(self.lifecycle, self._probe_storage)
         self.extensions.register()
         self.core.register(self.lifecycle)
