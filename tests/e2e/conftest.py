@@ -1,30 +1,56 @@
-"""One server for all tests of a kind, a namespace of its own for each test."""
+"""One server for all tests of a kind, a namespace of its own for each test.
+
+E2E_KUBECONFIG names the kubeconfig of a server that runs already (the four services, say): then the tour is through that one.
+"""
 
 from __future__ import annotations
 
+import base64
 import itertools
+import json
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from support.kubectl import Kubectl
-from support.server import Server, running
+from support.server import running
 
 FLAGS = ("--enable-bootstrap-token-auth", "--service-cluster-ip-range=10.0.0.0/16")
 _numbers = itertools.count(1)
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where the server is, and who is let in: its CA, the admin's kubeconfig."""
+
+    url: str
+    ca: Path
+    kubeconfig: Path
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    given = os.environ.get("E2E_KUBECONFIG")
+    if given:
+        yield target_of(Path(given), tmp_path_factory.mktemp("ca"))
+        return
     with running(tmp_path_factory.mktemp("e2e"), *FLAGS) as server:
-        yield server
+        yield Target(server.url, server.ca, server.kubeconfig)
+
+
+def target_of(kubeconfig: Path, directory: Path) -> Target:
+    """What a kubeconfig (ours: JSON, everything inline) says."""
+    cluster = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]
+    ca = directory / "ca.crt"
+    ca.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+    return Target(cluster["server"], ca, kubeconfig)
 
 
 @pytest.fixture(scope="session")
-def admin(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+def admin(server: Target, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     return Kubectl(tmp_path_factory.mktemp("home"), server.kubeconfig)
 
 

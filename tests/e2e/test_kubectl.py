@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from e2e.conftest import Target
 from support.kubectl import Kubectl
-from support.server import Server
 
 
 def rows(text: str) -> list[list[str]]:
@@ -372,7 +372,7 @@ def test_api_resources_and_versions(admin: Kubectl) -> None:
     )
 
 
-def test_version_and_cluster_info(admin: Kubectl, server: Server) -> None:
+def test_version_and_cluster_info(admin: Kubectl, server: Target) -> None:
     found = admin.json("version")
     assert found["serverVersion"]["gitVersion"].startswith("v1.37.") and found["serverVersion"]["gitVersion"].endswith("+tetrapod")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", admin("cluster-info"))
@@ -400,7 +400,7 @@ def test_auth_reconcile(kubectl: Kubectl) -> None:
     assert "reconciled" in kubectl("auth", "reconcile", "-f", "-", stdin=json.dumps(role))
 
 
-def test_a_token_is_enough_to_come_in(kubectl: Kubectl, server: Server) -> None:
+def test_a_token_is_enough_to_come_in(kubectl: Kubectl, server: Target) -> None:
     kubectl("create", "serviceaccount", "robot")
     kubectl("create", "rolebinding", "robot", "--clusterrole=view", f"--serviceaccount={kubectl.namespace}:robot")
     token = kubectl("create", "token", "robot", "--duration=10m").strip()
@@ -412,7 +412,7 @@ def test_a_token_is_enough_to_come_in(kubectl: Kubectl, server: Server) -> None:
     assert "Unauthorized" in bare.fails("get", "pods", *flags[:2], "--token=wrong")
 
 
-def test_config_made_by_hand_works(kubectl: Kubectl, server: Server, tmp_path: Path) -> None:
+def test_config_made_by_hand_works(kubectl: Kubectl, server: Target, tmp_path: Path) -> None:
     own = Kubectl(tmp_path, tmp_path / "config", kubectl.namespace)
     token = kubectl("create", "token", "default").strip()
     own("config", "set-cluster", "c", f"--server={server.url}", f"--certificate-authority={server.ca}", "--embed-certs")

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options
+from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.request import Handler
 from tetrapod.generic.server import GenericAPIServer
 
@@ -34,6 +36,7 @@ class RemoteAuth(RemoteService):
             self.server.routes.add_rest(path, handler)
         for path, handler in self.auth.routes.items():
             self.server.routes.add(path, handler)
+        install_openapi(self.server.routes, BuiltinSource(self.server.source))
         self.auth.register(self.lifecycle)
         return self.server.director, self.auth.authenticator, self.auth.authorizer
 

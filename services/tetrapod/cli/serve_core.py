@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.cli.authentication_data import authentication_data
+from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
@@ -11,6 +12,7 @@ from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 
@@ -40,6 +42,7 @@ class RemoteCore(RemoteService):
             RemoteTokenRequestRest(self.client_of(options.auth_url, "auth-url", "tetrapod-core")),
             {"etcd-0": self._probe_storage},
         )
+        install_openapi(self.server.routes, BuiltinSource(self.server.source))
         self.core.register(self.lifecycle)
         return self._director, authenticator, authorizer
 

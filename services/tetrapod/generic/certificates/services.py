@@ -2,7 +2,7 @@
 
 OUT/ca/ keeps the authorities' keys (for renewal; it need not be where the services run). A service's directory has its serving
 certificate, its own client certificate, and the authorities to trust; the front-proxy client certificate is the aggregator's
-alone, the signing key auth's alone.
+alone, the signing key auth's alone. etcd has an authority of its own, so that no user's certificate opens it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,36 @@ def write_service_certificates(out: str | Path, hosts: Sequence[str]) -> Pki:
             )
         if not (directory / "client.crt").exists():
             _write(directory, "client", _issue_client(clients, service))
+    _write_etcd_certificates(out)
     shutil.copy(pki.service_account_key, out / "auth" / "sa.key")
     _mode(out / "auth" / "sa.key")
     return pki
+
+
+def _write_etcd_certificates(out: Path) -> None:
+    """OUT/etcd for etcd itself and its health check; etcd-ca.crt, etcd-client.crt and its key for each service."""
+    authority = _etcd_authority(out / "ca")
+    directory = out / "etcd"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "ca.crt").write_bytes(authority.certificate_pem)
+    if not (directory / "tls.crt").exists():
+        _write(directory, "tls", authority.issue_server("etcd", ["etcd", "localhost", "127.0.0.1"]))
+        _write(directory, "client", authority.issue_client("etcd-health"))
+    for service in SERVICES:
+        (out / service / "etcd-ca.crt").write_bytes(authority.certificate_pem)
+        if not (out / service / "etcd-client.crt").exists():
+            _write(out / service, "etcd-client", authority.issue_client(f"tetrapod-{service}"))
+
+
+def _etcd_authority(directory: Path) -> Authority:
+    from tetrapod.generic.certificates.authority import Authority
+
+    certificate, key = directory / "etcd-ca.crt", directory / "etcd-ca.key"
+    if certificate.exists():
+        return Authority.load(certificate.read_bytes(), key.read_bytes())
+    authority = Authority.create("tetrapod-etcd-ca")
+    _write(directory, "etcd-ca", (authority.certificate_pem, authority.key_pem))
+    return authority
 
 
 def _issue_client(clients: Authority, service: str) -> tuple[bytes, bytes]:

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Starts a Docker engine where none runs, in the background, and waits until it answers. Its log: $TETRAPOD_CACHE/dockerd.log.
+set -eu
+if docker info >/dev/null 2>&1; then exit 0; fi
+cache="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}"
+mkdir -p "$cache"
+# Whatever starts services here may have one that was only just installed.
+if [ -d /run/systemd/system ]; then
+    systemctl start docker
+else
+    setsid nohup dockerd >"$cache/dockerd.log" 2>&1 </dev/null &
+fi
+tries=0
+until docker info >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    if [ "$tries" -gt 120 ]; then
+        tail -n 20 "$cache/dockerd.log" >&2 || true
+        echo "dockerd does not answer" >&2
+        exit 1
+    fi
+    sleep 0.5
+done

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Prints the path of a kubectl: the machine's own, else one built from its Go module pinned in tools/kubectl/go.mod, once.
+# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. Building needs Go and takes a few minutes.
+set -eu
+if command -v kubectl; then exit 0; fi
+here=$(cd "$(dirname "$0")" && pwd)
+directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/bin"
+if [ ! -x "$directory/kubectl" ]; then
+    mkdir -p "$directory"
+    (cd "$here/kubectl" && GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$directory/kubectl.$$" .) >&2
+    mv "$directory/kubectl.$$" "$directory/kubectl"
+fi
+echo "$directory/kubectl"

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Installs what the tests need beside Python packages, on Debian; does nothing where it is there.
+#   tools/prepare.sh             kubectl, etcd, redis-server, wrk, helm, openssl
+#   tools/prepare.sh containers  the above, and Docker with compose, running, with a base image for our own
+# What cannot be had is said in a line; the tests that need it are skipped, and say so.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+
+missing() { # packages whose command is not there: COMMAND:PACKAGE…
+    for pair in "$@"; do
+        command -v "${pair%%:*}" >/dev/null 2>&1 || printf '%s ' "${pair#*:}"
+    done
+}
+
+install() {
+    packages=$(missing "$@")
+    if [ -z "$packages" ]; then return 0; fi
+    if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
+        echo "prepare: not installed, since it takes apt-get and root: $packages" >&2
+        return 0
+    fi
+    echo "prepare: installing $packages"
+    apt-get update -qq >/dev/null
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+}
+
+tool() { # NAME COMMAND…: builds a tool, or says why not
+    name=$1
+    shift
+    if ! "$@" >/dev/null; then echo "prepare: no $name; the tests that need it are skipped" >&2; fi
+}
+
+install redis-server:redis-server wrk:wrk openssl:openssl
+tool kubectl "$here/kubectl.sh"
+tool etcd "$here/etcd.sh"
+tool helm "$here/helm.sh"
+
+if [ "${1:-}" = containers ]; then
+    install dockerd:docker.io docker:docker.io debootstrap:debootstrap iptables:iptables
+    docker compose version >/dev/null 2>&1 || install docker-compose:docker-compose
+    "$here/dockerd.sh"
+    "$here/base_image.sh"
+fi
