@@ -1,14 +1,41 @@
-"""The admission plugins of core, in upstream's order (upstream: pkg/kubeapiserver/options/plugins.go)."""
+"""The admission plugins of core, in upstream's order (upstream: AllOrderedPlugins of pkg/kubeapiserver/options/plugins.go)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
+from tetrapod.core.admission.limit_ranger import LimitRanger
+from tetrapod.core.admission.priority import Priority
+from tetrapod.core.admission.runtime_class import RuntimeClass
+from tetrapod.core.admission.service_account import ServiceAccount
+from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
+from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.interface import StorageFactory
 
+_Make = Callable[[StorageFactory, Client], Plugin]
+
+ORDERED: Final[dict[str, _Make]] = {
+    "NamespaceLifecycle": lambda storages, client: NamespaceLifecycle(storages),
+    "LimitRanger": lambda storages, client: LimitRanger(storages),
+    "ServiceAccount": lambda storages, client: ServiceAccount(storages),
+    "TaintNodesByCondition": lambda storages, client: TaintNodesByCondition(),
+    "Priority": lambda storages, client: Priority(storages),
+    "DefaultTolerationSeconds": lambda storages, client: DefaultTolerationSeconds(),
+    "DefaultStorageClass": lambda storages, client: DefaultStorageClass(storages),
+    "StorageObjectInUseProtection": lambda storages, client: StorageObjectInUseProtection(),
+    "PersistentVolumeClaimResize": lambda storages, client: PersistentVolumeClaimResize(storages),
+    "RuntimeClass": lambda storages, client: RuntimeClass(storages),
+    "DefaultIngressClass": lambda storages, client: DefaultIngressClass(storages),
+}
+OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
+
 
 def plugins(storages: StorageFactory, client: Client, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
-    return [NamespaceLifecycle(storages)]
+    """Those that are on by default or turned on, but not turned off. Names that upstream knows and we lack are passed over."""
+    wanted = (ORDERED.keys() - OFF_BY_DEFAULT | set(enabled)) - set(disabled)
+    return [make(storages, client) for name, make in ORDERED.items() if name in wanted]

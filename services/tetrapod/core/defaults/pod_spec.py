@@ -30,6 +30,8 @@ def default_pod_template(template: Object | None) -> None:
 
 
 def default_pod_spec(spec: Object) -> None:
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = account  # the second is the old name of the first
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
     if spec.get("hostNetwork"):

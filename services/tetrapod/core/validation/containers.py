@@ -1,4 +1,4 @@
-"""Containers of every sort: regular, init, ephemeral (upstream: validateContainers, validateInitContainers, validateEphemeralContainers)."""
+"""Containers of every sort: regular, init, ephemeral (upstream: validateContainers and its siblings)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    return _subsets(new, [ip for ip in _addresses(old)])
+    return _subsets(new, _addresses(old))
 
 
 def _addresses(obj: Object) -> list[str]:

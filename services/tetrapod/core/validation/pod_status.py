@@ -35,7 +35,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors += _claim_statuses(status, spec)
     errors += _pod_addresses(status)
     errors += _host_addresses(status)
-    for name, kind in _STATUSES.items():
+    for name in _STATUSES:
         errors += _users(status.get(name) or [], spec, f"status.{name}")
     for name, kind in _STATUSES.items():
         errors += _allocated(status.get(name) or [], spec.get(kind) or [], kind, f"status.{name}")

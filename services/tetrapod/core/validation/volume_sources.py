@@ -8,7 +8,6 @@ from typing import Final
 
 from tetrapod.core.validation.names import complaints, dns_label, dns_subdomain, in_range, known, one_of
 from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
-from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -11,6 +11,7 @@ from tetrapod.core.validation.downward import VOLUME_FIELDS, field_ref, resource
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.paths import file_mode, not_reserved
 from tetrapod.core.validation.projected import projected
+from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
@@ -71,7 +72,7 @@ def _claim_name(claim: str, name: str, path: str) -> list[FieldError]:
 
 def _empty_dir(source: Object, path: str) -> list[FieldError]:
     limit = source.get("sizeLimit")
-    if limit is not None and sources.quantity(limit).sign < 0:
+    if limit is not None and quantity(limit).sign < 0:
         return [field.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")]
     return []
 

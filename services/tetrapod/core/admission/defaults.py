@@ -1,0 +1,69 @@
+"""DefaultStorageClass and DefaultIngressClass: the class of who names none (upstream: plugin/pkg/admission/storage, network)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.admission.kinds import INGRESS_CLASSES, STORAGE_CLASSES
+from tetrapod.core.admission.pod_plugin import object_of, spec_of
+from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.gvk import Object
+
+_STORAGE_DEFAULTS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_INGRESS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
+_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_INGRESS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+
+
+def _marked(obj: Object, *annotations: str) -> bool:
+    found = obj["metadata"].get("annotations") or {}
+    return any(found.get(name) == "true" for name in annotations)
+
+
+def _newest(classes: list[Object]) -> Object | None:
+    """The youngest, of several as young the first by name."""
+    by_name = sorted(classes, key=lambda c: c["metadata"]["name"])
+    return max(by_name, key=lambda c: c["metadata"].get("creationTimestamp") or "", default=None)
+
+
+class DefaultStorageClass(Plugin):
+    name = "DefaultStorageClass"
+    operations = frozenset({"CREATE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._classes = Lister(storages, STORAGE_CLASSES)
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return resource == "persistentvolumeclaims" and not group and not attributes.subresource
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        if spec.get("storageClassName") is not None or _BETA_CLASS in (object_of(attributes)["metadata"].get("annotations") or {}):
+            return
+        found = _newest([c for c in await self._classes.list() if _marked(c, *_STORAGE_DEFAULTS)])
+        if found is not None:
+            spec["storageClassName"] = found["metadata"]["name"]
+
+
+class DefaultIngressClass(Plugin):
+    name = "DefaultIngressClass"
+    operations = frozenset({"CREATE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._classes = Lister(storages, INGRESS_CLASSES)
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return resource == "ingresses" and group == "networking.k8s.io" and not attributes.subresource
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        annotated = _INGRESS_ANNOTATION in (object_of(attributes)["metadata"].get("annotations") or {})
+        if spec.get("ingressClassName") is not None or annotated:
+            return
+        found = _newest([c for c in await self._classes.list() if _marked(c, _INGRESS_DEFAULT)])
+        if found is not None:
+            spec["ingressClassName"] = found["metadata"]["name"]

@@ -1,0 +1,86 @@
+"""What of a pod or claim is outside of a LimitRange's bounds, in upstream's words (limitranger: minConstraint and its neighbours)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tetrapod.core.resources_of import Amounts, aggregate, amounts
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+_MAX_MILLI: Final = (1 << 63) // 1000
+
+
+def pod_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
+    for item in limits:
+        kind = item.get("type") or ""
+        if kind == "Container":
+            for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+                resources = container.get("resources") or {}
+                yield from _complaints(item, kind, amounts(resources.get("requests")), amounts(resources.get("limits")))
+        elif kind == "Pod":
+            yield from _complaints(item, kind, _total(spec, "requests"), _total(spec, "limits"))
+
+
+def _total(spec: Object, part: str) -> Amounts:
+    """Of all containers, but what the pod says for itself goes before."""
+    total = aggregate(spec, part)
+    total.update(amounts((spec.get("resources") or {}).get(part)))
+    return total
+
+
+def claim_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
+    requests = amounts((spec.get("resources") or {}).get("requests"))
+    for item in limits:
+        if item.get("type") != "PersistentVolumeClaim":
+            continue
+        for name, bound in amounts(item.get("min")).items():
+            yield from _at_least(name, "PersistentVolumeClaim", bound, requests.get(name), None)
+        for name, bound in amounts(item.get("max")).items():
+            text, found = f"maximum {name} usage per PersistentVolumeClaim is {bound}", requests.get(name)
+            if found is None:
+                yield f"{text}.  No request is specified"
+            elif found > bound:
+                yield f"{text}, but request is {found}"
+
+
+def _complaints(item: Object, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    for name, bound in amounts(item.get("min")).items():
+        yield from _at_least(name, kind, bound, requests.get(name), limits.get(name))
+    for name, bound in amounts(item.get("max")).items():
+        yield from _at_most(name, kind, bound, requests.get(name), limits.get(name))
+    for name, bound in amounts(item.get("maxLimitRequestRatio")).items():
+        yield from _ratio(name, kind, bound, requests.get(name), limits.get(name))
+
+
+def _at_least(name: str, kind: str, bound: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+    text = f"minimum {name} usage per {kind} is {bound}"
+    if request is None:
+        yield f"{text}.  No request is specified"
+    elif request < bound:
+        yield f"{text}, but request is {request}"
+    elif limit is not None and limit < bound:
+        yield f"{text}, but limit is {limit}"
+
+
+def _at_most(name: str, kind: str, bound: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+    text = f"maximum {name} usage per {kind} is {bound}"
+    if limit is None:
+        yield f"{text}.  No limit is specified"
+    elif limit > bound:
+        yield f"{text}, but limit is {limit}"
+    elif request is not None and request > bound:
+        yield f"{text}, but request is {request}"
+
+
+def _ratio(name: str, kind: str, bound: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+    text = f"{name} max limit to request ratio per {kind} is {bound}, but"
+    if request is None or request.is_zero:
+        yield f"{text} no request is specified or request is 0"
+    elif limit is None or limit.is_zero:
+        yield f"{text} no limit is specified or limit is 0"
+    else:
+        ratio = limit.nano / request.nano
+        if (bound.value <= _MAX_MILLI and ratio * 1000 > bound.milli_value) or ratio > bound.value:
+            yield f"{text} provided ratio is {ratio:f}"

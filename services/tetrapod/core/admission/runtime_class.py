@@ -1,0 +1,66 @@
+"""RuntimeClass: its overhead and where its pods may run become the pod's (upstream: plugin/pkg/admission/runtimeclass)."""
+
+from __future__ import annotations
+
+from tetrapod.core.admission.kinds import RUNTIME_CLASSES
+from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
+from tetrapod.core.resources_of import amounts
+from tetrapod.generic.admission.interface import Attributes, forbidden
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+
+class RuntimeClass(PodPlugin):
+    name = "RuntimeClass"
+    operations = frozenset({"CREATE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._classes = Lister(storages, RUNTIME_CLASSES)
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        found = await self._class(attributes, spec)
+        if found is None:
+            return
+        fixed = (found.get("overhead") or {}).get("podFixed")
+        if fixed:
+            if spec.get("overhead") and amounts(spec["overhead"]) != amounts(fixed):
+                raise forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            spec["overhead"] = dict(fixed)
+        if scheduling := found.get("scheduling"):
+            _schedule(attributes, spec, scheduling)
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        found = await self._class(attributes, spec)
+        fixed = ((found or {}).get("overhead") or {}).get("podFixed")
+        if fixed:
+            if amounts(spec.get("overhead")) != amounts(fixed):
+                raise forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        elif spec.get("overhead"):
+            raise forbidden(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+
+    async def _class(self, attributes: Attributes, spec: Object) -> Object | None:
+        name = spec.get("runtimeClassName")
+        if not name:
+            return None
+        found = await self._classes.get("", name) or await self._classes.get_live("", name)
+        if found is None:
+            raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
+        return found
+
+
+def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        if selector.setdefault(key, value) != value:
+            text = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {selector[key]}"
+            raise forbidden(attributes, f"conflict: {text}")
+    if selector:
+        spec["nodeSelector"] = selector
+    own = spec.get("tolerations") or []
+    added = [t for t in scheduling.get("tolerations") or () if t not in own]
+    if added:
+        spec["tolerations"] = [*own, *added]

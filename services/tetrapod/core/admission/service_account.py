@@ -1,0 +1,149 @@
+"""ServiceAccount: every pod runs as one, gets its token mounted and, where the account asks for it, only its secrets.
+
+Upstream: plugin/pkg/admission/serviceaccount/admission.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from tetrapod.core.admission.kinds import SERVICE_ACCOUNTS
+from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mountable
+from tetrapod.core.admission.pod_plugin import object_of, spec_of
+from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.registry.names import random_suffix
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+DEFAULT: Final = "default"
+MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+VOLUME_PREFIX: Final = "kube-api-access-"
+MIRROR: Final = "kubernetes.io/config.mirror"
+ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
+_TOKEN_SECONDS: Final = 3607
+"""An hour and a few seconds, by which tokens that are mounted so are told apart."""
+_ATTEMPTS: Final = 10
+_WAIT_SECONDS: Final = 0.1
+_MIRROR_SOURCES: Final = (
+    ("secret", "secrets"),
+    ("configMap", "configmaps"),
+    ("persistentVolumeClaim", "persistentvolumeclaims"),
+)
+
+
+class ServiceAccount(Plugin):
+    name = "ServiceAccount"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._accounts = Lister(storages, SERVICE_ACCOUNTS)
+
+    def handles(self, attributes: Attributes) -> bool:
+        if attributes.resource.resource != "pods" or attributes.resource.group:
+            return False
+        if attributes.operation == "CREATE":
+            return not attributes.subresource
+        return attributes.subresource == "ephemeralcontainers"
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.operation != "CREATE":
+            return
+        pod, spec = object_of(attributes), spec_of(attributes)
+        if MIRROR in (pod["metadata"].get("annotations") or {}):
+            _check_mirror(attributes, spec)
+            return
+        if not spec.get("serviceAccountName"):
+            spec["serviceAccountName"] = DEFAULT
+        spec["serviceAccount"] = spec["serviceAccountName"]
+        account = await self._account(attributes, spec["serviceAccountName"])
+        if _automounts(account, spec):
+            _mount_token(spec)
+        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = [{"name": s["name"]} for s in account["imagePullSecrets"] if s.get("name")]
+        await self.validate(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        pod, spec = object_of(attributes), spec_of(attributes)
+        if attributes.operation == "CREATE" and MIRROR in (pod["metadata"].get("annotations") or {}):
+            _check_mirror(attributes, spec)
+            return
+        account = await self._account(attributes, spec.get("serviceAccountName") or "")
+        if (account["metadata"].get("annotations") or {}).get(ENFORCE) not in ("true", "True", "TRUE", "t", "T", "1"):
+            return
+        if attributes.operation == "CREATE":
+            check_mountable(attributes, account, spec)
+        else:
+            check_ephemeral(account, spec)
+
+    async def _account(self, attributes: Attributes, name: str) -> Object:
+        """The default account of a namespace made a moment ago may need another moment."""
+        namespace = attributes.namespace
+        found = await self._accounts.get(namespace, name) or await self._accounts.get_live(namespace, name)
+        for _ in range(_ATTEMPTS if name == DEFAULT else 0):
+            if found is not None:
+                break
+            await asyncio.sleep(_WAIT_SECONDS)
+            found = await self._accounts.get_live(namespace, name)
+        if found is None:
+            why = f"serviceaccount {go_quote(name)} not found"
+            raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {why}")
+        return found
+
+
+def _check_mirror(attributes: Attributes, spec: Object) -> None:
+    """A mirror shows what a kubelet runs by itself, which has no part in the API."""
+    if spec.get("serviceAccountName"):
+        raise forbidden(attributes, "a mirror pod may not reference service accounts")
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        for variable in container.get("env") or ():
+            source = variable.get("valueFrom") or {}
+            if source.get("secretKeyRef") is not None:
+                raise forbidden(attributes, "a mirror pod may not reference secrets")
+    for volume in spec.get("volumes") or ():
+        for source, plural in _MIRROR_SOURCES:
+            if volume.get(source) is not None:
+                raise forbidden(attributes, f"a mirror pod may not reference {plural}")
+        for projected in (volume.get("projected") or {}).get("sources") or ():
+            if projected.get("serviceAccountToken") is not None:
+                raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _automounts(account: Object, spec: Object) -> bool:
+    for holder in (spec, account):
+        wanted: bool | None = holder.get("automountServiceAccountToken")
+        if wanted is not None:
+            return wanted
+    return True
+
+
+def _mount_token(spec: Object) -> None:
+    """Into every container that mounts nothing at the usual path; a volume of that name is used if the pod has one."""
+    volumes = spec.get("volumes") or []
+    own = next((v["name"] for v in volumes if (v.get("name") or "").startswith(VOLUME_PREFIX)), None)
+    name = own or VOLUME_PREFIX + random_suffix()
+    mounted = False
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        mounts = container.get("volumeMounts") or []
+        if not any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+            container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
+            mounted = True
+    if mounted and own is None:
+        spec["volumes"] = [*volumes, _token_volume(name)]
+
+
+def _token_volume(name: str) -> Object:
+    namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    return {
+        "name": name,
+        "projected": {
+            "sources": [
+                {"serviceAccountToken": {"expirationSeconds": _TOKEN_SECONDS, "path": "token"}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                {"downwardAPI": {"items": [namespace]}},
+            ],
+            "defaultMode": 420,
+        },
+    }

@@ -1,0 +1,66 @@
+"""StorageObjectInUseProtection and PersistentVolumeClaimResize.
+
+Upstream: plugin/pkg/admission/storage/{storageobjectinuseprotection,persistentvolume/resize}.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.admission.kinds import STORAGE_CLASSES
+from tetrapod.core.admission.pod_plugin import object_of
+from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+_FINALIZERS: Final = {"persistentvolumeclaims": CLAIM_PROTECTION, "persistentvolumes": VOLUME_PROTECTION}
+_ONLY_DYNAMIC: Final = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+
+
+class StorageObjectInUseProtection(Plugin):
+    """The finalizers that its controllers take away once nobody uses the object."""
+
+    name = "StorageObjectInUseProtection"
+    operations = frozenset({"CREATE"})
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return resource in _FINALIZERS and not group and not attributes.subresource
+
+    async def admit(self, attributes: Attributes) -> None:
+        meta, finalizer = object_of(attributes)["metadata"], _FINALIZERS[attributes.resource.resource]
+        if finalizer not in (meta.get("finalizers") or ()):
+            meta["finalizers"] = [*(meta.get("finalizers") or ()), finalizer]
+
+
+class PersistentVolumeClaimResize(Plugin):
+    """A claim grows only where its class lets it."""
+
+    name = "PersistentVolumeClaimResize"
+    operations = frozenset({"UPDATE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._classes = Lister(storages, STORAGE_CLASSES)
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return resource == "persistentvolumeclaims" and not group and not attributes.subresource
+
+    async def validate(self, attributes: Attributes) -> None:
+        new, old = object_of(attributes), attributes.old_object or {}
+        if _size(new) <= _size(old):
+            return
+        if (old.get("status") or {}).get("phase") != "Bound":
+            raise forbidden(attributes, "Only bound persistent volume claims can be expanded")
+        name = (new.get("spec") or {}).get("storageClassName") or ""
+        found = await self._classes.get("", name) if name else None
+        if found is None or not found.get("allowVolumeExpansion"):
+            raise forbidden(attributes, _ONLY_DYNAMIC)
+
+
+def _size(claim: Object) -> Quantity:
+    return Quantity.of((((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage"))

@@ -1,0 +1,47 @@
+"""DefaultTolerationSeconds and TaintNodesByCondition: how long pods stay on nodes in trouble, and that new nodes begin unready.
+
+Upstream: plugin/pkg/admission/{defaulttolerationseconds,nodetaint}.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
+from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.machinery.gvk import Object
+
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_SECONDS: Final = 300
+
+
+class DefaultTolerationSeconds(PodPlugin):
+    name = "DefaultTolerationSeconds"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        found = spec.get("tolerations") or []
+        missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerates(found, key)]
+        if missing:
+            added = [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS} for key in missing]
+            spec["tolerations"] = [*found, *added]
+
+
+def _tolerates(tolerations: list[Object], key: str) -> bool:
+    return any((t.get("key") or "") in ("", key) and (t.get("effect") or "") in ("", "NoExecute") for t in tolerations)
+
+
+class TaintNodesByCondition(Plugin):
+    name = "TaintNodesByCondition"
+    operations = frozenset({"CREATE"})
+
+    def handles(self, attributes: Attributes) -> bool:
+        return attributes.resource.resource == "nodes" and not attributes.resource.group and not attributes.subresource
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        taints = spec.get("taints") or []
+        if not any(t.get("key") == NOT_READY and t.get("effect") == "NoSchedule" for t in taints):
+            spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
