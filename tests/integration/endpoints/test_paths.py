@@ -102,3 +102,16 @@ async def test_custom_requests_that_are_wrong(api: Api) -> None:
     assert (await api("GET", f"{WIDGETS}/w/status")).json["message"] == 'widgets.example.com "w" not found'
     strategic = await api("PATCH", f"{WIDGETS}/w", {}, content_type="application/strategic-merge-patch+json")
     assert strategic.status == 415
+
+
+async def test_a_name_that_is_no_utf_8_is_named_in_the_answer_as_far_as_it_goes(api: Api) -> None:
+    answer = await api("GET", f"{MAPS}/\udcff")
+    assert (answer.status, answer.json["details"]["name"]) == (404, "\ufffd")
+    assert answer.json["message"] == 'configmaps "\\xff" not found'
+
+
+@pytest.mark.parametrize("target", ["/api/v1/namespaces/../configmaps", "/api/v1/namespaces/../configmaps/x"])
+async def test_no_namespace_leads_out_of_the_store(api: Api, target: str) -> None:
+    answer = await api("GET", target)
+    assert answer.status == 400
+    assert answer.json["message"].startswith('invalid key: "/configmaps/..')

@@ -31,6 +31,7 @@ from tetrapod.generic.endpoints.options import parse_query
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.json import cleaned
 from tetrapod.machinery.status import StatusError, not_acceptable
 
 __all__ = [
@@ -176,4 +177,9 @@ def write_status(request: Request, error: StatusError) -> Response:
     if error.retry_after > 0:
         headers.append((b"retry-after", str(error.retry_after).encode()))
     headers.extend(error.headers)
-    return Response(error.code, headers, encode_document(error.to_status(), accepted.media_type, pretty=pretty))
+    document = error.to_status()
+    try:
+        body = encode_document(document, accepted.media_type, pretty=pretty)
+    except (orjson.JSONEncodeError, UnicodeEncodeError):
+        body = encode_document(cleaned(document), accepted.media_type, pretty=pretty)
+    return Response(error.code, headers, body)

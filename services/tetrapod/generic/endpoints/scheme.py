@@ -40,6 +40,12 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
     "node.k8s.io/v1beta1": frozenset({"RuntimeClass"}),
     "certificates.k8s.io/v1beta1": frozenset({"CertificateSigningRequest"}),
     "admissionregistration.k8s.io/v1beta1": frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}),
+    "apiregistration.k8s.io/v1beta1": frozenset({"APIService"}),
+    "authentication.k8s.io/v1alpha1": frozenset({"SelfSubjectReview"}),
+    "authentication.k8s.io/v1beta1": frozenset({"SelfSubjectReview", "TokenReview"}),
+    "authorization.k8s.io/v1beta1": frozenset(
+        {"LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"}
+    ),
     "apiextensions.k8s.io/v1beta1": frozenset({"CustomResourceDefinition"}),
     "flowcontrol.apiserver.k8s.io/v1beta3": frozenset({"FlowSchema", "PriorityLevelConfiguration"}),
 }

@@ -6,9 +6,12 @@ from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.names import is_path_segment_name
 from tetrapod.machinery.status import StatusError, bad_request
 
+_DOTS = (".", "..")
 
-def object_key(namespaced: bool, namespace: str, name: str) -> str:
-    """
+
+def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") -> str:
+    """`prefix` is the resource's, for the text of an error.
+
     Raises:
         StatusError: 400 for names that no path can have.
     """
@@ -16,14 +19,26 @@ def object_key(namespaced: bool, namespace: str, name: str) -> str:
         raise bad_request("Namespace parameter required.")
     if not name:
         raise bad_request("Name parameter required.")
-    if "/" in name or "%" in name or name in (".", ".."):
+    if "/" in name or "%" in name or name in _DOTS:
         raise _bad_name(name)
+    if namespace in _DOTS:
+        raise _bad_key(f"/{prefix}/{namespace}/{name}")
     return f"{namespace}/{name}" if namespaced else name
 
 
-def root_key(namespaced: bool, namespace: str) -> str:
+def root_key(namespaced: bool, namespace: str, prefix: str = "") -> str:
+    """
+    Raises:
+        StatusError: 400 for a namespace that no path can have.
+    """
+    if namespace in _DOTS:
+        raise _bad_key(f"/{prefix}/{namespace}")
     return f"{namespace}/" if namespaced and namespace else ""
 
 
 def _bad_name(name: str) -> StatusError:
     return bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(is_path_segment_name(name))}")
+
+
+def _bad_key(key: str) -> StatusError:
+    return bad_request(f"invalid key: {go_quote(key)}")

@@ -35,7 +35,7 @@ def select(
         StatusError: 400 for a selector that cannot be read, or a field that the kind does not know.
     """
     if not label_selector and not field_selector:
-        return Selection(root_key(definition.namespaced, namespace), EVERYTHING, False)
+        return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), EVERYTHING, False)
     by_label = _label_match(label_selector)
     selector = parse_fields(definition, field_selector, version)
     predicate = Predicate(by_label, _field_match(definition, selector)) if by_label or not selector.empty else EVERYTHING
@@ -46,7 +46,7 @@ def select(
     key = _single_key(definition, namespace, selector)
     if key is not None:
         return Selection(key, predicate, True)
-    return Selection(root_key(definition.namespaced, namespace), predicate, False)
+    return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), predicate, False)
 
 
 def predicate_for(definition: ResourceDefinition, label_selector: str, field_selector: str, version: str) -> Predicate:
@@ -107,6 +107,6 @@ def _single_key(definition: ResourceDefinition, namespace: str, selector: FieldS
     if not name:
         return None
     try:
-        return object_key(definition.namespaced, namespace, name)
+        return object_key(definition.namespaced, namespace, name, definition.storage_prefix)
     except StatusError:
         return None

@@ -34,7 +34,7 @@ class Store:
         Raises:
             StatusError: 400 for names that no path can have.
         """
-        return object_key(self.namespaced, ctx.namespace, name)
+        return object_key(self.namespaced, ctx.namespace, name, self.definition.storage_prefix)
 
     def path(self, key: str) -> str:
         """The whole key, as errors of storage show it."""

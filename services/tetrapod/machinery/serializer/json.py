@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.syntax import explain
@@ -131,7 +132,7 @@ def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
         obj = _build(_pairs(data), "", found, unstructured, 0)
     except RecursionError:
         raise _too_deep(data) from None
-    return Decoded(obj, [f'duplicate field "{path}"' for path in list(found)[:_MAX_STRICT_ERRORS]])
+    return Decoded(obj, [f"duplicate field {go_quote(path)}" for path in list(found)[:_MAX_STRICT_ERRORS]])
 
 
 def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, depth: int) -> Any:
@@ -177,6 +178,15 @@ def _clean(text: str) -> str:
     return text
 
 
+def cleaned(value: Any) -> Any:
+    """A JSON value as it can be written: text that came from a path or a header may hold bytes that are no UTF-8."""
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned(member) for key, member in value.items()}
+    return [cleaned(item) for item in value] if isinstance(value, list) else value
+
+
 def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
     """Everything that strict decoding of a built-in kind complains about, in document order, each once.
 
@@ -194,10 +204,10 @@ def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[st
             key = _clean(key)
             at = f"{path}.{key}" if path else key
             if at in unknown:
-                say(f'unknown field "{at}"')
+                say(f"unknown field {go_quote(at)}")
                 continue
             if key in seen:
-                say(f'duplicate field "{at}"')
+                say(f"duplicate field {go_quote(at)}")
             seen.add(key)
             _complain(member, at, unknown, say)
     elif isinstance(value, list):
