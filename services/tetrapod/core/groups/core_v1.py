@@ -42,7 +42,14 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
     """`rests` answers what is no plain object, by path: "pods/eviction", "bindings", "componentstatuses" …"""
     return [
         builtin("", "bindings", Strategy(), rest=_rest(rests, "bindings")),
-        builtin("", "componentstatuses", Strategy(), rest=_rest(rests, "componentstatuses"), table=tables.COMPONENT_STATUSES),
+        builtin(
+            "",
+            "componentstatuses",
+            Strategy(),
+            rest=_rest(rests, "componentstatuses"),
+            table=tables.COMPONENT_STATUSES,
+            deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
+        ),
         *_simple(),
         _namespaces(),
         _nodes(rests),

@@ -28,7 +28,6 @@ class NamespaceStore(Store):
                 await validate(current)
             meta = current["metadata"]
             meta.setdefault("deletionTimestamp", now_rfc3339())
-            meta.setdefault("deletionGracePeriodSeconds", 0)
             current.setdefault("status", {})["phase"] = "Terminating"
             return Updated(current)
 

@@ -13,7 +13,10 @@ from tetrapod.generic.endpoints.owners import dedup_owner_references
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.errors import StoredTooLarge
+from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 
 
@@ -46,12 +49,21 @@ class _Creation:
         scope = self.scope
         admitting = Admitting(scope, self.request, self.context, obj["metadata"].get("name") or "")
         obj = await self._admitted(admitting, await scope.representation.conversion.to_stored(obj))
+        scope.forget_empty(obj)
 
         async def validate(new: Object) -> None:
             await admitting.validate("CREATE", new, None, self.options)
 
-        entry = await scope.store.create(self.context, obj, validate=validate)
+        entry = await self._stored(obj, validate)
         return await scope.representation.entry(entry, self.accepted, 201)
+
+    async def _stored(self, obj: Object, validate: ValidateObject) -> Entry:
+        """Managed fields can be large: an object that does not fit with them is stored without."""
+        try:
+            return await self.scope.store.create(self.context, obj, validate=validate)
+        except StoredTooLarge:
+            obj["metadata"].pop("managedFields", None)
+            return await self.scope.store.create(self.context, obj, validate=validate)
 
     async def hand_to_rest(self, obj: Object) -> Response:
         """A review, or a subresource, whose name is its parent's."""

@@ -19,8 +19,9 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
-from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
+from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.schema import emptied
 
 
 @dataclass(slots=True)
@@ -51,6 +52,12 @@ class Scope:
         """Where the objects are."""
         assert self.installed_store is not None  # whoever has a Rest asks that
         return self.installed_store
+
+    def forget_empty(self, obj: Object) -> None:
+        """Of an object about to be stored, whose owners are known: what storage does not tell from absence."""
+        definition = self.definition
+        if not definition.custom:
+            emptied.forget(definition.schema(definition.storage_version), obj)
 
     def context(self, request: Request, dry_run: bool = False) -> Context:
         info = request_info(request)

@@ -16,8 +16,9 @@ from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import copy_object
+from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.request import Request, Response
-from tetrapod.generic.storage.interface import Preconditions
+from tetrapod.generic.storage.interface import Entry, Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request
 
@@ -75,17 +76,23 @@ class Writing:
             transform = self._rest_transform(revise)
             made, created = await scope.rest.update(self.context, self.name, transform, self._validate_update, self.update_options)
             return scope.representation.object(made, accepted, 201 if created else 200)
-        entry, created = await scope.store.update(
+        try:
+            entry, created = await self._stored(self._transform(revise), preconditions, force_create)
+        except StoredTooLarge:  # managed fields can be large: without them it may fit
+            entry, created = await self._stored(_without_managed_fields(self._transform(revise)), preconditions, force_create)
+        return await scope.representation.entry(entry, accepted, 201 if created else 200)
+
+    async def _stored(self, transform: Revise, preconditions: Preconditions, force_create: bool) -> tuple[Entry, bool]:
+        return await self.scope.store.update(
             self.context,
             self.name,
-            self._transform(revise),
+            transform,
             validate_create=self._validate_create,
             validate_update=self._validate_update,
             preconditions=preconditions,
-            strategy=scope.strategy,
+            strategy=self.scope.strategy,
             force_create=force_create,
         )
-        return await scope.representation.entry(entry, accepted, 201 if created else 200)
 
     def _transform(self, revise: Revise) -> Revise:
         conversion = self.scope.representation.conversion
@@ -95,7 +102,9 @@ class Writing:
             if current is not None:
                 live = current if conversion.identity else await conversion.from_stored(copy_object(current))
             new = await conversion.to_stored(await revise(live))
-            return await self._admitted(new, current)
+            admitted = await self._admitted(new, current)
+            self.scope.forget_empty(admitted)
+            return admitted
 
         return transform
 
@@ -119,3 +128,12 @@ class Writing:
 
     async def _validate_update(self, new: Object, old: Object) -> None:
         await self.admitting.validate("UPDATE", new, old, self.update_options)
+
+
+def _without_managed_fields(transform: Revise) -> Revise:
+    async def without(current: Object | None) -> Object:
+        new = await transform(current)
+        new["metadata"].pop("managedFields", None)
+        return new
+
+    return without

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final
 
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.backend import RequestTooLarge, Unavailable
 from tetrapod.generic.storage.interface import (
     KeyExists,
     KeyNotFound,
@@ -52,6 +52,13 @@ def storage_error_text(path: str, detail: str) -> str:
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {detail}"
 
 
+class StoredTooLarge(StatusError):
+    """What the store says of an object that is larger than it takes, as upstream passes it on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(500, "", message)
+
+
 class Translated:
     """Within it, what storage raises leaves as a StatusError. `path` is the whole key, for the texts that show it."""
 
@@ -82,6 +89,8 @@ class Translated:
                 return expired(error)
             case TooLargeResourceVersion():
                 return too_large(error)
+            case RequestTooLarge():
+                return StoredTooLarge(str(error))
             case Unavailable():
                 return server_timeout(self.resource, self.action, _RETRY_UNAVAILABLE_SECONDS)
             case _:

@@ -22,9 +22,6 @@ __all__ = ["DecodeError", "decode", "zero"]
 
 Make: TypeAlias = Callable[[], Any]
 
-_JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
-"""Kinds stored as JSON upstream; a list that others store as protobuf comes back null when it was empty."""
-
 _CORE: Final = "io.k8s.api.core.v1."
 
 
@@ -143,9 +140,9 @@ def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
     if child.type == "object":
         if child.properties or child.additional_properties is None:
             return _struct_field(child)
-        return _collection_field(_map_walk(child, parent), child, parent)
+        return _collection_field(_map_walk(child, parent), child)
     if child.type == "array":
-        return _collection_field(_list_walk(child, parent), child, parent)
+        return _collection_field(_list_walk(child, parent), child)
     return scalar(child)
 
 
@@ -170,19 +167,17 @@ def _struct_field(child: SchemaNode) -> Walk:
     return omit_zero
 
 
-def _collection_field(walk: Walk, child: SchemaNode, parent: SchemaNode) -> Walk:
-    if child.presence != "n":
-        return lambda value: walk(value) if value else _nothing(value, child, ABSENT)
-    if parent.definition.startswith(_JSON_STORED):
+def _collection_field(walk: Walk, child: SchemaNode) -> Walk:
+    if child.presence == "n":  # an empty one is owned by who sends it; see emptied.py
         return lambda value: None if value is None else walk(value)
-    return lambda value: walk(value) if value else _nothing(value, child, None)
+    return lambda value: walk(value) if value else _nothing(value, child)
 
 
-def _nothing(value: Any, child: SchemaNode, result: Any) -> Any:
+def _nothing(value: Any, child: SchemaNode) -> Any:
     """Of a falsy value: null and an empty collection of the right type are nothing; 0, "" and false are mistakes."""
     if value is not None and value.__class__ is not (list if child.type == "array" else dict):
         raise Mismatch(value, go_type(child))
-    return result
+    return ABSENT
 
 
 def _list_walk(node: SchemaNode, parent: SchemaNode) -> Walk:

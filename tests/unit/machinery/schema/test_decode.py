@@ -10,7 +10,7 @@ import pytest
 
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.schema import unknown
+from tetrapod.machinery.schema import emptied, unknown
 from tetrapod.machinery.schema.decode import DecodeError, decode
 from tetrapod.machinery.schema.node import SchemaNode
 
@@ -52,7 +52,7 @@ def test_wrong_types_are_refused_in_recorded_words(case: Object) -> None:
 
 def test_empty_values_with_omitempty_vanish_and_pointers_stay() -> None:
     spec = {"containers": [], "nodeName": "", "hostNetwork": False, "priority": 0, "hostUsers": False, "tolerations": []}
-    assert decoded("Pod", {"spec": spec})["spec"] == {"containers": None, "priority": 0, "hostUsers": False}
+    assert decoded("Pod", {"spec": spec})["spec"] == {"containers": [], "priority": 0, "hostUsers": False}
 
 
 def test_nulls_are_absence_or_zero() -> None:
@@ -76,9 +76,20 @@ def test_schema_defaults_replace_absent_and_zero_values() -> None:
     ] == {"grpc": {"port": 1, "service": ""}}
 
 
-def test_lists_without_omitempty_read_back_as_null_except_where_json_is_stored() -> None:
-    assert decoded("Role", {"rules": []}, "rbac.authorization.k8s.io/v1")["rules"] is None
-    crd = decoded("CustomResourceDefinition", {"status": {"storedVersions": []}}, "apiextensions.k8s.io/v1")
+def forgotten(kind: str, obj: Object, api_version: str = "v1") -> Object:
+    obj = decoded(kind, obj, api_version)
+    emptied.forget(types.schema_for(GroupVersion.parse(api_version).with_kind(kind)), obj)
+    return obj
+
+
+def test_empty_lists_without_omitempty_are_owned_then_null_except_where_json_is_stored() -> None:
+    role = decoded("Role", {"rules": []}, "rbac.authorization.k8s.io/v1")
+    assert role["rules"] == []
+    assert forgotten("Role", role, "rbac.authorization.k8s.io/v1")["rules"] is None
+    deployment = forgotten("Deployment", {"spec": {"template": {"spec": {"containers": []}}}}, "apps/v1")
+    assert deployment["spec"]["template"]["spec"]["containers"] is None
+    assert forgotten("ConfigMap", {"data": {"a": ""}})["data"] == {"a": ""}
+    crd = forgotten("CustomResourceDefinition", {"status": {"storedVersions": []}}, "apiextensions.k8s.io/v1")
     assert crd["status"]["storedVersions"] == []
     assert crd["status"]["conditions"] is None
 
