@@ -1,0 +1,93 @@
+"""`forget`: empty lists and maps that are written without omitempty become null, as protobuf storage gives them back.
+
+`decode` leaves them as they were sent, because who sends `rules: []` owns `rules`; once ownership is settled they are null,
+like those that were never sent. Kinds that are stored as JSON keep them, as do custom resources, which nobody brings here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.node import SchemaNode
+
+Forget: TypeAlias = Callable[[Any], None]
+
+JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
+
+
+def forget(node: SchemaNode, obj: Object) -> None:
+    """Of a built-in object in its decoded form, in place."""
+    if not node.definition.startswith(JSON_STORED):
+        walk = _walk(node)
+        if walk is not None:
+            walk(obj)
+
+
+def _walk(node: SchemaNode) -> Forget | None:
+    """Compiled once for a node; None where nothing below can be null."""
+    compiled = node.compiled
+    if "emptied" not in compiled:
+        compiled["emptied"] = None
+        compiled["emptied"] = _compile(node) if _reaches(node, set()) else None
+    found: Forget | None = compiled["emptied"]
+    return found
+
+
+def _compile(node: SchemaNode) -> Forget:
+    if node.properties:
+        return _members(node)
+    element = node.items if node.type == "array" else node.additional_properties
+    assert element is not None
+    return _elements(element)
+
+
+def _members(node: SchemaNode) -> Forget:
+    nulls = frozenset(name for name, child in node.properties.items() if _may_be_null(child))
+    walks = {name: child for name, child in node.properties.items() if _reaches(child, set())}
+
+    def walk(obj: Any) -> None:
+        for name in nulls:
+            value = obj.get(name)
+            if value is not None and not value:
+                obj[name] = None
+        for name, child in walks.items():
+            value = obj.get(name)
+            if value:
+                _below(child)(value)
+
+    return walk
+
+
+def _elements(element: SchemaNode) -> Forget:
+    def walk(values: Any) -> None:
+        below = _below(element)
+        for value in values.values() if isinstance(values, dict) else values:
+            if value:
+                below(value)
+
+    return walk
+
+
+def _below(node: SchemaNode) -> Forget:
+    """The walk of a node that reaches something."""
+    found: Forget | None = node.compiled.get("emptied")
+    if found is None:
+        found = node.compiled["emptied"] = _compile(node)
+    return found
+
+
+def _may_be_null(child: SchemaNode) -> bool:
+    return child.presence == "n" and (child.type == "array" or child.additional_properties is not None)
+
+
+def _reaches(node: SchemaNode, seen: set[str]) -> bool:
+    """Whether something at or below the members of a node may be null."""
+    if node.definition:
+        if node.definition in seen:
+            return False
+        seen.add(node.definition)
+    if any(_may_be_null(child) or _reaches(child, seen) for child in node.properties.values()):
+        return True
+    return any(child is not None and _reaches(child, seen) for child in (node.items, node.additional_properties))
