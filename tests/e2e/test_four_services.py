@@ -1,0 +1,123 @@
+"""kubectl against four services over one etcd: the same session as in one process, and any of the four may be restarted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.services import NAMES, Services, running_services
+
+TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.four.example.com"},
+    "spec": {
+        "group": "four.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}},
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory):
+    with running_services(tmp_path_factory.mktemp("four"), auth=(f"--token-auth-file={TOKENS}",)) as services:
+        yield services
+
+
+def kubectl(services: Services, *args: str, stdin: object = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    text = json.dumps(stdin) if stdin is not None else None
+    argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
+    return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
+
+
+def eventually(look: Callable[[], bool], patience: float = 30) -> None:
+    deadline = time.monotonic() + patience
+    while not look():
+        assert time.monotonic() < deadline, "it did not come to hold"
+        time.sleep(0.1)
+
+
+def test_every_local_apiservice_is_available(services: Services) -> None:
+    out = kubectl(services, "get", "apiservices", "-o", "json").stdout
+    states = {
+        item["metadata"]["name"]: item["status"]["conditions"][0]["status"]
+        for item in json.loads(out)["items"]
+        if (item.get("status") or {}).get("conditions")
+    }
+    assert {"v1.", "v1.apps", "v1.rbac.authorization.k8s.io", "v1.apiextensions.k8s.io"} <= states.keys()
+    assert set(states.values()) == {"True"}
+
+
+def test_a_namespace_comes_with_its_account_and_goes_with_all_that_is_in_it(services: Services) -> None:
+    kubectl(services, "create", "namespace", "life")
+    eventually(lambda: kubectl(services, "-n", "life", "get", "serviceaccount", "default", check=False).returncode == 0)
+    kubectl(services, "-n", "life", "create", "deployment", "web", "--image=nginx")
+    kubectl(services, "delete", "namespace", "life", "--timeout=50s")
+    assert "not found" in kubectl(services, "get", "namespace", "life", check=False).stderr
+
+
+def test_custom_resources_are_served_as_soon_as_they_are_established(services: Services) -> None:
+    kubectl(services, "apply", "-f", "-", stdin=CRD)
+    kubectl(services, "wait", "--for=condition=Established", "crd/widgets.four.example.com", "--timeout=30s")
+    widget = {"apiVersion": "four.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
+    eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=widget, check=False).returncode == 0)
+    assert kubectl(services, "get", "widget", "w", "-o", "jsonpath={.spec.size}").stdout == "3"
+
+
+def test_a_token_that_auth_issued_is_good_at_the_front_door(services: Services) -> None:
+    token = kubectl(services, "create", "token", "default").stdout.strip()
+    argv = ["kubectl", "--server", services.url, "--certificate-authority", str(services.ca), "--token", token, "auth", "whoami"]
+    out = subprocess.run([*argv, "-o", "json"], check=True, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin"})
+    assert json.loads(out.stdout)["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
+
+
+def test_a_role_binding_takes_effect_at_once_in_every_service(services: Services) -> None:
+    def may() -> bool:
+        asked = kubectl(services, "auth", "can-i", "list", "widgets.four.example.com", "--as=carol", "-n", "default", check=False)
+        return asked.stdout.strip() == "yes"
+
+    assert not may()
+    kubectl(services, "create", "rolebinding", "carol-views", "--clusterrole=admin", "--user=carol", "-n", "default")
+    eventually(lambda: kubectl(services, "get", "pods", "--as=carol", "-n", "default", check=False).returncode == 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_restarting_a_service_loses_nothing(services: Services, name: str) -> None:
+    kubectl(services, "create", "configmap", f"kept-{name}", "--from-literal=a=b", "-n", "default")
+    assert services.stop(name, signal.SIGTERM) == 0
+    services.start(name, *((f"--token-auth-file={TOKENS}",) if name == "auth" else ()))
+    services.wait_ready(name)
+    eventually(lambda: kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", check=False).returncode == 0)
+    assert kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}").stdout == "b"
+
+
+def test_a_dead_service_harms_no_other_group(services: Services) -> None:
+    services.stop("extensions", signal.SIGKILL)
+    try:
+        assert kubectl(services, "get", "namespaces").returncode == 0
+        assert kubectl(services, "get", "clusterroles", "view").returncode == 0
+    finally:
+        services.start("extensions")
+        services.wait_ready("extensions")
+    eventually(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
