@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.core.defaults import workloads as defaults
 from tetrapod.core.strategies.scale import scale
@@ -11,6 +11,7 @@ from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import apps as validation
 from tetrapod.core.validation import stateful_sets
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_label
@@ -23,6 +24,29 @@ class DeploymentStrategy(KindStrategy):
         return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get("annotations")
 
 
+_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+
+
+class DaemonSetStrategy(KindStrategy):
+    """A change of the template is counted in an annotation, where v1 keeps what was a field of older versions."""
+
+    def default(self, obj: Object, version: str) -> None:
+        super().default(obj, version)
+        annotations = obj["metadata"].get("annotations")
+        if annotations is None:
+            annotations = obj["metadata"]["annotations"] = {}
+        annotations.setdefault(_TEMPLATE_GENERATION, "0")
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = "1"
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        counted = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION) or "0"
+        if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
+            counted = str(int(counted) + 1)
+        new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = counted
+
+
 def definitions() -> list[ResourceDefinition]:
     return [_controller_revisions(), _daemon_sets(), _deployments(), _replica_sets(), _stateful_sets()]
 
@@ -33,7 +57,7 @@ def _controller_revisions() -> ResourceDefinition:
 
 
 def _daemon_sets() -> ResourceDefinition:
-    strategy = KindStrategy(
+    strategy = DaemonSetStrategy(
         default=defaults.default_daemon_set,
         validate=validation.validate_daemon_set,
         validate_update=validation.selector_is_kept,

@@ -6,12 +6,20 @@ from tetrapod.core.conversion.autoscaling import convert_autoscaler
 from tetrapod.core.defaults import workloads as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
+from tetrapod.core.validation import autoscalers
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    autoscaler = KindStrategy(default={"v1": defaults.default_autoscaler_v1, "v2": defaults.default_autoscaler_v2}, status=True)
+    autoscaler = KindStrategy(
+        default={"v1": defaults.default_autoscaler_v1, "v2": defaults.default_autoscaler_v2},
+        validate=autoscalers.validate,
+        whole_update=autoscalers.validate_update,
+        status=True,
+        initial_status={"desiredReplicas": 0, "currentMetrics": None},
+        generation=["spec"],
+    )
     return [
         builtin(
             "autoscaling",
@@ -19,7 +27,7 @@ def definitions() -> list[ResourceDefinition]:
             autoscaler,
             versions=("v2", "v1"),
             table=tables.HORIZONTAL_POD_AUTOSCALERS,
-            subresources={"status": status_of(autoscaler)},
+            subresources={"status": status_of(autoscaler, validate=autoscalers.validate_status)},
             convert=convert_autoscaler,
         )
     ]

@@ -5,39 +5,69 @@ from __future__ import annotations
 from tetrapod.core.defaults import networking as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import networking as tables
+from tetrapod.core.validation import endpoint_slices, ingresses, network_policies, service_networks
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.gvk import Object
 
 GROUP = "networking.k8s.io"
 
 
+class EndpointSliceStrategy(KindStrategy):
+    """A change of labels is a new generation too; addresses are stored as they are."""
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
 def definitions() -> list[ResourceDefinition]:
-    ingress = KindStrategy(status=True, generation=["spec"])
-    cidr = KindStrategy(status=True, generation=["spec"])
+    ingress = KindStrategy(
+        validate=ingresses.validate,
+        whole_update=ingresses.validate_update,
+        status=True,
+        initial_status={"loadBalancer": {}},
+        generation=["spec"],
+    )
+    ingress_class = KindStrategy(
+        default=defaults.default_ingress_class,
+        validate=ingresses.validate_class,
+        whole_update=ingresses.validate_class_update,
+        generation=["spec"],
+    )
+    policy = KindStrategy(
+        default=defaults.default_network_policy,
+        validate=network_policies.validate,
+        whole_update=network_policies.validate_update,
+        generation=["spec"],
+    )
+    cidr = KindStrategy(validate=service_networks.validate_cidrs, whole_update=service_networks.validate_cidrs_update, status=True)
+    address = KindStrategy(
+        validate=service_networks.validate_address,
+        whole_update=service_networks.validate_address_update,
+        name=service_networks.address_name,
+    )
     return [
-        builtin(
-            GROUP, "ingressclasses", KindStrategy(default=defaults.default_ingress_class, generation=["spec"]), table=tables.INGRESS_CLASSES
-        ),
+        builtin(GROUP, "ingressclasses", ingress_class, table=tables.INGRESS_CLASSES),
         builtin(
             GROUP,
             "ingresses",
             ingress,
             storage_prefix="ingress",
             table=tables.INGRESSES,
-            subresources={"status": status_of(ingress)},
+            subresources={"status": status_of(ingress, validate=ingresses.validate_status)},
         ),
-        builtin(GROUP, "ipaddresses", KindStrategy(), table=tables.IP_ADDRESSES),
-        builtin(
-            GROUP,
-            "networkpolicies",
-            KindStrategy(default=defaults.default_network_policy, generation=["spec"]),
-            table=tables.NETWORK_POLICIES,
-        ),
+        builtin(GROUP, "ipaddresses", address, table=tables.IP_ADDRESSES),
+        builtin(GROUP, "networkpolicies", policy, table=tables.NETWORK_POLICIES),
         builtin(GROUP, "servicecidrs", cidr, table=tables.SERVICE_CIDRS, subresources={"status": status_of(cidr)}),
         builtin(
             "discovery.k8s.io",
             "endpointslices",
-            KindStrategy(default=defaults.default_endpoint_slice, generation=["addressType", "endpoints", "ports"]),
+            EndpointSliceStrategy(
+                default=defaults.default_endpoint_slice,
+                validate=endpoint_slices.validate,
+                whole_update=endpoint_slices.validate_update,
+                generation=["addressType", "endpoints", "ports"],
+            ),
             table=tables.ENDPOINT_SLICES,
         ),
     ]

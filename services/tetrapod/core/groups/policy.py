@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
+from tetrapod.core.validation import disruption_budgets
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 
+_NOTHING_YET: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+
 
 def definitions() -> list[ResourceDefinition]:
-    budget = KindStrategy(status=True, generation=["spec"], unconditional_update=False, initial_status=None)
+    budget = KindStrategy(
+        validate=disruption_budgets.validate,
+        status=True,
+        initial_status=_NOTHING_YET,
+        generation=["spec"],
+        unconditional_update=False,
+    )
     return [
         builtin(
             "policy",
             "poddisruptionbudgets",
             budget,
             table=tables.POD_DISRUPTION_BUDGETS,
-            subresources={"status": status_of(budget)},
+            subresources={"status": status_of(budget, validate=disruption_budgets.validate_status)},
         )
     ]

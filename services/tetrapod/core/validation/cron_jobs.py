@@ -29,10 +29,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _spec(spec: Object, before: Object | None) -> list[FieldError]:
-    if schedule := spec.get("schedule"):
-        errors = _schedule(schedule, spec.get("timeZone"), before is not None and "TZ" in (before.get("schedule") or ""))
-    else:
-        errors = [field.required("spec.schedule")]
+    schedule = spec.get("schedule") or ""
+    errors = _schedule(schedule, spec.get("timeZone"), before is not None and "TZ" in (before.get("schedule") or ""))
     errors += not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds")
     zone = spec.get("timeZone")
     if zone is not None and (before is None or before.get("timeZone") != zone):
@@ -41,11 +39,11 @@ def _spec(spec: Object, before: Object | None) -> list[FieldError]:
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += not_negative(spec.get(name), f"spec.{name}")
-    return errors
+    return errors if schedule else [*errors, field.required("spec.schedule")]  # declared, so told last
 
 
 def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:
-    path, wrong = "spec.schedule", complaint(schedule)
+    path, wrong = "spec.schedule", complaint(schedule) if schedule else ""
     errors = [field.invalid(path, schedule, wrong)] if wrong else []
     if "TZ" in schedule:
         if not had_zone:

@@ -1,0 +1,55 @@
+"""Conditions of the common type, metav1.Condition (upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation, ValidateConditions)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.core.validation.names import complaints, not_negative
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_qualified_name, regex_text
+
+_STATUSES: Final = frozenset({"True", "False", "Unknown"})
+_REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_REASON_TEXT: Final = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:',"
+    " and must end with an alphanumeric character or '_'"
+)
+_REASONS: Final = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
+_LONGEST_REASON: Final = 1024
+_LONGEST_MESSAGE: Final = 32768
+
+
+def conditions(listed: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    first: dict[str, int] = {}
+    for i, condition in enumerate(listed):
+        kind = condition.get("type") or ""
+        if kind in first:
+            errors.append(field.duplicate(f"{path}[{i}].type", kind))
+        first.setdefault(kind, i)
+        errors += _condition(condition, f"{path}[{i}]")
+    return errors
+
+
+def _condition(condition: Object, path: str) -> list[FieldError]:
+    kind, status, reason = condition.get("type") or "", condition.get("status") or "", condition.get("reason") or ""
+    errors = [] if kind else [field.required(f"{path}.type", "is required")]
+    if kind:
+        errors += complaints(is_qualified_name, kind, f"{path}.type")
+    if status not in _STATUSES:
+        errors.append(field.not_supported(f"{path}.status", status, _STATUSES))
+    errors += not_negative(condition.get("observedGeneration"), f"{path}.observedGeneration")
+    if not condition.get("lastTransitionTime"):
+        errors.append(field.required(f"{path}.lastTransitionTime"))
+    if len(reason.encode()) > _LONGEST_REASON:
+        errors.append(field.too_long(f"{path}.reason", _LONGEST_REASON))
+    if not reason:
+        errors.append(field.required(f"{path}.reason"))
+    elif not re.fullmatch(_REASON, reason):
+        errors.append(field.invalid(f"{path}.reason", reason, regex_text(_REASON_TEXT, _REASON, *_REASONS)))
+    if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
+        errors.append(field.too_long(f"{path}.message", _LONGEST_MESSAGE))
+    return errors

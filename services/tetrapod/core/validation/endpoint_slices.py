@@ -1,0 +1,113 @@
+"""EndpointSlice (upstream: pkg/apis/discovery/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain, not_special_address
+from tetrapod.machinery import field
+from tetrapod.machinery.addresses import is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field, parse_sloppy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_fully_qualified_domain_name, is_qualified_name, is_valid_label_value
+
+_TYPES: Final = frozenset({"IPv4", "IPv6", "FQDN"})
+_PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
+_MOST_ENDPOINTS: Final = 1000
+_MOST_ADDRESSES: Final = 100
+_MOST_PORTS: Final = 20000
+_MOST_HINTS: Final = 8
+
+
+def validate(obj: Object) -> list[FieldError]:
+    errors, late = _validate(obj)
+    return errors + late
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    errors, late = _validate(new)
+    kept = new.get("addressType") == old.get("addressType")
+    if not kept:
+        return [e for e in errors if ".addresses" not in e.field] + late + [field.invalid("addressType", None, IMMUTABLE)]
+    return errors + late
+
+
+def _validate(obj: Object) -> tuple[list[FieldError], list[FieldError]]:
+    """What hand-written rules say, and what the declared ones add after them."""
+    kind = obj.get("addressType") or ""
+    errors = _ports(obj.get("ports") or [])
+    late = []
+    if not kind:
+        late.append(field.required("addressType"))
+    elif kind not in _TYPES:
+        late.append(field.not_supported("addressType", kind, _TYPES))
+    endpoints = obj.get("endpoints") or []
+    if len(endpoints) > _MOST_ENDPOINTS:
+        return [*errors, field.too_many("endpoints", len(endpoints), _MOST_ENDPOINTS)], late
+    for i, endpoint in enumerate(endpoints):
+        path, listed = f"endpoints[{i}]", endpoint.get("addresses") or []
+        errors += _endpoint(endpoint, kind, path)
+        if not listed:
+            late.append(field.required(f"{path}.addresses"))
+        elif len(listed) > _MOST_ADDRESSES:
+            late.append(field.too_many(f"{path}.addresses", len(listed), _MOST_ADDRESSES))
+    return errors, late
+
+
+def _endpoint(endpoint: Object, kind: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, value in enumerate(endpoint.get("addresses") or ()):
+        errors += _address(value, kind, f"{path}.addresses", i)
+    if (name := endpoint.get("nodeName")) is not None:
+        errors += dns_subdomain(name, f"{path}.nodeName")
+    if (host := endpoint.get("hostname")) is not None:
+        errors += dns_label(host, f"{path}.hostname")
+    hints = endpoint.get("hints") or {}
+    for kind_of, check in (("forZones", is_valid_label_value), ("forNodes", None)):
+        listed = hints.get(kind_of) or []
+        if len(listed) > _MOST_HINTS:
+            return [*errors, field.too_many(f"{path}.hints.{kind_of}", len(listed), _MOST_HINTS)]
+        seen: set[str] = set()
+        for i, hint in enumerate(listed):
+            at, name = f"{path}.hints.{kind_of}[{i}].name", hint.get("name") or ""
+            if name in seen:
+                errors.append(field.duplicate(at, name))
+            seen.add(name)
+            errors += complaints(check, name, at) if check else dns_subdomain(name, at)
+    return errors
+
+
+def _address(value: str, kind: str, path: str, i: int) -> list[FieldError]:
+    at = f"{path}[{i}]"
+    if kind == "FQDN":
+        return complaints(is_fully_qualified_domain_name, value, at)
+    if kind not in ("IPv4", "IPv6"):
+        return []
+    strict = is_valid_ip(value)
+    if parse_sloppy(value) is None or (kind == "IPv4" and is_ipv4(value)) or (kind == "IPv6" and is_ipv6(value)):
+        errors = [field.invalid(at, value, text) for text in strict]
+        return errors if parse_sloppy(value) is None else errors + not_special_address(value, at)
+    wrong = is_valid_ip_for_legacy_field(value)
+    errors = [field.invalid(at, value, text) for text in wrong]
+    return [*errors, field.invalid(path, value, f"must be an {kind} address")]
+
+
+def _ports(ports: list[Object]) -> list[FieldError]:
+    if len(ports) > _MOST_PORTS:
+        return [field.too_many("ports", len(ports), _MOST_PORTS)]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, port in enumerate(ports):
+        name, protocol, path = port.get("name") or "", port.get("protocol"), f"ports[{i}]"
+        if name:
+            errors += dns_label(name, f"{path}.name")
+        if name in seen:
+            errors.append(field.duplicate(f"{path}.name", name))
+        seen.add(name)
+        if protocol is None:
+            errors.append(field.required(f"{path}.protocol"))
+        elif protocol not in _PROTOCOLS:
+            errors.append(field.not_supported(f"{path}.protocol", protocol, _PROTOCOLS))
+        if (app := port.get("appProtocol")) is not None:
+            errors += complaints(is_qualified_name, app, f"{path}.appProtocol")
+    return errors

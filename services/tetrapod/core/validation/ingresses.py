@@ -1,0 +1,198 @@
+"""Ingress and IngressClass (upstream: pkg/apis/networking/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation import shown
+from tetrapod.core.validation.domain_paths import domain_prefixed_path
+from tetrapod.core.validation.names import address, complaints, port_number
+from tetrapod.machinery import field
+from tetrapod.machinery.addresses import parse_sloppy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import (
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    is_path_segment_name,
+    is_valid_port_name,
+    is_wildcard_dns1123_subdomain,
+    validate_namespace_name,
+)
+
+_CLASS: Final = "kubernetes.io/ingress.class"
+_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
+_SUFFIXES: Final = ("/..", "/.")
+_PATH_TYPES: Final = frozenset({"Exact", "Prefix", "ImplementationSpecific"})
+_NO_ADDRESS: Final = "must be a DNS name, not an IP address"
+_LONGEST_CONTROLLER: Final = 250
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """A new Ingress."""
+    spec = obj.get("spec") or {}
+    errors = _spec(spec, bad_secrets=False, bad_wildcards=False)
+    annotations = obj["metadata"].get("annotations") or {}
+    name = spec.get("ingressClassName")
+    if _CLASS in annotations and name is not None and annotations[_CLASS] != name:
+        text = "must match `ingressClassName` when both are specified"
+        errors.append(field.invalid(f"annotations.{_CLASS}", annotations[_CLASS], text))
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """What was wrong before strict rules came may stay wrong."""
+    before = old.get("spec") or {}
+    bad_secrets = any(_secret_texts(tls.get("secretName") or "") for tls in before.get("tls") or ())
+    bad_wildcards = any("*" in (rule.get("host") or "") and _http(rule, "") for rule in before.get("rules") or ())
+    return _spec(new.get("spec") or {}, bad_secrets=bad_secrets, bad_wildcards=bad_wildcards)
+
+
+def _spec(spec: Object, *, bad_secrets: bool, bad_wildcards: bool) -> list[FieldError]:
+    rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
+    errors: list[FieldError] = []
+    if not rules and backend is None:
+        text = "either `defaultBackend` or `rules` must be specified"
+        errors.append(field.invalid("spec", spec.get("rules"), text))
+    if backend is not None:
+        errors += _backend(backend, "spec.defaultBackend")
+    for i, rule in enumerate(rules):
+        host, path = rule.get("host") or "", f"spec.rules[{i}]"
+        errors += _host(host, f"{path}.host")
+        if "*" not in host or not bad_wildcards:
+            errors += _http(rule, path)
+    for i, tls in enumerate(spec.get("tls") or ()):
+        path = f"spec.tls[{i}]"
+        for j, host in enumerate(tls.get("hosts") or ()):
+            check = is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain
+            errors += complaints(check, host, f"{path}.hosts[{j}]")
+        if not bad_secrets:
+            errors += complaints(_secret_texts, tls.get("secretName") or "", f"{path}.secretName")
+    if (name := spec.get("ingressClassName")) is not None:
+        errors += complaints(is_dns1123_subdomain, name, "spec.ingressClassName")
+    return errors
+
+
+def _secret_texts(name: str) -> list[str]:
+    return is_dns1123_subdomain(name) if name else []
+
+
+def _host(host: str, path: str) -> list[FieldError]:
+    if not host:
+        return []
+    errors = [field.invalid(path, host, _NO_ADDRESS)] if parse_sloppy(host) is not None else []
+    return errors + complaints(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
+
+
+def _http(rule: Object, path: str) -> list[FieldError]:
+    http = rule.get("http")
+    if http is None:
+        return []
+    paths = http.get("paths") or []
+    errors = [] if paths else [field.required(f"{path}.http.paths")]
+    for i, item in enumerate(paths):
+        errors += _path(item, f"{path}.http.paths[{i}]")
+    return errors
+
+
+def _path(item: Object, path: str) -> list[FieldError]:
+    kind, value, at = item.get("pathType"), item.get("path") or "", f"{path}.path"
+    if kind is None:
+        return [field.required(f"{path}.pathType", "pathType must be specified")]
+    errors: list[FieldError] = []
+    if kind in ("Exact", "Prefix"):
+        if not value.startswith("/"):
+            errors.append(field.invalid(at, value, "must be an absolute path"))
+        errors += [field.invalid(at, value, f"must not contain '{bad}'") for bad in _SEQUENCES if bad in value]
+        errors += [field.invalid(at, value, f"cannot end with '{bad}'") for bad in _SUFFIXES if value.endswith(bad)]
+    elif kind == "ImplementationSpecific":
+        if value and not value.startswith("/"):
+            errors.append(field.invalid(at, value, "must be an absolute path"))
+    else:
+        errors.append(field.not_supported(f"{path}.pathType", kind, _PATH_TYPES))
+    return errors + _backend(item.get("backend") or {}, f"{path}.backend")
+
+
+def _backend(backend: Object, path: str) -> list[FieldError]:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        return [field.invalid(path, "", "cannot set both resource and service backends")]
+    if resource is not None:
+        return _reference(resource, f"{path}.resource", "kind is required")
+    if service is None:
+        return [field.invalid(path, "", "resource or service backend is required")]
+    if name := service.get("name"):
+        errors = complaints(is_dns1035_label, name, f"{path}.service.name")
+    else:
+        errors = [field.required(f"{path}.service.name")]
+    port = service.get("port") or {}
+    if port.get("name") and port.get("number"):
+        errors.append(field.invalid(path, "", "cannot set both port name & port number"))
+    elif port.get("name"):
+        errors += complaints(is_valid_port_name, port["name"], f"{path}.service.port.name")
+    elif port.get("number"):
+        errors += port_number(port["number"], f"{path}.service.port.number")
+    else:
+        errors.append(field.required(path, "port name or number is required"))
+    return errors
+
+
+def _reference(reference: Object, path: str, no_kind: str | None) -> list[FieldError]:
+    """A reference to an object of any kind; `no_kind` None: a missing kind is told elsewhere."""
+    errors: list[FieldError] = []
+    if (group := reference.get("apiGroup")) is not None:
+        errors += complaints(is_dns1123_subdomain, group, f"{path}.apiGroup")
+    if kind := reference.get("kind"):
+        errors += complaints(is_path_segment_name, kind, f"{path}.kind")
+    elif no_kind is not None:
+        errors.append(field.required(f"{path}.kind", no_kind))
+    if name := reference.get("name"):
+        errors += complaints(is_path_segment_name, name, f"{path}.name")
+    elif no_kind is not None:
+        errors.append(field.required(f"{path}.name", "name is required"))
+    return errors
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    before = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
+    errors: list[FieldError] = []
+    for i, ingress in enumerate(((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
+        path = f"status.loadBalancer.ingress[{i}]"
+        if ip := ingress.get("ip"):
+            errors += address(ip, f"{path}.ip", before)
+        if host := ingress.get("hostname"):
+            errors += complaints(is_dns1123_subdomain, host, f"{path}.hostname")
+            if parse_sloppy(host) is not None:
+                errors.append(field.invalid(f"{path}.hostname", host, _NO_ADDRESS))
+    return errors
+
+
+def validate_class(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    controller, parameters = spec.get("controller") or "", spec.get("parameters")
+    errors = [field.too_long("spec.controller", _LONGEST_CONTROLLER)] if len(controller) > _LONGEST_CONTROLLER else []
+    errors += domain_prefixed_path(controller, "spec.controller")
+    if parameters is None:
+        return errors
+    path = "spec.parameters"
+    errors += _reference(parameters, path, None) + _scope(parameters, path)
+    return errors + [field.required(f"{path}.{key}") for key in ("kind", "name") if not parameters.get(key)]
+
+
+def _scope(parameters: Object, path: str) -> list[FieldError]:
+    scope, namespace, at = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
+    match scope:
+        case None:
+            return [field.required(f"{path}.scope")]
+        case "Cluster":
+            return [field.forbidden(at, "`parameters.scope` is set to 'Cluster'")] if namespace is not None else []
+        case "Namespace":
+            if namespace is None:
+                return [field.required(at, "`parameters.scope` is set to 'Namespace'")]
+            return [field.invalid(at, namespace, text) for text in validate_namespace_name(namespace, False)]
+    return [field.not_supported(f"{path}.scope", scope, ["Cluster", "Namespace"])]
+
+
+def validate_class_update(new: Object, old: Object) -> list[FieldError]:
+    controller, before = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
+    return shown.immutable(controller, before, "spec.controller") + validate_class(new)

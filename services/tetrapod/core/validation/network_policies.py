@@ -1,0 +1,110 @@
+"""NetworkPolicy (upstream: pkg/apis/networking/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.validation.names import network, port_number_or_name
+from tetrapod.machinery import field
+from tetrapod.machinery.addresses import parse_cidr_sloppy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+
+_PROTOCOLS: Final = ["TCP", "UDP", "SCTP"]
+_TYPES: Final = ["Ingress", "Egress"]
+
+
+def validate(obj: Object) -> list[FieldError]:
+    return _spec(obj.get("spec") or {}, [])
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    return _spec(new.get("spec") or {}, _networks(old.get("spec") or {}))
+
+
+def _networks(spec: Object) -> list[str]:
+    """Every network that the policy has already: what is written in an old-fashioned way may stay."""
+    found: list[str] = []
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for rule in spec.get(direction) or ():
+            for peer in rule.get(peers) or ():
+                block = peer.get("ipBlock") or {}
+                found += [block.get("cidr") or "", *(block.get("except") or ())]
+    return found
+
+
+def _spec(spec: Object, known: list[str]) -> list[FieldError]:
+    errors = validate_label_selector(spec.get("podSelector") or {}, "spec.podSelector")
+    late: list[FieldError] = []
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for i, rule in enumerate(spec.get(direction) or ()):
+            path = f"spec.{direction}[{i}]"
+            for j, port in enumerate(rule.get("ports") or ()):
+                errors += _port(port, f"{path}.ports[{j}]")
+            for j, peer in enumerate(rule.get(peers) or ()):
+                errors += _peer(peer, f"{path}.{peers}[{j}]", known)
+                if peer.get("ipBlock") is not None and not peer["ipBlock"].get("cidr"):
+                    late.append(field.required(f"{path}.{peers}[{j}].ipBlock.cidr"))
+    return errors + _policy_types(spec.get("policyTypes") or []) + late
+
+
+def _policy_types(types: list[str]) -> list[FieldError]:
+    if len(types) > len(_TYPES):
+        return [field.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]
+    return [field.not_supported(f"spec.policyTypes[{i}]", kind, _TYPES) for i, kind in enumerate(types) if kind not in _TYPES]
+
+
+def _port(port: Object, path: str) -> list[FieldError]:
+    number: Any = port.get("port")
+    protocol, last = port.get("protocol"), port.get("endPort")
+    errors: list[FieldError] = []
+    if protocol is not None and protocol not in _PROTOCOLS:
+        errors.append(field.not_supported(f"{path}.protocol", protocol, _PROTOCOLS))
+    if number is None:
+        if last is not None:
+            errors.append(field.invalid(f"{path}.endPort", last, "may not be specified when `port` is not specified"))
+        return errors
+    errors += port_number_or_name(number, f"{path}.port")
+    if last is None:
+        return errors
+    if isinstance(number, str):
+        errors.append(field.invalid(f"{path}.endPort", last, "may not be specified when `port` is non-numeric"))
+    else:
+        if last < number:
+            errors.append(field.invalid(f"{path}.endPort", last, "must be greater than or equal to `port`"))
+        if not 1 <= last <= 65535:
+            errors += port_number_or_name(last, f"{path}.endPort")
+    return errors
+
+
+def _peer(peer: Object, path: str, known: list[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    given = [key for key in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(key) is not None]
+    for key in given:
+        errors += _block(peer[key], f"{path}.{key}", known) if key == "ipBlock" else validate_label_selector(peer[key], f"{path}.{key}")
+    if not given:
+        errors.append(field.required(path, "must specify a peer"))
+    elif len(given) > 1 and "ipBlock" in given:
+        errors.append(field.forbidden(path, "may not specify both ipBlock and another peer"))
+    return errors
+
+
+def _block(block: Object, path: str, known: list[str]) -> list[FieldError]:
+    cidr = block.get("cidr") or ""
+    if not cidr:
+        return []  # told last, with what the schema requires
+    errors = network(cidr, f"{path}.cidr", known)
+    whole = parse_cidr_sloppy(cidr)
+    if whole is None:
+        return errors
+    for i, part in enumerate(block.get("except") or ()):
+        at = f"{path}.except[{i}]"
+        errors += network(part, at, known)
+        inner = parse_cidr_sloppy(part)
+        if inner is None:
+            continue
+        outer, smaller = whole[1], inner[1]
+        if smaller.version != outer.version or smaller.network_address not in outer or outer.prefixlen >= smaller.prefixlen:
+            errors.append(field.invalid(at, part, "must be a strict subset of `cidr`"))
+    return errors
