@@ -7,7 +7,11 @@ forms are kept with the object. Follows k8s.io/apiserver/pkg/endpoints/handlers/
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import random
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -18,7 +22,7 @@ from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.registry.predicate import Selection
-from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
@@ -26,10 +30,15 @@ from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import method_not_supported, not_acceptable
 
+log = logging.getLogger(__name__)
+
 MIN_TIMEOUT: Final = 1800.0
 """Without `timeoutSeconds` a watch lasts between this and twice this (upstream: --min-request-timeout)."""
 HIGH_WATER: Final = 1 << 20
-"""Unsent bytes from which on the client is waited for; meanwhile its queue fills, and the cacher ends the watch if it stays so."""
+"""Unsent bytes from which on the client is waited for."""
+MOST_BEHIND: Final = 4096
+"""Events that may wait for a client that is behind."""
+BATCH: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -55,33 +64,83 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
 
 
 class _Serving:
+    """One watch being served. Events go out within the cacher's own step, no task is woken for them.
+
+    While the client is behind, they queue up as shared events, not as bytes of its own; a client that stays behind is ended.
+    """
+
     def __init__(self, source: Watch, frames: Frames, seconds: float) -> None:
         self._source, self._frames, self._seconds = source, frames, seconds
+        self._behind: deque[WatchEvent] = deque()
+        self._catching_up: asyncio.Task[None] | None = None
 
     async def run(self, writer: StreamWriter) -> None:
+        self._writer = writer
         try:
             async with asyncio.timeout(max(self._seconds, 0.0)) as limit:
-                await self._pump(writer)
+                await (self._pull() if self._frames.asynchronous else self._pushed())
         except TimeoutError:
             if not limit.expired():
                 raise
         finally:
             self._source.close()
+            if self._catching_up is not None:
+                self._catching_up.cancel()
 
-    async def _pump(self, writer: StreamWriter) -> None:
+    async def _pushed(self) -> None:
+        source = self._source
+        async for batch in source.initial():
+            if not self._write(list(map(self._frames.frame, batch))):
+                return
+            await self._keep_pace()
+        source.subscribe(self._take)
+        await source.ended()
+        if self._catching_up is not None:
+            await self._catching_up
+
+    def _take(self, events: Sequence[WatchEvent]) -> None:
+        """The cacher's sink."""
+        if self._catching_up is not None:
+            self._behind.extend(events)
+            if len(self._behind) > MOST_BEHIND:
+                log.warning("a watch was ended: its client is too slow")
+                self._behind.clear()
+                self._source.close()
+            return
+        if not self._write(list(map(self._frames.shared_frame, events))):
+            self._source.close()
+        elif self._writer.buffered() > HIGH_WATER:
+            self._catching_up = asyncio.create_task(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        with contextlib.suppress(ClientGone):
+            await self._writer.drain()
+            while self._behind:
+                batch = [self._behind.popleft() for _ in range(min(BATCH, len(self._behind)))]
+                self._write(list(map(self._frames.frame, batch)))
+                await self._keep_pace()
+            self._catching_up = None
+
+    async def _pull(self) -> None:
+        """For objects whose conversion has to be waited for."""
         frames = self._frames
         async for batch in self._source:
-            if frames.asynchronous:
-                await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
-            if len(batch) == 1:
-                data = frames.frame(batch[0])
-            else:
-                data = b"".join(map(frames.frame, batch))
-            if not data and frames.impossible:
+            await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
+            if not self._write(list(map(frames.frame, batch))):
                 return
-            writer.write(data)
-            if writer.buffered() > HIGH_WATER:
-                await writer.drain()
+            await self._keep_pace()
+
+    def _write(self, frames: list[bytes]) -> bool:
+        """False: nothing can be written in this form."""
+        data = frames[0] if len(frames) == 1 else b"".join(frames)
+        if not data and self._frames.impossible:
+            return False
+        self._writer.write(data)
+        return True
+
+    async def _keep_pace(self) -> None:
+        if self._writer.buffered() > HIGH_WATER:
+            await self._writer.drain()
 
 
 _HEADS: Final = {kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")}
@@ -100,9 +159,21 @@ class Frames:
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
+        self._keys = {kind: (kind, scope.version) for kind in _HEADS}
 
     def headers(self) -> HeaderList:
         return json_headers()
+
+    def shared_frame(self, event: WatchEvent) -> bytes:
+        """As `frame`, of an event that many may watch: made once, kept with the object."""
+        entry = event.entry
+        if entry is None or not self._plain:
+            return self.frame(event)
+        kept, key = entry.representations, self._keys[event.type]
+        made: bytes | None = kept.get(key)
+        if made is None:
+            made = kept[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
+        return made
 
     def frame(self, event: WatchEvent) -> bytes:
         entry = event.entry
@@ -165,6 +236,9 @@ class MessageFrames(Frames):
 
     def headers(self) -> HeaderList:
         return [(b"content-type", f"{PROTOBUF};stream=watch".encode())]
+
+    def shared_frame(self, event: WatchEvent) -> bytes:
+        return self.frame(event)
 
     def frame(self, event: WatchEvent) -> bytes:
         messages = self.representation.messages

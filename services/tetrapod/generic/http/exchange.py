@@ -25,6 +25,19 @@ HIGH_WATER: Final = 65536
 """Bytes of a request body that wait in memory before reading from the client pauses."""
 
 
+_last_chunk: tuple[bytes, bytes] = (b"", b"")
+
+
+def _chunk(data: bytes) -> bytes:
+    """In HTTP's chunked form. One event goes to many watches in a row: the chunk that was made last is kept."""
+    global _last_chunk
+    made_of, chunk = _last_chunk
+    if made_of is not data:
+        chunk = b"%x\r\n%b\r\n" % (len(data), data)
+        _last_chunk = (data, chunk) if len(data) < HIGH_WATER else (b"", b"")
+    return chunk
+
+
 class Exchange:
     __slots__ = (
         "_chunked",
@@ -146,8 +159,10 @@ class Exchange:
         if self.gone or not data:
             return
         if self._chunked:
-            data = b"%b%x\r\n%b\r\n" % (self._head, len(data), data)
-            self._head = b""
+            data = _chunk(data)
+            if self._head:
+                data = self._head + data
+                self._head = b""
         else:
             if self._left >= 0:
                 self._left -= len(data)

@@ -172,6 +172,9 @@ class Fanout:
         """Hand the changes of one step to everybody concerned, in one push each."""
         if not self._by_scope:
             return
+        if len(changes) == 1:
+            self._deliver_one(changes[0])
+            return
         batches: dict[CacheWatch, list[WatchEvent]] = {}
         for change in changes:
             for watch in self._concerned(change.key):
@@ -179,6 +182,14 @@ class Fanout:
                     batches.setdefault(watch, []).append(event)
         for watch, events in batches.items():
             watch.push(events)
+
+    def _deliver_one(self, change: Change) -> None:
+        batch: tuple[WatchEvent, ...] = ()
+        for watch in self._concerned(change.key):
+            if change.revision > watch.after and (event := change.event(watch.predicate)) is not None:
+                if not batch or batch[0] is not event:
+                    batch = (event,)
+                watch.push(batch)
 
     def _concerned(self, key: str) -> list[CacheWatch]:
         namespace = key[: key.find("/") + 1]
