@@ -51,9 +51,11 @@ class Ownership:
         convert: Callable[[Object, str], Object] | None,
         reset_fields: Callable[[], Mapping[str, FieldFilter]],
         subresource: str,
+        *,
+        thorough: bool = False,
     ) -> None:
         def make() -> FieldManager:
-            return FieldManager(kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource)
+            return FieldManager(kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource, thorough=thorough)
 
         self._make: Callable[[], FieldManager] = make
         self._manager: FieldManager | None = None
@@ -93,7 +95,7 @@ def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy
         return filters
 
     convert = _converter(definition, version, versions) if len(versions) > 1 else None
-    return Ownership(definition.gvk(version), node_for, convert, reset_fields, subresource)
+    return Ownership(definition.gvk(version), node_for, convert, reset_fields, subresource, thorough=definition.custom)
 
 
 def _converter(definition: ResourceDefinition, version: str, versions: Mapping[str, str]) -> Callable[[Object, str], Object]:

@@ -9,7 +9,7 @@ Follows k8s.io/apimachinery/pkg/util/managedfields (internal/fieldmanager.go and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
@@ -64,6 +64,7 @@ class FieldManager:
         hub: str = "",
         reset_fields: Mapping[str, FieldFilter] | None = None,
         subresource: str = "",
+        thorough: bool = False,
     ) -> None:
         """
         Args:
@@ -74,6 +75,8 @@ class FieldManager:
             hub: the `apiVersion` of the objects that `update` and `apply` take and give; the request's if empty.
             reset_fields: by version, a filter for what users of this endpoint cannot own (`fieldset.exclude`, `include`).
             subresource: noted in the entries.
+            thorough: look at whole objects before an update is tracked, in every version that somebody manages: custom resources
+                need not fit their schema.
         """
         self._kind = kind
         self._version = kind.api_version
@@ -81,6 +84,7 @@ class FieldManager:
         self._node_for = node_for
         self._convert_to = convert
         self._subresource = subresource
+        self._thorough = thorough
         self._types: dict[str, Type] = {}
         self._updater = Updater(self._type_for, self._convert, reset_fields or {})
 
@@ -133,6 +137,8 @@ class FieldManager:
             # Tracking starts with the creation or the first apply, not with any update in between.
             return managed
         old = self._empty() if live is None else self._convert(_without_managed_fields(live), self._version)
+        if self._thorough:
+            self._check((old, new), managed)
         manager_id = identifier(manager or "unknown", UPDATE, self._version, self._subresource)
         managed = self._updater.update(old, self._convert(new, self._version), self._version, managed, _CURRENT)
         change = managed.pop(_CURRENT, None)
@@ -142,6 +148,20 @@ class FieldManager:
                 owned = fieldset.union(owned, managed[manager_id].fields)
             managed[manager_id] = new_entry(manager_id, owned, self._version, applied=False, time=now())
         return cap_update_managers(managed)
+
+    def _check(self, objects: Iterable[Object], managed: Managed) -> None:
+        """
+        Raises:
+            SchemaError: one of the objects does not fit.
+        """
+        for version in {self._version, *(entry.api_version for entry in managed.values())}:
+            try:
+                of = self._type_for(version)
+                found = [error for obj in objects for error in validate(self._convert(obj, version), of, allow_duplicates=True)]
+            except MissingVersionError:
+                continue
+            if found:
+                raise SchemaError(join(found))
 
     def _decode_live_or_new(self, live: Object | None, new: Object) -> tuple[Managed, Any]:
         """The managers before the update: the request's own idea of them counts if it makes sense, on the main resource."""
