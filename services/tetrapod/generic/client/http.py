@@ -1,10 +1,15 @@
-"""A transport over HTTPS, for controllers and delegation where services run apart; pooled connections, our own certificate."""
+"""A transport over HTTPS, for controllers and delegation where services run apart; pooled connections, our own certificate.
+
+External API servers have a service account's token instead, in a file that whoever renews it replaces.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import cast
+from pathlib import Path
+from typing import Final, cast
 
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.proxy.connection import BackendError
@@ -13,16 +18,31 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.storage.backend import Unavailable
 
 
+_TOKEN_SECONDS: Final = 60.0
+"""How long a token is used before its file is read again (upstream: client-go's cachingTokenSource)."""
+
+
 class HttpTransport:
-    def __init__(self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0) -> None:
+    def __init__(self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0, token_file: str = "") -> None:
         self._pool = pool
         self._url = url.rstrip("/")
         self._tls = tls
         self._timeout = timeout
+        self._token_file = token_file
+        self._token, self._token_read = "", float("-inf")
+
+    def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
+        if not self._token_file:
+            return headers
+        if time.monotonic() - self._token_read > _TOKEN_SECONDS:
+            self._token, self._token_read = Path(self._token_file).read_text().strip(), time.monotonic()
+        return {**headers, "authorization": f"Bearer {self._token}"}
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         try:
-            code, _, answer = await self._pool.fetch(method, self._url + target, body, headers, self._timeout, tls=self._tls)
+            code, _, answer = await self._pool.fetch(
+                method, self._url + target, body, self._with_token(headers), self._timeout, tls=self._tls
+            )
         except (BackendError, TimeoutError, OSError) as error:
             raise Unavailable(f"{self._url}: {error or type(error).__name__}") from error
         return code, answer
@@ -30,7 +50,10 @@ class HttpTransport:
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
         rest, code = b"", 0
         try:
-            stream = cast(AsyncGenerator[tuple[int, bytes], None], self._pool.stream("GET", self._url + target, headers, tls=self._tls))
+            stream = cast(
+                AsyncGenerator[tuple[int, bytes], None],
+                self._pool.stream("GET", self._url + target, self._with_token(headers), tls=self._tls),
+            )
             async with aclosing(stream) as pieces:
                 async for code, piece in pieces:
                     rest += piece
@@ -46,5 +69,5 @@ class HttpTransport:
             raise error_from(code, rest)
 
 
-def http_client(pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str) -> RestClient:
-    return RestClient(HttpTransport(pool, url, tls), user_agent)
+def http_client(pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str, *, token_file: str = "") -> RestClient:
+    return RestClient(HttpTransport(pool, url, tls, token_file=token_file), user_agent)

@@ -1,0 +1,81 @@
+"""Who calls, and may they: asked of the Kubernetes API, as every external API server does.
+
+Whom to believe (the front proxy's CA and headers, the CA of clients) is published in kube-system/extension-apiserver-authentication.
+Upstream: k8s.io/apiserver/pkg/server/options (DelegatingAuthenticationOptions, DelegatingAuthorizationOptions).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Final, NamedTuple
+
+from tetrapod.generic.authentication.bearer import BearerAuthenticator
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.delegating import TokenReviewer
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
+from tetrapod.generic.authentication.union import UnionAuthenticator
+from tetrapod.generic.authentication.x509 import X509Authenticator
+from tetrapod.generic.authorization.delegating import SubjectAccessReviewer
+from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision
+from tetrapod.generic.authorization.union import Named, PrivilegedGroup, UnionAuthorizer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
+REVIEW_SECONDS: Final = 10.0
+_HEALTH: Final = ("/healthz", "/livez", "/readyz")
+
+
+class Trust(NamedTuple):
+    """Whom the cluster says that extension API servers may believe; PEM and names."""
+
+    client_ca: str
+    front_proxy_ca: str
+    front_proxy_names: tuple[str, ...]
+
+
+async def read_trust(client: Client) -> Trust:
+    """What the cluster publishes. Waits until the cluster is there and lets us read it."""
+    while True:
+        try:
+            found = await client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
+        except (StatusError, Unavailable, OSError) as error:
+            log.info("the cluster does not tell yet whom to believe: %s", error)
+            await asyncio.sleep(1)
+            continue
+        data = found["data"]
+        names = json.loads(data.get("requestheader-allowed-names", "[]"))
+        return Trust(data.get("client-ca-file", ""), data.get("requestheader-client-ca-file", ""), tuple(names))
+
+
+def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
+    """The aggregator's word for its callers; else certificates and tokens of users who come directly."""
+    return UnionAuthenticator(
+        [
+            RequestHeaderAuthenticator(CertificatePool(trust.front_proxy_ca.encode()), trust.front_proxy_names),
+            X509Authenticator(CertificatePool(trust.client_ca.encode())),
+            BearerAuthenticator(CachedTokenAuthenticator(TokenReviewer(client))),
+        ]
+    )
+
+
+class HealthPaths:
+    """Health checks are open: whoever asks them has no identity (upstream: AlwaysAllowPaths)."""
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        open_ = not attributes.resource_request and attributes.path.startswith(_HEALTH)
+        return Answer(Decision.ALLOW if open_ else Decision.NO_OPINION)
+
+
+def authorizer(client: Client) -> Authorizer:
+    """The cluster's RBAC, by SubjectAccessReview; answers are kept for a moment."""
+    reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
+    return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])
