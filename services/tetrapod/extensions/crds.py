@@ -39,6 +39,7 @@ class Crd:
         "generation",
         "group",
         "name",
+        "names",
         "names_accepted",
         "namespaced",
         "plural",
@@ -60,7 +61,8 @@ class Crd:
         self.plural: str = spec["names"]["plural"]
         self.namespaced: bool = spec["scope"] == "Namespaced"
         self.versions = tuple(_version(v) for v in spec["versions"])
-        self.accepted = AcceptedNames.of(status.get("acceptedNames") or {})
+        self.names = Names.of(spec["names"])
+        self.accepted = Names.of(status.get("acceptedNames") or {})
         self.established = ESTABLISHED in true
         self.names_accepted = NAMES_ACCEPTED in true
         self.terminating = TERMINATING in true
@@ -86,7 +88,7 @@ class Crd:
         return (self.uid, self.generation, self.accepted)
 
 
-class AcceptedNames(NamedTuple):
+class Names(NamedTuple):
     plural: str
     singular: str
     kind: str
@@ -95,7 +97,7 @@ class AcceptedNames(NamedTuple):
     categories: tuple[str, ...]
 
     @classmethod
-    def of(cls, names: Object) -> AcceptedNames:
+    def of(cls, names: Object) -> Names:
         return cls(
             names.get("plural") or "",
             names.get("singular") or "",

@@ -61,8 +61,8 @@ class Answer(NamedTuple):
 
 
 class Cluster:
-    def __init__(self, server: GenericAPIServer, service: ExtensionsService) -> None:
-        self.server, self.service = server, service
+    def __init__(self, server: GenericAPIServer, service: ExtensionsService, backend: SqliteBackend) -> None:
+        self.server, self.service, self.backend = server, service, backend
 
     async def call(self, method: str, target: str, body: Any = None, **headers: str) -> Answer:
         request = _request(method, target, body, headers)
@@ -167,8 +167,9 @@ def _answer(response: Response, warnings: list[str]) -> Answer:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[Cluster]:
-    backend = SqliteBackend(":memory:")
+async def running(beside: Cluster | None = None) -> AsyncIterator[Cluster]:
+    """`beside`: another replica over the same store."""
+    backend = SqliteBackend(":memory:") if beside is None else beside.backend
     storages = CachingStorageFactory(backend)
     lifecycle = Lifecycle()
     server = GenericAPIServer("extensions", storages, Chain([]), lifecycle)
@@ -179,8 +180,9 @@ async def running() -> AsyncIterator[Cluster]:
     service.register()
     await lifecycle.start()
     try:
-        yield Cluster(server, service)
+        yield Cluster(server, service, backend)
     finally:
         await lifecycle.stop()
         await storages.close()
-        await backend.close()
+        if beside is None:
+            await backend.close()

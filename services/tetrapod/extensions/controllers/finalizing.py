@@ -8,7 +8,17 @@ from typing import Final
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.custom.serving import Serving
-from tetrapod.extensions.definitions.conditions import CLEANUP_FINALIZER, ESTABLISHED, TERMINATING, condition, is_true, put, remove
+from tetrapod.extensions.definitions.conditions import (
+    CLEANUP_FINALIZER,
+    ESTABLISHED,
+    TERMINATING,
+    condition,
+    equivalent,
+    find,
+    is_true,
+    put,
+    remove,
+)
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import ListQuery
@@ -19,7 +29,9 @@ OVERLAPPING: Final = frozenset(
     {GroupResource("apiregistration.k8s.io", "apiservices"), GroupResource("apiextensions.k8s.io", "customresourcedefinitions")}
 )
 """Built-in resources that are stored where a definition of that name would store its objects."""
-_CHECK_AGAIN: Final = 5.0
+_CHECK_AGAIN: Final = 1.0
+_DELETE_AGAIN: Final = 60
+"""Checks after which objects that are still there are deleted once more: a slower replica may have created some."""
 _IN_PROGRESS: Final = condition(TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 _COMPLETED: Final = condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
 _NEVER: Final = condition(TERMINATING, "False", "NeverEstablished", "resource was never established")
@@ -35,6 +47,7 @@ class FinalizingController(CrdController):
     def __init__(self, crds: Crds, client: Client, serving_of: ServingOf) -> None:
         super().__init__(crds, client)
         self._serving_of = serving_of
+        self._checks: dict[str, int] = {}  # how often objects were waited for, by the definition's uid
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         if new is None or not new.deleting:
@@ -50,10 +63,11 @@ class FinalizingController(CrdController):
         assert obj is not None
         if CLEANUP_FINALIZER not in (obj["metadata"].get("finalizers") or ()):
             return
-        put(obj, _IN_PROGRESS)
-        obj = await self.write_status(obj)
-        if obj is None:
-            return
+        if not equivalent(find(obj, TERMINATING), _IN_PROGRESS):
+            put(obj, _IN_PROGRESS)
+            obj = await self.write_status(obj)
+            if obj is None:
+                return
         if GroupResource(crd.group, crd.plural) in OVERLAPPING:
             put(obj, _OVERLAP)
         elif not is_true(obj, ESTABLISHED):
@@ -66,7 +80,7 @@ class FinalizingController(CrdController):
     async def _delete_instances(self, crd: Crd, obj: Object) -> bool:
         """Whether none is left. Those that something holds are waited for."""
         try:
-            left = await self._delete_all(crd)
+            left = await self._any_left(crd)
         except StatusError as refusal:
             text = f"could not issue all deletes: {refusal.message}"
             put(obj, condition(TERMINATING, "True", "InstanceDeletionFailed", text))
@@ -75,15 +89,17 @@ class FinalizingController(CrdController):
         if left:
             self.queue.add_after(crd.name, _CHECK_AGAIN)
             return False
+        self._checks.pop(crd.uid, None)
         put(obj, _COMPLETED)
         return True
 
-    async def _delete_all(self, crd: Crd) -> int:
-        """Returns how many are left."""
+    async def _any_left(self, crd: Crd) -> bool:
         store = (await self._serving_of(crd)).store
-        await store.delete_collection(Context(version=crd.storage_version), {}, ListQuery())
-        left = await store.list(Context(), ListQuery())
-        return len(left.entries)
+        checks = self._checks.get(crd.uid, 0)
+        if checks % _DELETE_AGAIN == 0:
+            await store.delete_collection(Context(version=crd.storage_version), {}, ListQuery())
+        self._checks[crd.uid] = checks + 1
+        return bool((await store.list(Context(), ListQuery(limit=1))).entries)
 
 
 def _without_terminating(crd: Crd) -> Object:

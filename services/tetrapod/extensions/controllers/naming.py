@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.extensions.controllers.controller import CrdController
-from tetrapod.extensions.crds import AcceptedNames, Crd, Crds
+from tetrapod.extensions.crds import Crd, Crds, Names
 from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find, put
 from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.field import go_quote
@@ -29,7 +29,7 @@ class NamingController(CrdController):
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
-        self._written: dict[str, tuple[int, AcceptedNames]] = {}  # what we wrote and may not have seen yet
+        self._written: dict[str, tuple[int, Names]] = {}  # what we wrote and may not have seen yet
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         return True
@@ -40,10 +40,10 @@ class NamingController(CrdController):
             self._written.pop(name, None)
             self._requeue_group(name)  # its names are free
             return
-        obj = crd.object()
-        wanted, status = obj["spec"]["names"], obj.get("status") or {}
-        if AcceptedNames.of(wanted) == crd.accepted:
+        if crd.names == crd.accepted:
             return
+        obj = crd.object()
+        status = obj.get("status") or {}
         names, accepted, established = self._settle(crd, obj)
         if names == (status.get("acceptedNames") or {}) and equivalent(accepted, find(obj, NAMES_ACCEPTED)):
             return
@@ -52,7 +52,7 @@ class NamingController(CrdController):
         put(obj, established)
         written = await self.write_status(obj)
         if written is not None:
-            self._written[name] = (int(written["metadata"]["resourceVersion"]), AcceptedNames.of(names))
+            self._written[name] = (int(written["metadata"]["resourceVersion"]), Names.of(names))
             self._requeue_group(name)
 
     def _settle(self, crd: Crd, obj: Object) -> tuple[Object, Object, Object]:
@@ -92,7 +92,7 @@ class NamingController(CrdController):
     def _requeue_group(self, name: str) -> None:
         group = name.partition(".")[2]
         for crd in self.crds:
-            if crd.group == group and crd.name != name:
+            if crd.group == group and crd.name != name and crd.names != crd.accepted:
                 self.queue.add(crd.name)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.extensions.controllers.controller import CrdController
+from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, find, put, remove
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.extensions.validation.structural import unsupported, validate_structural
+from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -22,10 +24,22 @@ _CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotat
 class NonStructuralController(CrdController):
     name = "NonStructuralSchemaController"
 
+    def __init__(self, crds: Crds, client: Client) -> None:
+        super().__init__(crds, client)
+        self._checked: dict[str, tuple[str, int]] = {}  # uid and generation: schemas can be large
+
+    def concerns(self, old: Crd | None, new: Crd | None) -> bool:
+        if new is None:
+            if old is not None:
+                self._checked.pop(old.name, None)
+            return False
+        return self._checked.get(new.name) != (new.uid, new.generation)
+
     async def sync(self, name: str) -> None:
         crd = self.crds.get(name)
         if crd is None:
             return
+        self._checked[name] = (crd.uid, crd.generation)
         obj = crd.object()
         told, old = non_structural(obj), find(obj, NON_STRUCTURAL)
         if equivalent(told, old):
@@ -34,7 +48,8 @@ class NonStructuralController(CrdController):
             remove(obj, NON_STRUCTURAL)
         else:
             put(obj, told)
-        await self.write_status(obj)
+        if await self.write_status(obj) is None:
+            self._checked.pop(name, None)
 
 
 def non_structural(crd: Object) -> Object | None:
@@ -59,6 +74,9 @@ def non_structural(crd: Object) -> Object | None:
 
 class APIApprovalController(CrdController):
     name = "KubernetesAPIApprovalPolicyConformantConditionController"
+
+    def concerns(self, old: Crd | None, new: Crd | None) -> bool:
+        return new is not None and is_protected(new.group)
 
     async def sync(self, name: str) -> None:
         crd = self.crds.get(name)

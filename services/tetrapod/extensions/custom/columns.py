@@ -39,7 +39,7 @@ def table_convertor(columns: Sequence[Object]) -> TableConvertor:
 
 
 def _cell(path: JsonPath, kind: str) -> Cell:
-    convert = _CONVERT.get(kind, _nothing)
+    convert: Callable[[Any], Any] = _CONVERT.get(kind, _nothing)
 
     def cell(obj: Object) -> Any:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tetrapod.extensions.crds import AcceptedNames, Crd
+from tetrapod.extensions.crds import Crd, Names
 from tetrapod.extensions.custom.conversion import converter, webhook_converter
 from tetrapod.extensions.custom.deprecation import deprecation_warnings
 from tetrapod.extensions.custom.strategy import CustomStatusStrategy, CustomStrategy
@@ -25,7 +25,7 @@ def custom_definition(crd: Crd, obj: Object) -> ResourceDefinition:
     preserve = bool(spec.get("preserveUnknownFields"))
     versions = {v["name"]: ServedVersion(v, preserve_unknown=preserve) for v in spec["versions"]}
     stored = crd.storage_version
-    names = served_names(crd, spec)
+    names = served_names(crd)
     strategy = CustomStrategy(crd.group, crd.namespaced, versions, stored)
     webhook = (spec.get("conversion") or {}).get("strategy") == "Webhook"
     return ResourceDefinition(
@@ -51,9 +51,9 @@ def custom_definition(crd: Crd, obj: Object) -> ResourceDefinition:
     )
 
 
-def served_names(crd: Crd, spec: Object) -> AcceptedNames:
+def served_names(crd: Crd) -> Names:
     """What was accepted; for objects of a definition that never was, what it asks for."""
-    return crd.accepted if crd.accepted.kind else AcceptedNames.of(spec["names"])
+    return crd.accepted if crd.accepted.kind else crd.names
 
 
 def _subresources(strategy: CustomStrategy, versions: Mapping[str, ServedVersion]) -> list[Subresource]:

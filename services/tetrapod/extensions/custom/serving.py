@@ -44,8 +44,8 @@ class Serving:
         self._authorizer = authorizer
         self._handlers: dict[str, ResourceHandler] = {}
         self._active = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self.idle = asyncio.Event()
+        self.idle.set()
         hub = self.definition.gvk(self.definition.storage_version)
         config = StorageConfig(self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced)
         prefix = type_prefix(hub.kind, hub.api_version)
@@ -55,13 +55,13 @@ class Serving:
 
     async def handle(self, request: Request, version: str) -> Response:
         self._active += 1
-        self._idle.clear()
+        self.idle.clear()
         try:
             return await self._handler(version)(request)
         finally:
             self._active -= 1
             if not self._active:
-                self._idle.set()
+                self.idle.set()
 
     def _handler(self, version: str) -> ResourceHandler:
         handler = self._handlers.get(version)
@@ -84,12 +84,12 @@ class Serving:
         return True
 
     def _stores_alike(self, former: Serving) -> bool:
-        stored, before = self._strategy._stored, former._strategy._stored
+        stored, before = self._strategy.stored, former._strategy.stored
         return stored.name == before.name and stored.schema == before.schema and self.definition.kind == former.definition.kind
 
     async def settle(self, former: Serving) -> None:
         await asyncio.sleep(SETTLE_SECONDS)
-        await former._idle.wait()
+        await former.idle.wait()
         await self.storage.settle()
 
 

@@ -28,15 +28,15 @@ class CustomStrategy(Strategy):
     def __init__(self, group: str, namespaced: bool, versions: Mapping[str, ServedVersion], storage_version: str) -> None:
         self.group, self.namespaced = group, namespaced
         self.versions = versions
-        self._stored = versions[storage_version]
+        self.stored = versions[storage_version]
 
     def version_of(self, ctx: Context) -> ServedVersion:
-        return self.versions.get(ctx.version, self._stored)
+        return self.versions.get(ctx.version, self.stored)
 
     def in_version(self, ctx: Context, obj: Object) -> Object:
         """The object as the request has it: before pruning, versions differ in apiVersion only."""
         version = self.version_of(ctx)
-        return obj if version is self._stored else {**obj, "apiVersion": str(GroupVersion(self.group, version.name))}
+        return obj if version is self.stored else {**obj, "apiVersion": str(GroupVersion(self.group, version.name))}
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         if self.version_of(ctx).has_status:
@@ -67,8 +67,8 @@ class CustomStrategy(Strategy):
 
     def canonicalize(self, obj: Object) -> None:
         """What is stored has the fields of the storage version only, and its defaults."""
-        pruning.prune(self._stored.node, obj)
-        defaulting.apply(self._stored.node, obj)
+        pruning.prune(self.stored.node, obj)
+        defaulting.apply(self.stored.node, obj)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         return selected_values(obj, {path for version in self.versions.values() for path in version.selectable})
@@ -89,7 +89,7 @@ class CustomStatusStrategy(CustomStrategy):
     generation = None
 
     def __init__(self, main: CustomStrategy) -> None:
-        super().__init__(main.group, main.namespaced, main.versions, main._stored.name)
+        super().__init__(main.group, main.namespaced, main.versions, main.stored.name)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         given, has_status, entries = new.get("status"), "status" in new, new["metadata"].get("managedFields")

@@ -1,17 +1,24 @@
-"""DELETE of a definition: marked and held by our finalizer first; the finalizing controller removes what it defined.
+"""Writes of definitions.
+
+A definition that is deleted is marked and held by our finalizer first; the finalizing controller removes what it defined. And a
+write is answered once this process has seen it itself, so that the next request meets what the definition says now.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from tetrapod.extensions.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, condition, put
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
-from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, Preconditions, Updated
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.interface import Entry, Preconditions, TooLargeResourceVersion, Updated
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
@@ -19,6 +26,40 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class CrdStore(Store):
+    async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
+        return await self._seen(ctx, await super().create(ctx, obj, validate=validate))
+
+    async def update(
+        self,
+        ctx: Context,
+        name: str,
+        transform: Transform,
+        *,
+        validate_create: ValidateObject | None = None,
+        validate_update: ValidateUpdate | None = None,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        strategy: Strategy | None = None,
+        force_create: bool = False,
+    ) -> tuple[Entry, bool]:
+        entry, created = await super().update(
+            ctx,
+            name,
+            transform,
+            validate_create=validate_create,
+            validate_update=validate_update,
+            preconditions=preconditions,
+            strategy=strategy,
+            force_create=force_create,
+        )
+        return await self._seen(ctx, entry), created
+
+    async def _seen(self, ctx: Context, entry: Entry) -> Entry:
+        """Upstream's informers lag a moment; it makes clients wait and try again for that."""
+        if not ctx.dry_run and entry.revision:
+            with suppress(TooLargeResourceVersion, Unavailable):  # it was written all the same
+                await self.storage.get(entry.key, str(entry.revision))
+        return entry
+
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
         found = entry.peek()
@@ -39,7 +80,8 @@ class CrdStore(Store):
             await mark(current, entry)
             return Unstored(entry.key, current, entry.revision), False
         with Translated(self.resource, name, "delete", self.path(name)):
-            return await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions), False
+            marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
+        return await self._seen(ctx, marked), False
 
 
 def mark_for_deletion(crd: Object) -> None:

@@ -1,0 +1,191 @@
+"""Custom resources beside what any resource does: schemas, versions, subresources, discovery, paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition, running, version
+from tetrapod.machinery.gvk import Object
+
+WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
+SCHEMA: Object = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {"replicas": {"type": "integer", "maximum": 9}, "color": {"type": "string", "default": "blue"}},
+        },
+        "status": {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}},
+    },
+}
+SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
+
+
+def widget(name: str = "w", **more: object) -> Object:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, **more}
+
+
+async def test_unknown_fields_are_pruned_and_defaults_set(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA)))
+    answer = await cluster.call("POST", f"{WIDGETS}?fieldValidation=Warn", widget(spec={"replicas": 1, "size": 2}))
+    assert (answer.status, answer.json["spec"]) == (201, {"replicas": 1, "color": "blue"})
+    assert answer.warnings == ['unknown field "spec.size"']
+
+
+async def test_status_is_apart_where_it_has_a_subresource(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA, subresources={"status": {}})))
+    created = await cluster.create(WIDGETS, widget(spec={"replicas": 1}, status={"replicas": 5}))
+    assert "status" not in created
+    patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}, "status": {"replicas": 3}}
+    answer = (await cluster.call("PATCH", f"{WIDGETS}/w/status", patch, content_type=MERGE)).json
+    assert (answer["spec"]["replicas"], answer["status"], answer["metadata"].get("labels")) == (1, {"replicas": 3}, None)
+    assert answer["metadata"]["generation"] == 1
+    answer = (await cluster.call("PATCH", f"{WIDGETS}/w", patch, content_type=MERGE)).json
+    assert (answer["spec"]["replicas"], answer["status"], answer["metadata"]["generation"]) == (2, {"replicas": 3}, 2)
+
+
+async def test_scale_reads_and_writes_the_declared_paths(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA, subresources={"scale": SCALE})))
+    await cluster.create(WIDGETS, widget(spec={"replicas": 2}, status={"replicas": 1, "selector": "a=b"}))
+    scale = (await cluster.get(f"{WIDGETS}/w/scale")).json
+    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 2}, {"replicas": 1, "selector": "a=b"})
+    answer = await cluster.call("PATCH", f"{WIDGETS}/w/scale", {"spec": {"replicas": 4}}, content_type=MERGE)
+    assert answer.status == 200
+    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"]["replicas"] == 4
+
+
+async def test_versions_differ_by_their_schemas(cluster: Cluster) -> None:
+    old = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    await cluster.define(definition("Widget", version("v1", storage=False, schema=old), version("v2", schema=SCHEMA)))
+    created = await cluster.create(WIDGETS, widget(spec={"size": 3}))
+    assert created["spec"] == {}  # what is stored is v2's, and v1 knows none of its defaults
+    v2 = (await cluster.get("/apis/example.com/v2/namespaces/ns/widgets/w")).json
+    assert (v2["apiVersion"], v2["spec"]) == ("example.com/v2", {"color": "blue"})
+
+
+async def test_an_update_that_leaves_an_invalid_value_alone_passes(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    await cluster.create(WIDGETS, widget(spec={"replicas": 50}))
+    patch = {"spec": {"versions": [version(schema=SCHEMA)]}}
+    assert (await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)).status == 200
+    label = {"metadata": {"labels": {"a": "b"}}}
+    assert (await cluster.call("PATCH", f"{WIDGETS}/w", label, content_type=MERGE)).status == 200
+    answer = await cluster.call("PATCH", f"{WIDGETS}/w", {"spec": {"replicas": 51}}, content_type=MERGE)
+    assert answer.status == 422
+
+
+async def test_server_side_apply_creates_and_tracks(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA)))
+    answer = await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=m", widget(spec={"replicas": 1}), content_type=APPLY)
+    assert answer.status == 201
+    [entry] = answer.json["metadata"]["managedFields"]
+    assert (entry["manager"], entry["fieldsV1"]) == ("m", {"f:spec": {"f:replicas": {}}})
+    conflict = await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=n", widget(spec={"replicas": 2}), content_type=APPLY)
+    assert conflict.status == 409
+
+
+async def test_discovery_tells_of_what_is_served(cluster: Cluster) -> None:
+    crd = definition("Widget", version(schema=SCHEMA, subresources={"status": {}, "scale": SCALE}), shortNames=["wd"], categories=["all"])
+    await cluster.define(crd)
+    group = (await cluster.get("/apis/example.com")).json
+    assert group["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
+    resources = (await cluster.get("/apis/example.com/v1")).json["resources"]
+    assert [r["name"] for r in resources] == ["widgets", "widgets/status", "widgets/scale"]
+    assert (resources[0]["shortNames"], resources[0]["categories"], resources[2]["group"]) == (["wd"], ["all"], "autoscaling")
+    assert resources[0]["verbs"] == ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+    assert (await cluster.get("/apis/example.com/v7")).body == b"404 page not found\n"
+    [aggregated] = cluster.service.discovery.aggregated(False)
+    assert aggregated["versions"][0]["resources"][0]["resource"] == "widgets"
+
+
+async def test_openapi_documents_follow_the_definition(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA)))
+    index = await cluster.service.openapi.index()
+    assert list(index) == ["apis/example.com/v1"]
+    document = await cluster.service.openapi.document("apis/example.com/v1")
+    assert document is not None
+    assert document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["properties"]["color"]["default"] == "blue"
+    assert await cluster.service.openapi.document("apis/example.com/v2") is None
+    patch = {"spec": {"versions": [version()]}}
+    await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
+    assert await cluster.service.openapi.index() != index
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/example.com/v1/nothing",
+        "/apis/example.com/v2/widgets",
+        "/apis/example.com/v1/widgets/w",  # a namespaced object without a namespace
+        "/apis/nobody.example.com/v1/widgets",
+        "/apis/nobody.example.com",
+        "/apis/example.com/v1/widget",
+    ],
+)
+async def test_what_no_definition_serves_is_a_plain_404(cluster: Cluster, path: str) -> None:
+    await cluster.define(definition())
+    answer = await cluster.get(path)
+    assert (answer.status, answer.body) == (404, b"404 page not found\n")
+
+
+async def test_a_subresource_that_is_not_declared_is_not_found(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    await cluster.create(WIDGETS, widget())
+    answer = await cluster.get(f"{WIDGETS}/w/status")
+    assert (answer.status, answer.json["message"]) == (404, 'widgets.example.com "w" not found')
+
+
+async def test_columns_belong_to_their_version(cluster: Cluster) -> None:
+    column = {"name": "Color", "type": "string", "jsonPath": ".spec.color"}
+    crd = definition("Widget", version("v1", schema=SCHEMA, additionalPrinterColumns=[column]), version("v2", storage=False, schema=SCHEMA))
+    await cluster.define(crd)
+    await cluster.create(WIDGETS, widget(spec={}))
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    first = (await cluster.get(WIDGETS, accept=table)).json
+    assert ([c["name"] for c in first["columnDefinitions"]], first["rows"][0]["cells"]) == (["Name", "Color"], ["w", "blue"])
+    second = (await cluster.get("/apis/example.com/v2/namespaces/ns/widgets", accept=table)).json
+    assert [c["name"] for c in second["columnDefinitions"]] == ["Name", "Age"]
+
+
+async def test_a_field_that_is_declared_selectable_can_be_selected(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA, selectableFields=[{"jsonPath": ".spec.color"}])))
+    for name, color in (("a", "red"), ("b", "green")):
+        await cluster.create(WIDGETS, widget(name, spec={"color": color}))
+    found = (await cluster.get(f"{WIDGETS}?fieldSelector=spec.color%3Dred")).json["items"]
+    assert [item["metadata"]["name"] for item in found] == ["a"]
+    assert (await cluster.get(f"{WIDGETS}?fieldSelector=spec.size%3D1")).status == 400
+
+
+async def test_a_version_that_needs_a_webhook_says_so_and_the_stored_one_works(cluster: Cluster) -> None:
+    crd = definition("Widget", version("v1"), version("v2", storage=False))
+    webhook = {"clientConfig": {"url": "https://127.0.0.1:9/convert"}, "conversionReviewVersions": ["v1"]}
+    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    await cluster.define(crd)
+    await cluster.create(WIDGETS, widget())
+    other = "/apis/example.com/v2/namespaces/ns/widgets/w"
+    answer = await cluster.get(other)
+    assert (answer.status, answer.json["reason"]) == (500, "InternalError")
+    assert "conversion webhook for example.com/v1, Kind=Widget failed" in answer.json["message"]
+    assert (await cluster.call("DELETE", other)).status == 500
+    assert (await cluster.get(f"{WIDGETS}/w")).status == 200
+
+
+async def test_rules_are_kept_though_not_evaluated(cluster: Cluster) -> None:
+    ruled = {**SCHEMA, "x-kubernetes-validations": [{"rule": "self.spec.replicas < 5", "message": "too many"}]}
+    crd = await cluster.define(definition("Widget", version(schema=ruled)))
+    assert crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"][0]["message"] == "too many"
+    refused = await cluster.call("POST", WIDGETS, widget(spec={"replicas": "x"}))
+    assert "some validation rules were not checked because the object was invalid" in refused.json["message"]
+
+
+async def test_another_replica_serves_at_once_what_one_has_established() -> None:
+    async with running() as first, running(first) as second:
+        await first.define(definition())
+        assert (await second.call("POST", WIDGETS, widget())).status == 201
+        assert (await first.get(f"{WIDGETS}/w")).status == 200
+
+
+async def test_an_unused_definition_has_no_cache_and_no_schema(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA)))
+    await cluster.get("/apis/example.com/v1")
+    assert cluster.service.handler._servings == {}

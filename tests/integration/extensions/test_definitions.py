@@ -1,0 +1,110 @@
+"""The life of a definition: names, conditions, change, deletion."""
+
+from __future__ import annotations
+
+from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, version
+
+WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
+
+
+def widget(name: str = "w", **more: object) -> dict[str, object]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, **more}
+
+
+async def test_conditions_come_in_upstreams_order(cluster: Cluster) -> None:
+    crd = await cluster.define(definition())
+    told = [(c["type"], c["status"], c["reason"]) for c in crd["status"]["conditions"]]
+    assert told == [("NamesAccepted", "True", "NoConflicts"), ("Established", "True", "InitialNamesAccepted")]
+    assert crd["status"]["storedVersions"] == ["v1"]
+
+
+async def test_a_name_belongs_to_the_first_that_asks_and_is_free_again_after_it(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", shortNames=["wd"]))
+    await cluster.create(CRDS, definition("Gadget", shortNames=["wd"]))
+    gadgets = f"{CRDS}/gadgets.example.com"
+    crd = await cluster.until(gadgets, lambda crd: has_condition(crd, "NamesAccepted", "False"))
+    assert crd["status"]["conditions"][0]["message"] == '"wd" is already in use'
+    assert (await cluster.get("/apis/example.com/v1/gadgets")).status == 404
+    await cluster.call("DELETE", f"{CRDS}/widgets.example.com")
+    assert established(await cluster.until(gadgets, established))
+
+
+async def test_many_definitions_of_one_group_are_all_established(cluster: Cluster) -> None:
+    for i in range(30):
+        await cluster.create(CRDS, definition(f"Thing{i}"))
+    for i in range(30):
+        await cluster.until(f"{CRDS}/thing{i}s.example.com", established)
+
+
+async def test_a_changed_schema_counts_at_once_and_ends_watches(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    await cluster.create(WIDGETS, widget(spec={"size": 1, "old": True}))
+    strict = {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object", "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "red"}}}
+        },
+    }
+    async with cluster.watch(f"{WIDGETS}?watch=1") as watching:
+        assert (await watching.event())["type"] == "ADDED"
+        patch = {"spec": {"versions": [version(schema=strict)]}}
+        answer = await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
+        assert answer.status == 200
+        await watching.ended.wait()
+    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {"size": 1, "color": "red"}  # what is stored still says otherwise
+    listed = (await cluster.get(WIDGETS)).json["items"]
+    assert [item["spec"] for item in listed] == [{"size": 1, "color": "red"}]
+    refused = await cluster.call("POST", WIDGETS, widget("x", spec={"size": "big"}))
+    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
+
+
+async def test_another_storage_version_shows_older_objects_as_its_own(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version("v1"), version("v2", storage=False)))
+    await cluster.create(WIDGETS, widget(spec={"n": 1}))
+    patch = {"spec": {"versions": [version("v1", storage=False), version("v2")]}}
+    assert (await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)).status == 200
+    for served in ("v1", "v2"):
+        obj = (await cluster.get(f"/apis/example.com/{served}/namespaces/ns/widgets/w")).json
+        assert (obj["apiVersion"], obj["spec"]) == (f"example.com/{served}", {"n": 1})
+    crd = (await cluster.get(f"{CRDS}/widgets.example.com")).json
+    assert crd["status"]["storedVersions"] == ["v1", "v2"]
+
+
+async def test_objects_that_are_held_hold_their_definition(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    await cluster.create(WIDGETS, widget("free"))
+    held = widget("held")
+    held["metadata"] = {"name": "held", "finalizers": ["example.com/hold"]}
+    await cluster.create(WIDGETS, held)
+    deleted = (await cluster.call("DELETE", f"{CRDS}/widgets.example.com")).json
+    assert deleted["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    crd = await cluster.until(
+        f"{CRDS}/widgets.example.com",
+        lambda crd: any(c["reason"] == "InstanceDeletionInProgress" for c in crd["status"]["conditions"]),
+    )
+    assert crd["metadata"]["deletionTimestamp"]
+    refused = await cluster.call("POST", WIDGETS, widget("late"))
+    assert refused.status == 403
+    assert refused.json["message"].endswith("create not allowed while custom resource definition is terminating")
+    await cluster.call("PATCH", f"{WIDGETS}/held", {"metadata": {"finalizers": None}}, content_type=MERGE)
+    await cluster.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
+
+
+async def test_a_definition_that_was_never_established_goes_at_once(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget"))
+    await cluster.create(CRDS, definition("Widget", plural="others"))
+    await cluster.until(f"{CRDS}/others.example.com", lambda crd: has_condition(crd, "NamesAccepted", "False"))
+    await cluster.call("DELETE", f"{CRDS}/others.example.com")
+    await cluster.until(f"{CRDS}/others.example.com", lambda crd: crd.get("code") == 404)
+
+
+async def test_a_community_group_is_told_of_its_approval(cluster: Cluster) -> None:
+    crd = definition()
+    crd["metadata"] = {"name": "widgets.sigs.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}}
+    crd["spec"]["group"] = "sigs.k8s.io"
+    await cluster.create(CRDS, crd)
+    found = await cluster.until(
+        f"{CRDS}/widgets.sigs.k8s.io", lambda crd: has_condition(crd, "KubernetesAPIApprovalPolicyConformant", "False")
+    )
+    told = next(c for c in found["status"]["conditions"] if c["type"].startswith("Kubernetes"))
+    assert (told["reason"], told["message"]) == ("UnapprovedAnnotation", 'not approved: "unapproved, a test"')
