@@ -56,6 +56,9 @@ class Records:
     def get(self, name: str) -> Object | None:
         return self._objects.get(name)
 
+    def objects(self) -> list[Object]:
+        return list(self._objects.values())
+
     def names(self) -> list[str]:
         return list(self._objects)
 

@@ -6,10 +6,10 @@ themselves. It knows none of the other services. Upstream: kube-aggregator/pkg/a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tetrapod.aggregator.apiservice import APISERVICES, GROUP
+from tetrapod.aggregator.apiservice import APISERVICES, GROUP, group_version
 from tetrapod.aggregator.autoregister import AutoRegistration
 from tetrapod.aggregator.availability import AvailabilityController
 from tetrapod.aggregator.backends import Backends, ProxyCertificate
@@ -61,6 +61,7 @@ class AggregatorService:
         self._local = local or server.director
         self._sources = sources or (server.source,)
         server.install(definitions(self.records.removed))
+        server.listed.append(self._listed)
         self._cluster = ClusterInformers(client)
         resolver = Resolver(self._cluster, by_endpoints=config.enable_aggregator_routing)
         self._backends = Backends(self.pool, resolver, config.proxy_certificate)
@@ -103,6 +104,12 @@ class AggregatorService:
         if len(parts) > 4:
             return await self._local(request)
         return await self._discovery_handlers.handle(request) or not_found()
+
+    def _listed(self) -> Iterator[str]:
+        """The paths of all groups, for `/`."""
+        for obj in self.records.objects():
+            group, version = group_version(obj)
+            yield from (f"/apis/{group}", f"/apis/{group}/{version}") if group else ("/api", f"/api/{version}")
 
     # --- controllers
 

@@ -24,7 +24,7 @@ from tetrapod.auth.tokens.issuer import TokenIssuer
 from tetrapod.auth.tokens.jwts import JwtVerifier
 from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, distinct, verification_key
 from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
-from tetrapod.auth.tokens.oidc import discovery_routes
+from tetrapod.auth.tokens.oidc import discovery_routes, openapi_documents
 from tetrapod.auth.tokens.request import TokenRequestRest, TokenRequests
 from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
 from tetrapod.auth.tokens.static import StaticTokenAuthenticator
@@ -95,6 +95,8 @@ class AuthService:
         )
         self.rest_routes = discovery_routes(options.issuers[0], self._keys, self._jwks_uri()) if self._keys else {}
         """OIDC discovery: for `Routes.add_rest`."""
+        self.documents = openapi_documents() if self.rest_routes else {}
+        """Their OpenAPI documents: for `GenericAPIServer.documents`."""
         self.routes = internal_routes(self.index, self._requests, self.issuer, self.objects)
         """For the other services, four-process form: `Routes.add`. Never proxied."""
 

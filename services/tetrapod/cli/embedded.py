@@ -32,7 +32,7 @@ from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
+from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
@@ -110,6 +110,7 @@ class Embedded:
         options = self.options
         self.auth_server = self._server("auth")
         self.auth_server.install(self.auth.definitions)
+        self.auth_server.documents.update(self.auth.documents)
         self.core_server = self._server("core")
         self.core = CoreService(
             self.core_server,
@@ -137,6 +138,7 @@ class Embedded:
         """The aggregator over the other three: the order in which hooks are registered is that of the health checks."""
         options = self.options
         self.front = self._server("aggregator")
+        self.front.flags = options.flags()
         certificate, key = self.pki.front_proxy_client
         config = AggregatorConfig(
             options.enable_aggregator_routing,
@@ -153,7 +155,7 @@ class Embedded:
         self.delegation = Delegation(self.front, servers, self.extensions.handler)
         for path, handler in self.auth.rest_routes.items():
             self.front.routes.add_rest(path, handler)
-        sources = [BuiltinSource(s.source) for s in (self.front, *servers)]
+        sources = [s.openapi() for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
         add_storage_checks(self.lifecycle, self._probe_storage)
         self.extensions.register()

@@ -10,5 +10,5 @@ from tetrapod.generic.routes import Routes
 def install_openapi(routes: Routes, source: DocumentSource) -> None:
     handlers = OpenAPIHandlers(source)
     routes.add("/openapi/v3", handlers.index)
-    routes.add_prefix("/openapi/v3/", handlers.document)
+    routes.add_prefix("/openapi/v3/", handlers.document, listed=True)
     routes.add("/openapi/v2", handlers.v2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 
@@ -62,6 +63,19 @@ class Options:
     auth_url: str = ""
     ignored: tuple[str, ...] = field(default=(), repr=False)
 
+    def flags(self) -> dict[str, str]:
+        """As the command line would say it, for /flagz."""
+        found = {f.name.replace("_", "-"): _text(getattr(self, f.name)) for f in fields(self) if f.name != "ignored"}
+        found["v"] = found.pop("verbosity")
+        return found
+
     @property
     def pki(self) -> Path:
         return self.data_dir / "pki"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+    return re.sub(r"//[^/@]*@", "//***@", text)  # nobody's password

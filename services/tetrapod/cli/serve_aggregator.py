@@ -10,7 +10,7 @@ from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource
+from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
 from tetrapod.generic.server import GenericAPIServer
@@ -43,10 +43,11 @@ class RemoteAggregator(RemoteService):
         )
         self.delegation.front = self.aggregator.director
         documents: list[DocumentSource] = [
-            BuiltinSource(server.source),
+            server.openapi(),
             *(side.documents for side in sides.values()),
             self.aggregator.external_openapi,
         ]
+        server.flags = self.options.flags()
         install_openapi(server.routes, JoinedSource(documents))
         self.delegation.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)

@@ -12,7 +12,6 @@ from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.request import Handler
 from tetrapod.generic.server import GenericAPIServer
 
@@ -36,7 +35,9 @@ class RemoteAuth(RemoteService):
             self.server.routes.add_rest(path, handler)
         for path, handler in self.auth.routes.items():
             self.server.routes.add(path, handler)
-        install_openapi(self.server.routes, BuiltinSource(self.server.source))
+        self.server.documents.update(self.auth.documents)
+        self.server.flags = self.options.flags()
+        install_openapi(self.server.routes, self.server.openapi())
         self.auth.register(self.lifecycle)
         return self.server.director, self.auth.authenticator, self.auth.authorizer
 

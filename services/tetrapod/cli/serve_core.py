@@ -12,7 +12,6 @@ from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 
@@ -42,7 +41,8 @@ class RemoteCore(RemoteService):
             RemoteTokenRequestRest(self.client_of(options.auth_url, "auth-url", "tetrapod-core")),
             {"etcd-0": self._probe_storage},
         )
-        install_openapi(self.server.routes, BuiltinSource(self.server.source))
+        self.server.flags = self.options.flags()
+        install_openapi(self.server.routes, self.server.openapi())
         self.core.register(self.lifecycle)
         return self._director, authenticator, authorizer
 

@@ -10,7 +10,7 @@ from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLife
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.discovery.joined import JoinedDiscovery
-from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
+from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.request import Handler
 from tetrapod.generic.server import GenericAPIServer
 
@@ -33,7 +33,8 @@ class RemoteExtensions(RemoteService):
         )
         self.server.install(self.extensions.definitions)
         self.server.discover(JoinedDiscovery([self.server.source, self.extensions.discovery]))
-        install_openapi(self.server.routes, JoinedSource([BuiltinSource(self.server.source), self.extensions.openapi]))
+        self.server.flags = self.options.flags()
+        install_openapi(self.server.routes, JoinedSource([self.server.openapi(), self.extensions.openapi]))
         self.extensions.register()
         return self.server.director, authenticator, authorizer
 

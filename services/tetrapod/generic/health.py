@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import parse_qs
 
 from tetrapod.generic.lifecycle import Check, Lifecycle
+from tetrapod.generic.metrics import HEALTHCHECK, HEALTHCHECKS_TOTAL
 from tetrapod.generic.request import HeaderList, Request, Response
 
 log = logging.getLogger(__name__)
@@ -47,9 +47,7 @@ class Health:
         checks = self.checks(endpoint)
         if not name:
             return None if request.path.endswith("/") else await _all(endpoint, checks, request)
-        if name not in checks:
-            return None
-        return await _one(checks[name])
+        return await _one(endpoint, name, checks[name]) if name in checks else None
 
 
 async def _ok() -> None:
@@ -64,8 +62,8 @@ async def _log_is_written() -> None:
             raise RuntimeError("logging blocked")
 
 
-async def _one(check: Check) -> Response:
-    failure = await _run(check)
+async def _one(endpoint: str, name: str, check: Check) -> Response:
+    failure = await _run(endpoint, name, check)
     if failure is None:
         return Response(200, list(_PLAIN), b"ok")
     return Response(500, list(_TEXT), f"internal server error: {failure}\n".encode())
@@ -77,7 +75,7 @@ async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Res
     lines: list[str] = []
     failed: list[str] = []
     wanted = [name for name in checks if name not in excluded]
-    outcome = dict(zip(wanted, await asyncio.gather(*(_run(checks[name]) for name in wanted)), strict=True))
+    outcome = dict(zip(wanted, await asyncio.gather(*(_run(endpoint, name, checks[name]) for name in wanted)), strict=True))
     for name in checks:
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
@@ -97,12 +95,16 @@ async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Res
     return Response(200, list(_TEXT), f"{text}{warning}{endpoint} check passed\n".encode())
 
 
-async def _run(check: Callable[[], Awaitable[None]]) -> str | None:
+async def _run(endpoint: str, name: str, check: Check) -> str | None:
+    """Why it failed. The outcome is counted, for /metrics/slis."""
+    failure: str | None = None
     try:
         await asyncio.wait_for(check(), 10)
     except Exception as error:
-        return str(error) or type(error).__name__
-    return None
+        failure = str(error) or type(error).__name__
+    HEALTHCHECK.set((name, endpoint), 0.0 if failure else 1.0)
+    HEALTHCHECKS_TOTAL.add((name, "error" if failure else "success", endpoint))
+    return failure
 
 
 def _quoted(names: list[str]) -> str:

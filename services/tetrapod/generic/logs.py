@@ -49,7 +49,13 @@ def configure(log_format: str, verbosity: int) -> None:
     handler.setFormatter(JSONFormatter() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 2 else logging.WARNING)
-    logging.getLogger("tetrapod.access").setLevel(logging.INFO if verbosity >= 3 else logging.ERROR)
+    set_verbosity(verbosity)
     for noisy in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "httpx", "grpc"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def set_verbosity(verbosity: int) -> None:
+    """Also while the server runs (`PUT /debug/flags/v`)."""
+    level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 2 else logging.WARNING
+    logging.getLogger().setLevel(level)
+    logging.getLogger("tetrapod.access").setLevel(logging.INFO if verbosity >= 3 else logging.ERROR)

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 _ALL: Final[list[Metric]] = []
+SLIS: Final[list[Metric]] = []
+"""Those of /metrics/slis."""
 
 
 class Metric:
     kind = ""
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
         self.name, self.help, self.labels = name, help_text, tuple(labels)
-        _ALL.append(self)
+        (_ALL if among is None else among).append(self)
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         raise NotImplementedError
@@ -28,8 +30,8 @@ class Metric:
 class Counter(Metric):
     kind = "counter"
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
-        super().__init__(name, help_text, labels)
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
+        super().__init__(name, help_text, labels, among)
         self.values: dict[tuple[str, ...], float] = {}
 
     def add(self, labels: tuple[str, ...] = (), amount: float = 1) -> None:
@@ -105,28 +107,36 @@ REQUESTS_IN_FLIGHT: Final = Gauge(
     "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
     ("request_kind",),
 )
+HEALTHCHECK: Final = Gauge("kubernetes_healthcheck", "This metric records the result of a single healthcheck.", ("name", "type"), SLIS)
+HEALTHCHECKS_TOTAL: Final = Counter(
+    "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
+)
 STARTED: Final = time.time()
 GaugeFunction("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)])
 
 
 class _Collector:
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
     def collect(self) -> Iterator[Any]:
         from prometheus_client.core import Metric as Family
 
-        for metric in _ALL:
+        for metric in self._metrics:
             family = Family(metric.name, metric.help, metric.kind)
             for name, labels, value in metric.samples():
                 family.add_sample(name, labels, value)
             yield family
 
 
-def render() -> bytes:
+def render(metrics: list[Metric] = _ALL) -> bytes:
     """The exposition text, version 0.0.4. Takes a while with many series: call it in a thread."""
     from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
     from prometheus_client.exposition import generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector())
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
+    registry.register(_Collector(metrics))
+    if metrics is _ALL:
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
     return generate_latest(registry)

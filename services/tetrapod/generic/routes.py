@@ -6,7 +6,8 @@ quarter of the start-up and of the memory budget, and its routing answers other 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Iterable
 
 import orjson
 
@@ -22,19 +23,24 @@ class Routes:
     def __init__(self) -> None:
         self._exact: dict[str, Handler] = {}
         self._prefixes: list[tuple[str, Handler]] = []
+        self._listed: list[str] = []
 
-    def add(self, path: str, handler: Handler) -> None:
+    def add(self, path: str, handler: Handler, *, listed: bool = True) -> None:
         self._exact[path] = handler
+        if listed:
+            self._listed.append(path)
 
     def add_rest(self, path: str, handler: Handler) -> None:
         """A path that upstream routes as REST: GET only (405 else), with or without a slash at the end, 404 Status below."""
         guarded = get_only(handler)
-        self._exact[path] = guarded
-        self._exact[path + "/"] = guarded
+        self.add(path, guarded)
+        self.add(path + "/", guarded, listed=False)
         self._prefixes.append((path + "/", _no_such_resource))
 
-    def add_prefix(self, prefix: str, handler: Handler) -> None:
+    def add_prefix(self, prefix: str, handler: Handler, *, listed: bool = False) -> None:
         self._prefixes.append((prefix, handler))
+        if listed:
+            self._listed.append(prefix)
 
     def find(self, path: str) -> Handler | None:
         handler = self._exact.get(path)
@@ -43,7 +49,8 @@ class Routes:
         return next((h for prefix, h in self._prefixes if path.startswith(prefix)), None)
 
     def paths(self) -> Iterable[str]:
-        return (p for p in self._exact if p == "/" or not p.endswith("/"))
+        """Those that `/` lists."""
+        return self._listed
 
 
 async def _no_such_resource(request: Request) -> Response:
@@ -84,9 +91,18 @@ async def version(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    import asyncio
-
     from tetrapod.generic.metrics import render
 
+    return await _exposition(render)
+
+
+async def slis(request: Request) -> Response:
+    """`/metrics/slis`: how the health checks went."""
+    from tetrapod.generic.metrics import SLIS, render
+
+    return await _exposition(lambda: render(SLIS))
+
+
+async def _exposition(render: Callable[[], bytes]) -> Response:
     body = await asyncio.to_thread(render)
     return Response(200, [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")], body)

@@ -7,24 +7,27 @@ where requests come in. Upstream: k8s.io/apiserver/pkg/server/genericapiserver.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import orjson
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.debugging import profiles, verbosity, zpages
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.discovery.source import DefinitionSource
 from tetrapod.generic.endpoints.router import GroupVersionRouter
 from tetrapod.generic.health import Health
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.openapi.source import BuiltinSource
+from tetrapod.generic.openapi.v3 import version_document
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.routes import Routes, health_handler, metrics, not_found, version
+from tetrapod.generic.routes import Routes, health_handler, metrics, not_found, slis, version
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import status
-from tetrapod.machinery.gvk import GroupResource
+from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class GenericAPIServer:
@@ -49,6 +52,12 @@ class GenericAPIServer:
         self.routes = Routes()
         self.source = DefinitionSource()
         self.stores: dict[GroupResource, Store] = {}
+        self.documents: dict[str, Callable[[], Object]] = {"version": version_document}
+        """OpenAPI documents of endpoints that are no resources, by name."""
+        self.listed: list[Callable[[], Iterable[str]]] = []
+        """Further paths that `/` lists."""
+        self.flags: Mapping[str, str] = {}
+        """The command line's, for /flagz."""
         self.fallback = fallback
         self._discovery = DiscoveryHandlers(self.source)
         self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
@@ -62,6 +71,14 @@ class GenericAPIServer:
             self.routes.add_prefix(endpoint + "/", check)
         self.routes.add_rest("/version", version)
         self.routes.add("/metrics", metrics)
+        self.routes.add("/metrics/slis", slis)
+        self.routes.add("/statusz", zpages.statusz(self.paths))
+        self.routes.add("/flagz", zpages.flagz(lambda: self.flags))
+        self.routes.add("/debug/pprof", profiles.redirect, listed=False)
+        self.routes.add_prefix(profiles.PREFIX, profiles.handle)
+        self.routes.add("/debug/flags", verbosity.index, listed=False)
+        self.routes.add("/debug/flags/v", verbosity.verbosity, listed=False)
+        self.routes.add_prefix("/debug/flags/", verbosity.index)
         self.routes.add("/", self._index)
 
     def install(self, definitions: Iterable[ResourceDefinition]) -> None:
@@ -124,13 +141,17 @@ class GenericAPIServer:
                 return await self.fallback(request)
         return not_found()
 
+    def openapi(self) -> BuiltinSource:
+        """The OpenAPI documents of what is here when it is asked for."""
+        return BuiltinSource(self.source, self.documents)
+
     async def _index(self, request: Request) -> Response:
         """`/`: the paths that are served."""
         body = orjson.dumps({"paths": sorted(self.paths())}, option=orjson.OPT_INDENT_2)
         return Response(200, [(b"content-type", b"application/json")], body)
 
     def paths(self) -> set[str]:
-        paths = {*self.routes.paths(), *self.health.paths()} - {"/"}
+        paths = {*self.routes.paths(), *self.health.paths(), *(path for more in self.listed for path in more())} - {"/"}
         for gv in self.source.group_versions():
             paths |= {f"/apis/{gv.group}", f"/apis/{gv}"} if gv.group else {"/api", f"/api/{gv.version}"}
         return paths | ({"/apis", "/apis/"} if any(g for g in self._groups) else set())

@@ -5,14 +5,16 @@ Follows pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go. A
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import orjson
 
 from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.endpoints.negotiation import check_route_accept
+from tetrapod.generic.openapi.v3 import text_document
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery.gvk import Object
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 JWKS_PATH: Final = "/openid/v1/jwks"
@@ -35,6 +37,14 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
     return {
         CONFIGURATION_PATH: _document(orjson.dumps(configuration), _JSON),
         JWKS_PATH: _document(orjson.dumps(jwks), _JWKS),
+    }
+
+
+def openapi_documents() -> dict[str, Callable[[], Object]]:
+    """Of the two, by name."""
+    return {
+        CONFIGURATION_PATH[1:]: lambda: text_document(f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON),
+        JWKS_PATH[1:]: lambda: text_document(f"{JWKS_PATH}/", "getServiceAccountIssuerOpenIDKeyset", _JWKS),
     }
 
 

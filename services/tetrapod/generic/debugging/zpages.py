@@ -1,0 +1,98 @@
+"""`/statusz` and `/flagz`: what this server is and how it was started, as text or as a versioned object.
+
+Upstream: k8s.io/component-base/zpages. JSON and YAML come only by their full media type (`application/json;g=config.k8s.io;
+v=v1beta1;as=Statusz`); without it there is text, whose form nobody may rely on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from tetrapod.generic.endpoints.accept import JSON, YAML, parse_accept
+from tetrapod.generic.endpoints.negotiation import encode_document
+from tetrapod.generic.metrics import STARTED
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.version import KUBERNETES, version_info
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import not_acceptable
+
+GROUP: Final = "config.k8s.io"
+COMPONENT: Final = "apiserver"
+_TEXT: Final = "text/plain"
+_VERSIONS: Final = ("v1beta1", "v1alpha1")
+_HEADING: Final = (
+    "\n{component} {page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
+    "and is for debugging purposes only.\n\n"
+)
+
+
+def _negotiate(request: Request, kind: str) -> tuple[str, str]:
+    """Media type and version, which is "" for text.
+
+    Raises:
+        StatusError: 406.
+    """
+    for clause in parse_accept(request.header(b"accept") or "*/*"):
+        given = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
+        for media_type in (JSON, YAML, _TEXT):
+            type_, subtype = media_type.split("/")
+            if (clause.type, clause.subtype) not in ((type_, subtype), (type_, "*"), ("*", "*")):
+                continue
+            if media_type == _TEXT:
+                if not given:
+                    return media_type, ""
+            elif given.get("as") == kind and given.get("g") == GROUP and given.get("v") in _VERSIONS:
+                return media_type, given["v"]
+    raise not_acceptable("only the following media types are accepted: application/json, application/yaml, text/plain")
+
+
+def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
+    media_type, version = _negotiate(request, kind)
+    if not version:
+        heading = _HEADING.format(component=COMPONENT, page=kind.lower())
+        return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
+    if version != _VERSIONS[0]:
+        request.warnings.append(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
+    document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **content}
+    full_type = f"{media_type};g={GROUP};v={version};as={kind}"
+    return Response(200, [(b"content-type", full_type.encode())], encode_document(document, media_type))
+
+
+def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
+    """`paths` are those that `/` lists; shown are the ones of the server itself."""
+
+    async def handle(request: Request) -> Response:
+        content: Object = {
+            "startTime": datetime.fromtimestamp(int(STARTED), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "uptimeSeconds": int(time.time() - STARTED),
+            "goVersion": version_info()["goVersion"],
+            "binaryVersion": KUBERNETES,
+            "emulationVersion": KUBERNETES.rpartition(".")[0],
+            "paths": sorted(path for path in paths() if path.count("/") == 1 and path not in ("/", "/api", "/apis")),
+        }
+        return _answer(request, "Statusz", content, lambda: _status_text(content))
+
+    return handle
+
+
+def _status_text(content: Object) -> str:
+    hours, rest = divmod(content["uptimeSeconds"], 3600)
+    return (
+        f"Started: {content['startTime']}\n"
+        f"Up: {hours} hr {rest // 60:02d} min {rest % 60:02d} sec\n"
+        f"Go version: {content['goVersion']}\n"
+        f"Binary version: {content['binaryVersion']}\n"
+        f"Emulation version: {content['emulationVersion']}\n"
+        f"Paths: {' '.join(content['paths'])}\n"
+    )
+
+
+def flagz(flags: Callable[[], Mapping[str, str]]) -> Handler:
+    async def handle(request: Request) -> Response:
+        values = dict(sorted(flags().items()))
+        return _answer(request, "Flagz", {"flags": values}, lambda: "".join(f"{name}={value}\n" for name, value in values.items()))
+
+    return handle

@@ -1,0 +1,82 @@
+"""What a server tells of itself: /statusz, /flagz, profiles, the log level, outcomes of health checks."""
+
+from __future__ import annotations
+
+import logging
+import marshal
+
+import orjson
+import pytest
+
+from integration.server.conftest import Call
+from tetrapod.generic.request import Response
+from tetrapod.generic.server import GenericAPIServer
+
+
+def media_type(response: Response) -> str:
+    return dict(response.headers)[b"content-type"].decode()
+
+
+async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_for(server: GenericAPIServer, call: Call) -> None:
+    server.flags = {"v": "2", "a": "1"}
+    text = await call("GET", "/flagz")
+    assert (media_type(text), text.body.endswith(b"\n\na=1\nv=2\n")) == ("text/plain; charset=utf-8", True)
+    full = await call("GET", "/flagz", accept="application/json;v=v1beta1;g=config.k8s.io;as=Flagz")
+    assert media_type(full) == "application/json;g=config.k8s.io;v=v1beta1;as=Flagz"
+    assert orjson.loads(full.body)["flags"] == {"a": "1", "v": "2"}
+    status = await call("GET", "/statusz", accept="application/yaml;v=v1beta1;g=config.k8s.io;as=Statusz")
+    assert b"/readyz" in status.body and media_type(status).startswith("application/yaml;")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html", "application/json;v=v1;g=config.k8s.io;as=Statusz"])
+async def test_other_media_types_of_statusz_are_not_acceptable(call: Call, accept: str) -> None:
+    assert (await call("GET", "/statusz", accept=accept)).status == 406
+
+
+async def test_an_old_version_of_statusz_warns(call: Call) -> None:
+    warnings: list[str] = []
+    await call("GET", "/statusz", accept="application/json;v=v1alpha1;g=config.k8s.io;as=Statusz", warnings=warnings)
+    assert warnings == ["This version of the statusz endpoint is deprecated. Please use a newer version."]
+
+
+async def test_profiles_say_what_the_process_does(call: Call) -> None:
+    assert (await call("GET", "/debug/pprof/nope")).status == 404
+    assert b"task " in (await call("GET", "/debug/pprof/goroutine?debug=1")).body
+    assert b"builtins.dict" in (await call("GET", "/debug/pprof/heap")).body
+    assert b"size=" in (await call("GET", "/debug/pprof/heap?seconds=0.01")).body
+    profile = await call("GET", "/debug/pprof/profile?seconds=0.01")
+    assert any("sleep" in function for _, _, function in marshal.loads(profile.body))
+
+
+async def test_the_log_level_changes_while_the_server_runs(call: Call) -> None:
+    root, access = logging.getLogger(), logging.getLogger("tetrapod.access")
+    before = root.level, access.level
+    try:
+        assert (await call("PUT", "/debug/flags/v", b"4")).body == b"successfully set klog.logging.verbosity to 4"
+        assert (root.level, access.level) == (logging.DEBUG, logging.INFO)
+        for bad in (b"abc", b"-1", b"", b"99999999999"):
+            assert (await call("PUT", "/debug/flags/v", bad)).status == 400
+        assert root.level == logging.DEBUG
+    finally:
+        root.setLevel(before[0])
+        access.setLevel(before[1])
+
+
+async def test_outcomes_of_health_checks_are_counted(server: GenericAPIServer, call: Call) -> None:
+    async def broken() -> None:
+        raise RuntimeError("down")
+
+    server.lifecycle.add_check("store", broken, ("readyz",))
+    assert (await call("GET", "/livez")).status == 200
+    refused = await call("GET", "/readyz?verbose")
+    assert (refused.status, b"[-]store failed: reason withheld\n" in refused.body) == (500, True)
+    found = (await call("GET", "/metrics/slis")).body
+    assert b'kubernetes_healthcheck{name="store",type="readyz"} 0.0' in found
+    assert b'kubernetes_healthcheck{name="ping",type="livez"} 1.0' in found
+    assert b'kubernetes_healthchecks_total{name="store",status="error",type="readyz"}' in found
+
+
+async def test_the_root_lists_what_is_served_and_not_what_is_for_debugging(call: Call) -> None:
+    paths = orjson.loads((await call("GET", "/")).body)["paths"]
+    assert {"/healthz/ping", "/metrics/slis", "/statusz", "/version"} <= set(paths)
+    assert not [path for path in paths if path.startswith("/debug")]
