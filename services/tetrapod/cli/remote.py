@@ -18,7 +18,7 @@ from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_storage_checks
 from tetrapod.cli.options import Options
-from tetrapod.generic.authentication.bearer import BearerAuthenticator
+from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.delegating import TokenReviewer
 from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
@@ -94,6 +94,7 @@ class RemoteService:
                 RequestHeaderAuthenticator(CertificatePool(self.front_proxy_ca), options.requestheader_allowed_names),
                 X509Authenticator(CertificatePool(self.client_ca)),
                 BearerAuthenticator(tokens, options.api_audiences),
+                WebSocketAuthenticator(tokens, options.api_audiences),
             ],
             anonymous=options.anonymous_auth,
         )
