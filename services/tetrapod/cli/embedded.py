@@ -126,6 +126,7 @@ class Embedded:
             self.client,
             self.controller_client,
             self._token_rest(),
+            self.auth.sign_secret_token,
             {"etcd-0": self._probe_storage},
         )
 

@@ -9,7 +9,7 @@ from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.authentication.interface import RequestAuthenticator
-from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest
+from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.request import Handler, Request, Response
@@ -22,6 +22,7 @@ class RemoteCore(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         options = self.options
         authenticator, authorizer = self.delegated()
+        auth = self.client_of(options.auth_url, "auth-url", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
         chosen = plugins(self.storage, client, options.enable_admission_plugins, options.disable_admission_plugins)
         self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
@@ -38,7 +39,8 @@ class RemoteCore(RemoteService):
             ),
             client,
             self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
-            RemoteTokenRequestRest(self.client_of(options.auth_url, "auth-url", "tetrapod-core")),
+            RemoteTokenRequestRest(auth),
+            remote_secret_signer(auth),
             {"etcd-0": self._probe_storage},
         )
         self.server.flags = self.options.flags()

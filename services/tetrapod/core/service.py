@@ -14,8 +14,11 @@ from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.manager import Controller, start_controllers
 from tetrapod.core.controllers.namespaces import NamespaceController
+from tetrapod.core.controllers.protection import ClaimProtection, VolumeProtection
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
+from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
+from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.resources import definitions
 from tetrapod.core.rests.binding import BindingRest
 from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
@@ -42,7 +45,7 @@ class CoreConfig:
 
 
 class CoreService:
-    """`client` goes through the front door as the server itself, `controller_client` as the controllers."""
+    """`client` goes through the front door as the server itself, `controller_client` as the controllers; auth gives `sign`."""
 
     def __init__(
         self,
@@ -51,11 +54,13 @@ class CoreService:
         client: Client,
         controller_client: Client,
         token_rest: Rest,
+        sign: Signer,
         probes: Mapping[str, Probe],
     ) -> None:
         self.server = server
         self._config = config
         self._client = client
+        self._sign = sign
         self._controller_client = controller_client
         addresses = ClusterIPs(config.service_network, client)
         ports = NodePorts(config.node_ports, server.storage)
@@ -97,4 +102,8 @@ class CoreService:
             ServiceAccountController(client, namespaces),
             RootCAPublisher(client, namespaces, self._config.ca),
             GarbageCollector(client),
+            TokenSecretController(client, self._sign, self._config.ca),
+            ClaimProtection(client),
+            VolumeProtection(client),
+            TTLAfterFinished(client),
         ]

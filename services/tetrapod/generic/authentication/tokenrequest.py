@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.authentication.services import TOKEN_REQUESTS_PATH
+from tetrapod.generic.authentication.services import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
@@ -58,3 +58,17 @@ class RemoteTokenRequestRest(Rest):
         if code != 200:
             raise StatusError(code, answer.get("reason", ""), answer.get("message", ""), answer.get("details"))
         return answer
+
+
+def remote_secret_signer(client: Client) -> Callable[[str, str, str], Awaitable[str]]:
+    """(namespace, service account, secret) → a legacy token, signed by auth. Raises StatusError."""
+
+    async def sign(namespace: str, account: str, secret: str) -> str:
+        question = orjson.dumps({"namespace": namespace, "account": account, "secret": secret})
+        code, body = await client.raw("POST", SECRET_TOKENS_PATH, question, {"content-type": "application/json"})
+        if code != 200:
+            raise StatusError(code, "", f"the auth service signed no token: {body.decode('utf-8', 'replace')[:200]}")
+        token: str = orjson.loads(body)["token"]
+        return token
+
+    return sign

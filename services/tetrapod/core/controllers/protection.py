@@ -1,0 +1,122 @@
+"""Volumes and claims go only when nobody uses them (upstream: pkg/controller/volume/{pvcprotection,pvprotection}).
+
+Admission gives every new one a finalizer; these take it away from those being deleted that no pod, or no claim, uses any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+PODS: Final = GroupVersionResource("", "v1", "pods")
+CLAIMS: Final = GroupVersionResource("", "v1", "persistentvolumeclaims")
+VOLUMES: Final = GroupVersionResource("", "v1", "persistentvolumes")
+_CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
+_VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+class ClaimProtection:
+    name = "persistentvolumeclaim-protection-controller"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._claims = Informer(client, CLAIMS)
+        self._pods = Informer(client, PODS)
+        self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
+        self._claims.handlers.append(self._on_claim)
+        self._pods.handlers.append(self._on_pod)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._claims.run())
+            group.create_task(self._pods.run())
+            await self._claims.synced.wait()
+            await self._pods.synced.wait()
+            group.create_task(self._queue.run())
+
+    def _on_claim(self, old: Object | None, new: Object | None) -> None:
+        if new is not None and new["metadata"].get("deletionTimestamp"):
+            self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
+
+    def _on_pod(self, old: Object | None, new: Object | None) -> None:
+        if new is None or not _runs(new):
+            for name in claims_of(old or new or {}):
+                self._queue.add(((old or new or {})["metadata"]["namespace"], name))
+
+    async def _sync(self, key: tuple[str, str]) -> None:
+        claim = self._claims.get(*key)
+        if claim is None or not claim["metadata"].get("deletionTimestamp"):
+            return
+        if await self._used(*key):
+            return
+        await drop_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
+
+    async def _used(self, namespace: str, name: str) -> bool:
+        """Asked live as well: a pod may have been made after the informer's last event."""
+        known = [pod for (where, _), pod in self._pods.objects.items() if where == namespace]
+        if any(_runs(pod) and name in claims_of(pod) for pod in known):
+            return True
+        live = (await self._client.list(PODS, namespace)).get("items") or ()
+        return any(_runs(pod) and name in claims_of(pod) for pod in live)
+
+
+class VolumeProtection:
+    name = "persistentvolume-protection-controller"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._volumes = Informer(client, VOLUMES)
+        self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
+        self._volumes.handlers.append(self._on_volume)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._volumes.run())
+            await self._volumes.synced.wait()
+            group.create_task(self._queue.run())
+
+    def _on_volume(self, old: Object | None, new: Object | None) -> None:
+        if new is not None and new["metadata"].get("deletionTimestamp"):
+            self._queue.add(new["metadata"]["name"])
+
+    async def _sync(self, name: str) -> None:
+        volume = self._volumes.get("", name)
+        if volume is None or (volume.get("status") or {}).get("phase") == "Bound":
+            return
+        await drop_finalizer(self._client, VOLUMES, volume, _VOLUME_FINALIZER)
+
+
+def claims_of(pod: Object) -> set[str]:
+    """The claims that a pod's volumes name, those of its ephemeral volumes too."""
+    found = set()
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        if claim := volume.get("persistentVolumeClaim"):
+            found.add(claim.get("claimName", ""))
+        elif volume.get("ephemeral"):
+            found.add(f"{pod['metadata']['name']}-{volume['name']}")
+    return found
+
+
+def _runs(pod: Object) -> bool:
+    return bool((pod.get("spec") or {}).get("nodeName")) and (pod.get("status") or {}).get("phase") not in _ENDED
+
+
+async def drop_finalizer(client: Client, gvr: GroupVersionResource, obj: Object, finalizer: str) -> None:
+    meta = obj["metadata"]
+    finalizers = meta.get("finalizers") or []
+    if finalizer not in finalizers:
+        return
+    kept = [f for f in finalizers if f != finalizer]
+    patch = {"metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"], "finalizers": kept or None}}
+    try:
+        await client.patch(gvr, meta.get("namespace", ""), meta["name"], patch)
+    except StatusError as error:
+        if error.code != 404:
+            raise

@@ -1,0 +1,106 @@
+"""Fills in secrets of type kubernetes.io/service-account-token, and deletes those whose account is gone.
+
+Upstream: pkg/controller/serviceaccount/tokens_controller.go. The token itself is signed by auth, which alone has the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from tetrapod.core.controllers.service_accounts import SERVICE_ACCOUNTS
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+SECRETS: Final = GroupVersionResource("", "v1", "secrets")
+TYPE: Final = "kubernetes.io/service-account-token"
+_NAME, _UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+Signer = Callable[[str, str, str], Awaitable[str]]
+"""(namespace, service account, secret) → a token."""
+
+
+class TokenSecretController:
+    name = "serviceaccount-token-controller"
+
+    def __init__(self, client: Client, sign: Signer, ca: str) -> None:
+        self._client = client
+        self._sign = sign
+        self._ca = ca
+        self._secrets = Informer(client, SECRETS, field_selector=f"type={TYPE}")
+        self._accounts = Informer(client, SERVICE_ACCOUNTS)
+        self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
+        self._secrets.handlers.append(self._on_secret)
+        self._accounts.handlers.append(self._on_account)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._secrets.run())
+            group.create_task(self._accounts.run())
+            await self._secrets.synced.wait()
+            await self._accounts.synced.wait()
+            group.create_task(self._queue.run(2))
+
+    def _on_secret(self, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
+
+    def _on_account(self, old: Object | None, new: Object | None) -> None:
+        if new is None and old is not None:
+            namespace, name = old["metadata"]["namespace"], old["metadata"]["name"]
+            for secret in self._secrets.objects.values():
+                meta = secret["metadata"]
+                if meta["namespace"] == namespace and (meta.get("annotations") or {}).get(_NAME) == name:
+                    self._queue.add((namespace, meta["name"]))
+
+    async def _sync(self, key: tuple[str, str]) -> None:
+        namespace, name = key
+        secret = self._secrets.get(namespace, name)
+        if secret is None:
+            return
+        annotations = secret["metadata"].get("annotations") or {}
+        account = await self._account(namespace, annotations.get(_NAME, ""))
+        if account is None or annotations.get(_UID, account["metadata"]["uid"]) != account["metadata"]["uid"]:
+            await self._delete(secret)
+            return
+        wanted = {"ca.crt": _b64(self._ca), "namespace": _b64(namespace)}
+        data = secret.get("data") or {}
+        missing = {k: v for k, v in wanted.items() if data.get(k) != v}
+        if not data.get("token"):
+            missing["token"] = _b64(await self._sign(namespace, account["metadata"]["name"], name))
+        if not missing and _UID in annotations:
+            return
+        changed = {
+            **secret,
+            "metadata": {**secret["metadata"], "annotations": {**annotations, _UID: account["metadata"]["uid"]}},
+            "data": {**data, **missing},
+        }
+        await self._client.update(SECRETS, namespace, changed)
+
+    async def _account(self, namespace: str, name: str) -> Object | None:
+        """The account as it is now: one that was made a moment ago may not have been seen yet."""
+        if not name:
+            return None
+        try:
+            return self._accounts.get(namespace, name) or await self._client.get(SERVICE_ACCOUNTS, namespace, name)
+        except StatusError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def _delete(self, secret: Object) -> None:
+        meta = secret["metadata"]
+        options = {"preconditions": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}}
+        try:
+            await self._client.delete(SECRETS, meta["namespace"], meta["name"], options)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+
+
+def _b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
