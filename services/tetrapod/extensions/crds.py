@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent, WatchQuery
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersion, Object
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.2
@@ -124,12 +124,25 @@ class Crds:
         self.listeners: list[OnCrd] = []
         self.synced = asyncio.Event()
         self.generation = 0  # changes with every change
+        self._served: tuple[int, dict[GroupVersion, list[Crd]]] = (-1, {})
 
     def __iter__(self) -> Iterator[Crd]:
         return iter(list(self._by_name.values()))
 
     def get(self, name: str) -> Crd | None:
         return self._by_name.get(name)
+
+    def served(self) -> dict[GroupVersion, list[Crd]]:
+        """What discovery tells of: established definitions by the group-versions that they serve, sorted by plural."""
+        if self._served[0] != self.generation:
+            found: dict[GroupVersion, list[Crd]] = {}
+            for crd in sorted(self._by_name.values(), key=lambda crd: crd.plural):
+                if crd.established:
+                    for version in crd.versions:
+                        if version.served:
+                            found.setdefault(GroupVersion(crd.group, version.name), []).append(crd)
+            self._served = (self.generation, found)
+        return self._served[1]
 
     async def fresh(self, name: str) -> Crd | None:
         """The definition as it is now, whoever wrote it: for when the copy would make us refuse."""

@@ -70,19 +70,17 @@ class CustomDiscovery:
         return Response(200, [(b"content-type", media_type.encode())], encode_document(document, media_type))
 
     def group_versions(self) -> list[GroupVersion]:
-        return [GroupVersion(group, version) for group, versions in self._served().items() for version in versions]
+        return list(self._crds.served())
 
     def _served(self) -> dict[str, list[str]]:
         """Groups by name, their versions in order of preference."""
-        found: dict[str, set[str]] = {}
-        for crd in self._crds:
-            if crd.established and (names := {v.name for v in crd.versions if v.served}):
-                found.setdefault(crd.group, set()).update(names)
+        found: dict[str, list[str]] = {}
+        for group, version in self._crds.served():
+            found.setdefault(group, []).append(version)
         return {group: sorted(found[group], key=priority_key) for group in sorted(found)}
 
     def _of(self, group: str, version: str) -> list[Crd]:
-        found = [crd for crd in self._crds if crd.group == group and crd.established and crd.serves(version)]
-        return sorted(found, key=lambda crd: crd.plural)
+        return self._crds.served().get(GroupVersion(group, version), [])
 
     def _aggregated_version(self, group: str, version: str) -> Object:
         resources = [_aggregated_resource(crd, version) for crd in self._of(group, version)]

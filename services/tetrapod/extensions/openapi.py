@@ -22,22 +22,13 @@ class CustomOpenAPI:
         self._crds = crds
 
     async def index(self) -> Mapping[str, str]:
-        return {gv_name(gv): _hash(gv, crds) for gv, crds in sorted(self._served().items())}
+        return {gv_name(gv): _hash(gv, crds) for gv, crds in sorted(self._crds.served().items())}
 
     async def document(self, name: str) -> Object | None:
-        for gv, crds in self._served().items():
+        for gv, crds in self._crds.served().items():
             if gv_name(gv) == name:
                 return custom_document([_kind(crd, gv.version) for crd in crds], gv)
         return None
-
-    def _served(self) -> dict[GroupVersion, list[Crd]]:
-        found: dict[GroupVersion, list[Crd]] = {}
-        for crd in sorted(self._crds, key=lambda crd: crd.plural):
-            if crd.established:
-                for version in crd.versions:
-                    if version.served:
-                        found.setdefault(GroupVersion(crd.group, version.name), []).append(crd)
-        return found
 
 
 def _hash(gv: GroupVersion, crds: list[Crd]) -> str:

@@ -108,3 +108,22 @@ async def test_a_community_group_is_told_of_its_approval(cluster: Cluster) -> No
     )
     told = next(c for c in found["status"]["conditions"] if c["type"].startswith("Kubernetes"))
     assert (told["reason"], told["message"]) == ("UnapprovedAnnotation", 'not approved: "unapproved, a test"')
+
+
+async def test_once_settled_objects_pass_through_as_they_are_stored(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    await cluster.create(WIDGETS, widget("old"))
+    coloured = {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}
+    await cluster.call("PATCH", f"{CRDS}/widgets.example.com", {"spec": {"versions": [version(schema=coloured)]}}, content_type=MERGE)
+    assert (await cluster.get(f"{WIDGETS}/old")).json["color"] == "red"
+    crd = cluster.service.crds.get("widgets.example.com")
+    assert crd is not None
+    storage = (await cluster.service.handler.serving(crd)).storage
+    assert storage.current_from is None
+    await storage.settle()
+    await cluster.create(WIDGETS, widget("new"))
+    old, new = await storage.get("ns/old"), await storage.get("ns/new")
+    assert old is not None
+    assert new is not None
+    assert (old.peek()["color"], new.peek()["color"]) == ("red", "red")
+    assert storage.current(new) is new
