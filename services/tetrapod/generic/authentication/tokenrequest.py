@@ -6,6 +6,7 @@ core's validating admission sees the prepared object, as it would in one process
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import orjson
