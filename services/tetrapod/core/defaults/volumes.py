@@ -47,6 +47,7 @@ def default_csi_driver(obj: Object) -> None:
         ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
         ("requiresRepublish", False),
         ("seLinuxMount", False),
+        ("preventPodSchedulingIfMissing", False),
     ):
         if spec.get(field) is None:
             spec[field] = value

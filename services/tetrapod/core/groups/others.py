@@ -9,15 +9,32 @@ from tetrapod.core.strategies.events import EventStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.tables import policies
+from tetrapod.core.validation import flow_schemas, leases, trust_bundles
+from tetrapod.core.validation import node_kinds as classes
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery.gvk import Object
 
 CERTIFICATES, FLOWCONTROL, RESOURCE = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "resource.k8s.io"
 
 
+class LeaseStrategy(KindStrategy):
+    """What coordinated leader election needs is dropped: the feature is off, as it is upstream."""
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        for key in ("strategy", "preferredHolder"):
+            (obj.get("spec") or {}).pop(key, None)
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        for key in ("strategy", "preferredHolder"):
+            if (old.get("spec") or {}).get(key) is None:
+                (new.get("spec") or {}).pop(key, None)
+
+
 class LabelsCount(KindStrategy):
-    """A change of labels is a new generation too (DeviceClass, EndpointSlice)."""
+    """A change of labels is a new generation too (DeviceClass)."""
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
@@ -41,7 +58,12 @@ def _certificates() -> list[ResourceDefinition]:
         builtin(
             CERTIFICATES,
             "clustertrustbundles",
-            KindStrategy(fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""}),
+            KindStrategy(
+                validate=trust_bundles.validate,
+                whole_update=trust_bundles.validate_update,
+                name=trust_bundles.any_name,
+                fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
+            ),
             table=tables.CLUSTER_TRUST_BUNDLES,
         ),
         builtin(CERTIFICATES, "podcertificaterequests", pod_request, subresources={"status": status_of(pod_request)}),
@@ -49,8 +71,16 @@ def _certificates() -> list[ResourceDefinition]:
 
 
 def _coordination() -> list[ResourceDefinition]:
+    lease = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False)
+    runtime = KindStrategy(validate=classes.validate_runtime, whole_update=classes.validate_runtime_update)
+    priority = KindStrategy(
+        default=defaults.default_priority_class,
+        validate=classes.validate_priority,
+        whole_update=classes.validate_priority_update,
+        generation=["value"],
+    )
     return [
-        builtin("coordination.k8s.io", "leases", KindStrategy(create_on_update=True, unconditional_update=False), table=tables.LEASES),
+        builtin("coordination.k8s.io", "leases", lease, table=tables.LEASES),
         builtin(
             "events.k8s.io",
             "events",
@@ -60,22 +90,19 @@ def _coordination() -> list[ResourceDefinition]:
             table=tables.EVENTS,
             convert=convert_event,
         ),
-        builtin("node.k8s.io", "runtimeclasses", KindStrategy(), table=tables.RUNTIME_CLASSES),
-        builtin(
-            "scheduling.k8s.io",
-            "priorityclasses",
-            KindStrategy(default=defaults.default_priority_class, generation=["value"]),
-            table=tables.PRIORITY_CLASSES,
-        ),
+        builtin("node.k8s.io", "runtimeclasses", runtime, table=tables.RUNTIME_CLASSES),
+        builtin("scheduling.k8s.io", "priorityclasses", priority, table=tables.PRIORITY_CLASSES),
     ]
 
 
 def _flow_control() -> list[ResourceDefinition]:
-    schema = KindStrategy(default=defaults.default_flow_schema, status=True, generation=["spec"])
-    level = KindStrategy(default=defaults.default_priority_level, status=True, generation=["spec"])
+    schema = KindStrategy(default=defaults.default_flow_schema, validate=flow_schemas.validate, status=True, generation=["spec"])
+    level = KindStrategy(default=defaults.default_priority_level, validate=flow_schemas.validate_level, status=True, generation=["spec"])
+    schema_status = status_of(schema, keep_metadata=ALL_METADATA, validate=flow_schemas.validate_status)
+    level_status = status_of(level, keep_metadata=ALL_METADATA, validate=flow_schemas.validate_status)
     return [
-        builtin(FLOWCONTROL, "flowschemas", schema, table=tables.FLOW_SCHEMAS, subresources={"status": status_of(schema)}),
-        builtin(FLOWCONTROL, "prioritylevelconfigurations", level, table=tables.PRIORITY_LEVELS, subresources={"status": status_of(level)}),
+        builtin(FLOWCONTROL, "flowschemas", schema, table=tables.FLOW_SCHEMAS, subresources={"status": schema_status}),
+        builtin(FLOWCONTROL, "prioritylevelconfigurations", level, table=tables.PRIORITY_LEVELS, subresources={"status": level_status}),
     ]
 
 

@@ -2,37 +2,90 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.core.defaults import volumes as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as cluster_tables
 from tetrapod.core.tables import storage as tables
+from tetrapod.core.validation import csi, migrations, volume_attachments
+from tetrapod.core.validation import storage_classes as classes
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.machinery.gvk import Object
 
 GROUP = "storage.k8s.io"
+_COUNTED: Final = (
+    "tokenRequests",
+    "requiresRepublish",
+    "seLinuxMount",
+    "nodeAllocatableUpdatePeriodSeconds",
+    "serviceAccountTokenInSecrets",
+)
+
+
+class CSIDriverStrategy(KindStrategy):
+    """Generations are counted from the first change of what may change on (upstream: csidriver/strategy.go)."""
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        spec, before = new.get("spec") or {}, old.get("spec") or {}
+        if any(spec.get(name) != before.get(name) for name in _COUNTED):
+            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
 def definitions() -> list[ResourceDefinition]:
-    attachment = KindStrategy(status=True, returns_deleted=True)
-    csi_node = KindStrategy(status=True, returns_deleted=True)
-    migration = KindStrategy(status=True, generation=["spec"])
+    return [*_csi(), *_classes(), _attachments(), _migrations()]
+
+
+def _csi() -> list[ResourceDefinition]:
+    driver = CSIDriverStrategy(
+        default=defaults.default_csi_driver,
+        validate=csi.validate_driver,
+        whole_update=csi.validate_driver_update,
+        warnings=csi.driver_warnings,
+    )
+    node = KindStrategy(validate=csi.validate_node, whole_update=csi.validate_node_update, status=True, returns_deleted=True)
+    capacity = KindStrategy(validate=csi.validate_capacity, whole_update=csi.validate_capacity_update, unconditional_update=False)
     return [
-        builtin(GROUP, "csidrivers", KindStrategy(default=defaults.default_csi_driver, generation=["spec"]), table=tables.CSI_DRIVERS),
-        builtin(GROUP, "csinodes", csi_node, table=tables.CSI_NODES, subresources={"status": status_of(csi_node)}),
-        builtin(GROUP, "csistoragecapacities", KindStrategy(unconditional_update=False)),
-        builtin(
-            GROUP,
-            "storageclasses",
-            KindStrategy(default=defaults.default_storage_class, returns_deleted=True),
-            table=tables.STORAGE_CLASSES,
-        ),
-        builtin(GROUP, "volumeattachments", attachment, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status_of(attachment)}),
-        builtin(GROUP, "volumeattributesclasses", KindStrategy(returns_deleted=True), table=tables.VOLUME_ATTRIBUTES_CLASSES),
-        builtin(
-            "storagemigration.k8s.io",
-            "storageversionmigrations",
-            migration,
-            table=cluster_tables.STORAGE_VERSION_MIGRATIONS,
-            subresources={"status": status_of(migration)},
-        ),
+        builtin(GROUP, "csidrivers", driver, table=tables.CSI_DRIVERS),
+        builtin(GROUP, "csinodes", node, table=tables.CSI_NODES, subresources={"status": status_of(node)}),
+        builtin(GROUP, "csistoragecapacities", capacity),
     ]
+
+
+def _classes() -> list[ResourceDefinition]:
+    storage = KindStrategy(
+        default=defaults.default_storage_class,
+        validate=classes.validate,
+        whole_update=classes.validate_update,
+        returns_deleted=True,
+    )
+    attributes = KindStrategy(validate=classes.validate_attributes, whole_update=classes.validate_attributes_update, returns_deleted=True)
+    return [
+        builtin(GROUP, "storageclasses", storage, table=tables.STORAGE_CLASSES),
+        builtin(GROUP, "volumeattributesclasses", attributes, table=tables.VOLUME_ATTRIBUTES_CLASSES),
+    ]
+
+
+def _attachments() -> ResourceDefinition:
+    attachment = KindStrategy(
+        validate=volume_attachments.validate,
+        validate_update=volume_attachments.validate_update,
+        status=True,
+        returns_deleted=True,
+    )
+    status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status)
+    return builtin(GROUP, "volumeattachments", attachment, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status})
+
+
+def _migrations() -> ResourceDefinition:
+    migration = KindStrategy(validate=migrations.validate, validate_update=migrations.validate_update, status=True)
+    return builtin(
+        "storagemigration.k8s.io",
+        "storageversionmigrations",
+        migration,
+        table=cluster_tables.STORAGE_VERSION_MIGRATIONS,
+        subresources={"status": status_of(migration, keep_metadata=ALL_METADATA, validate=migrations.validate_status)},
+    )

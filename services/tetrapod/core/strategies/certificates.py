@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tetrapod.core.validation import signing_requests
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
@@ -12,6 +13,11 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _DECISIONS: Final = frozenset({"Approved", "Denied"})
+
+
+def _untracked(obj: Object) -> None:
+    """Nobody owns fields of a request: upstream stores none of managedFields."""
+    obj["metadata"].pop("managedFields", None)
 
 
 class SigningRequestStrategy(Strategy):
@@ -30,14 +36,20 @@ class SigningRequestStrategy(Strategy):
             spec.pop(key, None)
             if value:
                 spec[key] = value
+        _untracked(obj)
 
-    def default(self, obj: Object, version: str) -> None:
-        spec = obj.get("spec") or {}
-        if spec and spec.get("usages") is None:
-            spec["usages"] = ["digital signature", "key encipherment"]
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return []
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return signing_requests.validate(obj)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
+        _untracked(new)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return signing_requests.validate_update(new, old)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         return {"spec.signerName": (obj.get("spec") or {}).get("signerName") or ""}
@@ -53,14 +65,11 @@ class _ConditionsStrategy(Strategy):
 
     field_labels = ("spec.signerName",)
 
-    def default(self, obj: Object, version: str) -> None:
-        self._main.default(obj, version)
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return []
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",)]
-
-    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return []
 
 
 def _stamp(new: Object, old: Object) -> None:
@@ -87,6 +96,10 @@ class ApprovalStrategy(_ConditionsStrategy):
         if conditions:
             status["conditions"] = conditions
         new["status"] = status
+        _untracked(new)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return signing_requests.validate_update(new, old, decides=True)
 
 
 class SigningStatusStrategy(_ConditionsStrategy):
@@ -101,3 +114,7 @@ class SigningStatusStrategy(_ConditionsStrategy):
         status.pop("conditions", None)
         if kept or given:
             status["conditions"] = kept + given
+        _untracked(new)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return signing_requests.validate_update(new, old, signs=True)

@@ -1,0 +1,222 @@
+"""FlowSchema and PriorityLevelConfiguration (upstream: pkg/apis/flowcontrol/validation/validation.go)."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Final
+
+from tetrapod.core.validation.names import complaints, dns_subdomain, known
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_subdomain, validate_namespace_name
+
+_LAST: Final = 10_000
+_DISTINGUISHERS: Final = frozenset({"ByUser", "ByNamespace"})
+_SUBJECTS: Final = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
+_VERBS: Final = frozenset({"get", "list", "create", "update", "delete", "deletecollection", "patch", "watch", "proxy"})
+_MOST_QUEUES: Final = 10_000_000
+_ENTROPY: Final = 60
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """A FlowSchema."""
+    spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
+    precedence, path = spec.get("matchingPrecedence") or 0, "spec.matchingPrecedence"
+    errors: list[FieldError] = []
+    if precedence <= 0:
+        errors.append(field.invalid(path, precedence, "must be a positive value"))
+    if precedence > _LAST:
+        errors.append(field.invalid(path, precedence, f"must not be greater than {_LAST}"))
+    if precedence == 1 and name != "exempt":
+        errors.append(field.invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"))
+    method = spec.get("distinguisherMethod")
+    if method is not None and (kind := method.get("type") or "") not in _DISTINGUISHERS:
+        errors.append(field.not_supported("spec.distinguisherMethod.type", {"Type": kind}, _DISTINGUISHERS))
+    level, path = (spec.get("priorityLevelConfiguration") or {}).get("name") or "", "spec.priorityLevelConfiguration.name"
+    errors += dns_subdomain(level, path) if level else [field.required(path, "must reference a priority level")]
+    for i, rule in enumerate(spec.get("rules") or ()):
+        errors += _rule(rule, f"spec.rules[{i}]")
+    return errors
+
+
+def _rule(rule: Object, path: str) -> list[FieldError]:
+    subjects, resources, urls = rule.get("subjects") or [], rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
+    errors = [error for i, subject in enumerate(subjects) for error in _subject(subject, f"{path}.subjects[{i}]")]
+    if not subjects:
+        errors.append(field.required(f"{path}.subjects", "subjects must contain at least one value"))
+    if not resources and not urls:
+        errors.append(field.required(path, "at least one of resourceRules and nonResourceRules has to be non-empty"))
+    for i, inner in enumerate(resources):
+        errors += _resource_rule(inner, f"{path}.resourceRules[{i}]")
+    for i, inner in enumerate(urls):
+        errors += _url_rule(inner, f"{path}.nonResourceRules[{i}]")
+    return errors
+
+
+def _subject(subject: Object, path: str) -> list[FieldError]:
+    kind = subject.get("kind") or ""
+    if kind not in _SUBJECTS:
+        return [field.not_supported(f"{path}.kind", kind, frozenset(_SUBJECTS))]
+    key = _SUBJECTS[kind]
+    of = subject.get(key)
+    errors = [field.required(f"{path}.{key}", f"{key} is required when subject kind is '{kind}'")] if of is None else []
+    if of is not None:
+        errors += _subject_name(of, kind, f"{path}.{key}")
+    for other in ("ServiceAccount", "User", "Group"):
+        name = _SUBJECTS[other]
+        if other != kind and subject.get(name) is not None:
+            errors.append(field.forbidden(f"{path}.{name}", f"{name} is forbidden when subject kind is not '{other}'"))
+    return errors
+
+
+def _subject_name(of: Object, kind: str, path: str) -> list[FieldError]:
+    name, namespace = of.get("name") or "", of.get("namespace") or ""
+    errors = [] if name else [field.required(f"{path}.name")]
+    if kind != "ServiceAccount":
+        return errors
+    if name and name != "*":
+        errors += complaints(is_dns1123_subdomain, name, f"{path}.name")
+    if not namespace:
+        return [*errors, field.required(f"{path}.namespace", "must specify namespace for service account")]
+    return errors + [field.invalid(f"{path}.namespace", namespace, text) for text in validate_namespace_name(namespace, False)]
+
+
+def _verbs(rule: Object, path: str) -> list[FieldError]:
+    verbs, at = rule.get("verbs") or [], f"{path}.verbs"
+    if not verbs:
+        return [field.required(at, "verbs must contain at least one value")]
+    if "*" in verbs:
+        return [field.invalid(at, verbs, "if '*' is present, must not specify other verbs")] if len(verbs) > 1 else []
+    return [] if _VERBS.issuperset(verbs) else [field.not_supported(at, verbs, _VERBS)]
+
+
+def _resource_rule(rule: Object, path: str) -> list[FieldError]:
+    errors = _verbs(rule, path)
+    for key, missing, others in (
+        ("apiGroups", "resource rules must supply at least one api group", "api groups"),
+        ("resources", "resource rules must supply at least one resource", "resources"),
+    ):
+        listed = rule.get(key) or []
+        if not listed:
+            errors.append(field.required(f"{path}.{key}", missing))
+        elif "*" in listed and len(listed) > 1:
+            errors.append(field.invalid(f"{path}.{key}", listed, f"if '*' is present, must not specify other {others}"))
+    namespaces, at = rule.get("namespaces") or [], f"{path}.namespaces"
+    if not namespaces and not rule.get("clusterScope"):
+        text = "resource rules that are not cluster scoped must supply at least one namespace"
+        errors.append(field.required(at, text))
+    elif "*" in namespaces:
+        if len(namespaces) > 1:
+            errors.append(field.invalid(at, namespaces, "if '*' is present, must not specify other namespaces"))
+    else:
+        intro = "each member of this list must be '*' or a DNS-1123 label; "
+        for i, name in enumerate(namespaces):
+            errors += [field.invalid(f"{at}[{i}]", name, intro + text) for text in validate_namespace_name(name, False)]
+    return errors
+
+
+def _url_rule(rule: Object, path: str) -> list[FieldError]:
+    errors, urls, at = _verbs(rule, path), rule.get("nonResourceURLs") or [], f"{path}.nonResourceURLs"
+    if not urls:
+        return [*errors, field.required(at, "nonResourceURLs must contain at least one value")]
+    if "*" in urls:
+        if len(urls) > 1:
+            errors.append(field.invalid(at, urls, "if '*' is present, must not specify other non-resource URLs"))
+        return errors
+    for i, url in enumerate(urls):
+        errors += _url(url, f"{at}[{i}]")
+    return errors
+
+
+def _url(url: str, path: str) -> list[FieldError]:
+    if not url:
+        return [field.invalid(path, url, "must not be empty")]
+    if url == "/":
+        return []
+    if not url.startswith("/"):
+        return [field.invalid(path, url, "must start with slash")]
+    if " " in url:
+        return [field.invalid(path, url, "must not contain white-space")]
+    if "//" in url:
+        return [field.invalid(path, url, "must not contain double slash")]
+    star = url.find("*")
+    if star < 0 or (star == len(url) - 1 and url.endswith("/*")):
+        return []
+    return [field.invalid(path, url, "wildcard can only do suffix matching")]
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    listed = (new.get("status") or {}).get("conditions") or []
+    kinds = [c.get("type") or "" for c in listed]
+    errors = [field.required(f"status.conditions[{i}].type") for i, kind in enumerate(kinds) if not kind]
+    return errors + [field.duplicate(f"status.conditions[{i}].type", kind) for i, kind in enumerate(kinds) if kind in kinds[:i]]
+
+
+def validate_level(obj: Object) -> list[FieldError]:
+    spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
+    kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
+    errors: list[FieldError] = []
+    if (name == "exempt") != (kind == "Exempt"):
+        errors.append(field.invalid("spec.type", kind, "type must be 'Exempt' if and only if `name` is 'exempt'"))
+    if kind == "Exempt":
+        if limited is not None:
+            errors.append(field.forbidden("spec.limited", "must be nil if the type is not Limited"))
+        if exempt is None:
+            errors.append(field.required("spec.exempt", "must not be empty when type is Exempt"))
+        else:
+            errors += _shares(exempt, "spec.exempt")
+    elif kind == "Limited":
+        if exempt is not None:
+            errors.append(field.forbidden("spec.exempt", "must be nil if the type is Limited"))
+        errors += [field.required("spec.limited", "must not be empty when type is Limited")] if limited is None else _limited(limited)
+    else:
+        errors += known(kind, frozenset({"Exempt", "Limited"}), "spec.type")
+    return errors
+
+
+def _shares(of: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    shares, lendable, borrowed = (of.get(key) for key in ("nominalConcurrencyShares", "lendablePercent", "borrowingLimitPercent"))
+    if shares is not None and shares < 0:
+        errors.append(field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+    if lendable is not None and not 0 <= lendable <= 100:
+        errors.append(field.invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
+    if borrowed is not None and borrowed < 0:
+        errors.append(field.invalid(f"{path}.borrowingLimitPercent", borrowed, "if specified, must be a non-negative integer"))
+    return errors
+
+
+def _limited(limited: Object) -> list[FieldError]:
+    path, errors = "spec.limited", _shares(limited, "spec.limited")
+    response = limited.get("limitResponse") or {}
+    kind, queuing, at = response.get("type") or "", response.get("queuing"), f"{path}.limitResponse"
+    if kind == "Reject":
+        if queuing is not None:
+            errors.append(field.forbidden(f"{at}.queuing", "must be nil if limited.limitResponse.type is not Limited"))
+        return errors
+    if kind != "Queue":
+        return errors + known(kind, frozenset({"Queue", "Reject"}), f"{at}.type")
+    if queuing is None:
+        return [*errors, field.required(f"{at}.queuing", "must not be empty if limited.limitResponse.type is Limited")]
+    return errors + _queuing(queuing, f"{at}.queuing")
+
+
+def _queuing(queuing: Object, path: str) -> list[FieldError]:
+    length, queues, hand = (queuing.get(key) or 0 for key in ("queueLengthLimit", "queues", "handSize"))
+    errors: list[FieldError] = []
+    if length <= 0:
+        errors.append(field.invalid(f"{path}.queueLengthLimit", length, "must be positive"))
+    if queues <= 0:
+        errors.append(field.invalid(f"{path}.queues", queues, "must be positive"))
+    elif queues > _MOST_QUEUES:
+        errors.append(field.invalid(f"{path}.queues", queues, f"must not be greater than {_MOST_QUEUES}"))
+    at = f"{path}.handSize"
+    if hand <= 0:
+        return [*errors, field.invalid(at, hand, "must be positive")]
+    if hand > queues:
+        return [*errors, field.invalid(at, hand, f"should not be greater than queues ({queues})")]
+    if sum(log2(queues - i) for i in range(hand)) > _ENTROPY:
+        text = f"required entropy bits of deckSize {queues} and handSize {hand} should not be greater than {_ENTROPY}"
+        errors.append(field.invalid(at, hand, text))
+    return errors

@@ -1,0 +1,71 @@
+"""StorageVersionMigration (upstream: pkg/apis/storagemigration/validation/validation.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.core.validation.conditions import conditions
+from tetrapod.core.validation.names import complaints, not_negative
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
+
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
+_ORDER: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
+
+
+def validate(obj: Object) -> list[FieldError]:
+    resource = (obj.get("spec") or {}).get("resource") or {}
+    path, name, group = "spec.resource", resource.get("resource") or "", resource.get("group") or ""
+    errors = complaints(is_dns1035_label, name, f"{path}.resource") if name else []
+    if not name:
+        errors.append(field.required(f"{path}.resource", "resource is required to be set"))
+    return errors + (complaints(is_dns1123_subdomain, group, f"{path}.group") if group else [])
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    resource, before = ((obj.get("spec") or {}).get("resource") or {} for obj in (new, old))
+    if resource == before:
+        return []
+    shown = {key: resource[key] for key in ("group", "resource") if key in resource}
+    return [field.invalid("spec", {"Resource": shown}, "field is immutable")]
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    status, before = new.get("status") or {}, old.get("status") or {}
+    errors = _resource_version(status, before.get("resourceVersion") or "")
+    listed = status.get("conditions") or []
+    errors += conditions(listed, "status.conditions")
+    now = {kind: _is(listed, kind) for kind in ("Succeeded", "Failed", "Running")}
+    was = {kind: _is(before.get("conditions") or [], kind) for kind in now}
+    texts = []
+    if now["Succeeded"] and now["Failed"]:
+        texts.append("Both success and failed conditions cannot be true at the same time")
+    if now["Running"]:
+        pairs = (("Succeeded", "success"), ("Failed", "failed"))
+        texts += [f"Running condition cannot be true when {name} condition is true" for kind, name in pairs if now[kind]]
+    if was["Succeeded"] and not now["Succeeded"]:
+        texts.append("Success condition cannot be set to false once it is true")
+    if was["Failed"] and not now["Failed"]:
+        texts.append("Failed condition cannot be set to false once it is true")
+    shown = [{key: c[key] for key in _ORDER if key in c} for c in listed]
+    return errors + [field.invalid("status.conditions", shown, text) for text in texts]
+
+
+def _is(listed: list[Object], kind: str) -> bool:
+    return any(c.get("type") == kind and c.get("status") == "True" for c in listed)
+
+
+def _resource_version(status: Object, before: str) -> list[FieldError]:
+    version, path = status.get("resourceVersion") or "", "status.resourceVersion"
+    errors: list[FieldError] = []
+    if version and not _INTEGER(version):
+        cause = f"strconv.ParseInt: parsing {go_quote(version)}: invalid syntax"
+        errors.append(field.invalid(path, version, f"failed to parse resource version {go_quote(version)}: {cause}"))
+    elif version:
+        errors += not_negative(int(version), path)
+    if before and before != version:
+        errors.append(field.invalid(path, version, "field is immutable"))
+    return errors

@@ -1,0 +1,82 @@
+"""PriorityClass and RuntimeClass: classes that pods name (upstream: pkg/apis/{scheduling,node}/validation)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import IMMUTABLE, dns_label, immutable, known
+from tetrapod.core.validation.quantities import container_resource_name
+from tetrapod.core.validation.resources import requirements
+from tetrapod.core.validation.scheduling import tolerations
+from tetrapod.core.validation.shown import same
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_labels
+
+_SYSTEM: Final = "system-"
+_HIGHEST: Final = 1_000_000_000
+_SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+_PREEMPTION: Final = ["PreemptLowerPriority", "Never"]
+
+
+def validate_priority(obj: Object) -> list[FieldError]:
+    name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
+    errors: list[FieldError] = []
+    if name.startswith(_SYSTEM):
+        if wrong := _no_system_class(name, value, obj.get("globalDefault") or False):
+            text = f"priority class names with '{_SYSTEM}' prefix are reserved for system use only. error: {wrong}"
+            errors.append(field.forbidden("metadata.name", text))
+    elif value > _HIGHEST:
+        errors.append(field.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
+    if (policy := obj.get("preemptionPolicy")) is not None:
+        errors += known(policy, _PREEMPTION, "preemptionPolicy")
+    return errors
+
+
+def _no_system_class(name: str, value: int, default: bool) -> str:
+    if name not in _SYSTEM_CLASSES:
+        return f"{name} is not a known system priority class"
+    if value != _SYSTEM_CLASSES[name]:
+        return f"value of {name} PriorityClass must be {_SYSTEM_CLASSES[name]}"
+    return f"globalDefault of {name} PriorityClass must be false" if default else ""
+
+
+def validate_priority_update(new: Object, old: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if (new.get("value") or 0) != (old.get("value") or 0):
+        errors.append(field.forbidden("value", "may not be changed in an update."))
+    return errors + immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
+
+
+def validate_runtime(obj: Object) -> list[FieldError]:
+    overhead, scheduling, handler = obj.get("overhead"), obj.get("scheduling"), obj.get("handler") or ""
+    errors: list[FieldError] = []
+    if overhead is not None:
+        errors += requirements({"limits": overhead.get("podFixed") or {}}, container_resource_name, (), "overhead")
+    if scheduling is not None:
+        errors += validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
+        errors += _tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations")
+    return errors + (dns_label(handler, "handler") if handler else [field.required("handler")])
+
+
+def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
+    errors = tolerations(listed, path)
+    for i, toleration in enumerate(listed):
+        if any(same(toleration, before) for before in listed[:i]):
+            errors.append(field.duplicate(f"{path}[{i}]", _shown(toleration)))
+    return errors
+
+
+def _shown(toleration: Object) -> Object:
+    """As the internal struct prints."""
+    names = ("Key", "Operator", "Value", "Effect")
+    found: Object = {name: toleration.get(name.lower()) or "" for name in names}
+    return {**found, "TolerationSeconds": toleration.get("tolerationSeconds")}
+
+
+def validate_runtime_update(new: Object, old: Object) -> list[FieldError]:
+    errors = validate_runtime(new)
+    if new.get("handler") != old.get("handler"):
+        errors.append(field.invalid("handler", None, IMMUTABLE))
+    return errors

@@ -1,0 +1,30 @@
+"""PEM blocks as upstream's decoder finds them: what stands between is passed over, headers are told."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Final, NamedTuple
+
+_BLOCK: Final = re.compile(rb"^-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1-----[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_HEADER: Final = re.compile(rb"^[^\r\n:]+:[^\r\n]*\r?\n", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    type: str
+    headers: bool
+    content: bytes
+
+
+def blocks(text: bytes) -> list[Block]:
+    found = []
+    for match in _BLOCK.finditer(text):
+        body = match[2]
+        headers = _HEADER.match(body) is not None
+        try:
+            content = base64.b64decode(_HEADER.sub(b"", body) if headers else body, validate=False)
+        except binascii.Error:
+            continue
+        found.append(Block(match[1].decode(errors="replace"), headers, content))
+    return found

@@ -1,0 +1,85 @@
+"""StorageClass and VolumeAttributesClass (upstream: pkg/apis/storage/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import immutable, known, qualified_name
+from tetrapod.core.validation.shown import same
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_MOST_PARAMETERS: Final = 512
+_PARAMETERS_SIZE: Final = 256 * 1024
+_RECLAIM: Final = frozenset({"Delete", "Retain"})
+_BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
+
+
+def provisioner(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [field.required(path)]
+    return [field.invalid(path, name, error.detail) for error in qualified_name(name.lower(), path)]
+
+
+def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> list[FieldError]:
+    if needed and not listed:
+        return [field.required(path, "must contain at least one key/value pair")]
+    errors = [field.too_long(path, _MOST_PARAMETERS)] if len(listed) > _MOST_PARAMETERS else []
+    errors += [field.invalid(path, key, "field can not be empty.") for key in listed if not key]
+    if sum(len(key.encode()) + len(value.encode()) for key, value in listed.items()) > _PARAMETERS_SIZE:
+        errors.append(field.too_long(path, _PARAMETERS_SIZE))
+    return errors
+
+
+def validate(obj: Object) -> list[FieldError]:
+    errors = provisioner(obj.get("provisioner") or "", "provisioner")
+    errors += parameters(obj.get("parameters") or {}, "parameters")
+    if policy := obj.get("reclaimPolicy"):
+        errors += known(policy, _RECLAIM, "reclaimPolicy")
+    mode = obj.get("volumeBindingMode")
+    errors += [field.required("volumeBindingMode")] if mode is None else known(mode, _BINDING, "volumeBindingMode")
+    return errors + _topologies(obj.get("allowedTopologies") or [])
+
+
+def _topologies(terms: list[Object]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: list[dict[str, set[str]]] = []
+    for i, term in enumerate(terms):
+        path = f"allowedTopologies[{i}].matchLabelExpressions"
+        found: dict[str, set[str]] = {}
+        for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            key, values, at = expression.get("key") or "", expression.get("values") or [], f"{path}[{j}]"
+            if not values:
+                errors.append(field.required(f"{at}.values"))
+            errors += [field.duplicate(f"{at}.values[{k}]", value) for k, value in enumerate(values) if value in values[:k]]
+            errors += qualified_name(key, f"{at}.key")
+            if key in found:
+                errors.append(field.duplicate(f"{at}.key", key))
+            found[key] = set(values)
+        if found in seen:
+            errors.append(field.duplicate(path, ""))
+        seen.append(found)
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    errors = [
+        field.forbidden(key, f"updates to {key} are forbidden.")
+        for key in ("parameters", "provisioner", "reclaimPolicy")
+        if not same(new.get(key) or None, old.get(key) or None)
+    ]
+    return errors + immutable(new.get("volumeBindingMode"), old.get("volumeBindingMode"), "volumeBindingMode")
+
+
+def validate_attributes(obj: Object) -> list[FieldError]:
+    errors = provisioner(obj.get("driverName") or "", "driverName")
+    return errors + parameters(obj.get("parameters") or {}, "parameters", needed=True)
+
+
+def validate_attributes_update(new: Object, old: Object) -> list[FieldError]:
+    return [
+        field.forbidden(key, f"updates to {key} are forbidden.")
+        for key in ("driverName", "parameters")
+        if (new.get(key) or None) != (old.get(key) or None)
+    ]

@@ -1,0 +1,88 @@
+"""ClusterTrustBundle (upstream: pkg/apis/certificates/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import immutable
+from tetrapod.core.validation.pem import Block, blocks
+from tetrapod.core.validation.projected import signer_name
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_subdomain
+
+_PATH: Final = "spec.trustBundle"
+_LARGEST: Final = 1024 * 1024
+
+
+def any_name(name: str, prefix: bool) -> list[str]:
+    """Names depend on the signer, so `validate` looks at them."""
+    return []
+
+
+def name_texts(name: str, signer: str) -> list[str]:
+    if not signer:
+        if ":" in name:
+            return ['ClusterTrustBundle without signer name must not have ":" in its name']
+        return is_dns1123_subdomain(name)
+    prefix = signer.replace("/", ":") + ":"
+    if not name.startswith(prefix):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"]
+    return is_dns1123_subdomain(name.removeprefix(prefix))
+
+
+def validate(obj: Object) -> list[FieldError]:
+    return _metadata_and_signer(obj) + _anchors((obj.get("spec") or {}).get("trustBundle") or "")
+
+
+def _metadata_and_signer(obj: Object) -> list[FieldError]:
+    name, signer = obj["metadata"].get("name") or "", (obj.get("spec") or {}).get("signerName") or ""
+    errors = [field.invalid("metadata.name", name, text) for text in name_texts(name, signer)]
+    return errors + (signer_name(signer, "spec.signerName") if signer else [])
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """A bundle that stays is not read again."""
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    errors = _metadata_and_signer(new)
+    if spec.get("trustBundle") != before.get("trustBundle"):
+        errors += _anchors(spec.get("trustBundle") or "")
+    return errors + immutable(spec.get("signerName") or "", before.get("signerName") or "", "spec.signerName")
+
+
+def _anchors(bundle: str) -> list[FieldError]:
+    if len(bundle) > _LARGEST:
+        return [field.too_long(_PATH, _LARGEST)]
+    found = blocks(bundle.encode())
+    texts = [f"entry {i} {fault}" for i, block in enumerate(found) if (fault := _fault(block))]
+    if texts:
+        return _complaints(texts)
+    if not found:
+        return _complaints(["at least one trust anchor must be provided"])
+    indices: dict[bytes, list[int]] = {}
+    for i, block in enumerate(found):
+        indices.setdefault(block.content, []).append(i)
+    listed = (" ".join(map(str, same)) for same in indices.values() if len(same) > 1)
+    return _complaints([f"duplicate trust anchor (indices [{numbers}])" for numbers in listed])
+
+
+def _complaints(texts: list[str]) -> list[FieldError]:
+    return [field.invalid(_PATH, "<value omitted>", text) for text in texts]
+
+
+def _fault(block: Block) -> str:
+    from cryptography import x509
+
+    if block.type != "CERTIFICATE":
+        return f"has bad block type: {block.type}"
+    if block.headers:
+        return "has PEM block headers"
+    try:
+        certificate = x509.load_der_x509_certificate(block.content)
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except x509.ExtensionNotFound:
+        return "does not have the CA bit set"
+    except ValueError:
+        return "does not parse as X.509"
+    return "" if constraints.ca else "does not have the CA bit set"
