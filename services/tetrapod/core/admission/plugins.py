@@ -7,6 +7,7 @@ from typing import Final
 
 from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
 from tetrapod.core.admission.limit_ranger import LimitRanger
+from tetrapod.core.admission.node_restriction import NodeRestriction
 from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
@@ -23,6 +24,7 @@ ORDERED: Final[dict[str, _Make]] = {
     "NamespaceLifecycle": lambda storages, client: NamespaceLifecycle(storages),
     "LimitRanger": lambda storages, client: LimitRanger(storages),
     "ServiceAccount": lambda storages, client: ServiceAccount(storages),
+    "NodeRestriction": lambda storages, client: NodeRestriction(storages),
     "TaintNodesByCondition": lambda storages, client: TaintNodesByCondition(),
     "Priority": lambda storages, client: Priority(storages),
     "DefaultTolerationSeconds": lambda storages, client: DefaultTolerationSeconds(),
@@ -32,7 +34,7 @@ ORDERED: Final[dict[str, _Make]] = {
     "RuntimeClass": lambda storages, client: RuntimeClass(storages),
     "DefaultIngressClass": lambda storages, client: DefaultIngressClass(storages),
 }
-OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
+OFF_BY_DEFAULT: Final = frozenset({"NodeRestriction"})
 
 
 def plugins(storages: StorageFactory, client: Client, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
