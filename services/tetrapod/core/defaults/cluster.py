@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+from typing import Final
+
 from tetrapod.core.defaults.resource_lists import round_up
 from tetrapod.machinery.gvk import Object
+
+_NODE_INFO: Final = (
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
+"""What a node's status always shows, having no omitempty upstream."""
 
 
 def default_namespace(obj: Object) -> None:
@@ -19,7 +36,13 @@ def default_namespace(obj: Object) -> None:
 
 
 def default_node(obj: Object) -> None:
-    status = obj.get("status") or {}
+    _alias_networks(obj.setdefault("spec", {}))
+    status = obj.setdefault("status", {})
+    kubelet = status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {})
+    kubelet.setdefault("Port", 0)
+    info = status.setdefault("nodeInfo", {})
+    for field in _NODE_INFO:
+        info.setdefault(field, "")
     for field in ("capacity", "allocatable"):
         if listed := status.get(field):
             round_up(listed)
@@ -27,7 +50,22 @@ def default_node(obj: Object) -> None:
         status["allocatable"] = dict(status["capacity"])
 
 
+def _alias_networks(spec: Object) -> None:
+    """podCIDR is the first of podCIDRs, and goes before it where they differ."""
+    first, listed = spec.get("podCIDR"), spec.get("podCIDRs")
+    if first and (not listed or listed[0] != first):
+        spec["podCIDRs"] = [first]
+    elif listed:
+        spec["podCIDR"] = listed[0]
+
+
 def default_secret(obj: Object) -> None:
+    if (plain := obj.pop("stringData", None)) is not None:
+        data = obj.get("data") or {}
+        for key, value in plain.items():
+            data[key] = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
+        if data:
+            obj["data"] = data
     if not obj.get("type"):
         obj["type"] = "Opaque"
 

@@ -15,6 +15,8 @@ _VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "proje
 
 def default_pod(pod: Object) -> None:
     """A Pod itself: over its spec's, service links and requests taken from limits."""
+    if status := pod.get("status"):
+        _alias_addresses(status)
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return
@@ -22,6 +24,15 @@ def default_pod(pod: Object) -> None:
     spec.setdefault("enableServiceLinks", True)
     for container in _containers(spec, ephemeral=False):
         _requests_from_limits(container)
+
+
+def _alias_addresses(status: Object) -> None:
+    """podIP is the first of podIPs, and goes before them where they differ."""
+    first, listed = status.get("podIP"), status.get("podIPs")
+    if first and (not listed or listed[0].get("ip") != first):
+        status["podIPs"] = [{"ip": first}]
+    elif listed:
+        status["podIP"] = listed[0].get("ip", "")
 
 
 def default_pod_template(template: Object | None) -> None:

@@ -12,6 +12,8 @@ from tetrapod.core.defaults.pod_spec import default_pod_template
 from tetrapod.core.strategies.events import EventStrategy
 from tetrapod.core.strategies.namespace_store import NamespaceStore
 from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
+from tetrapod.core.strategies.nodes import NodeStrategy
+from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.services import ServiceStrategy
@@ -32,10 +34,14 @@ from tetrapod.core.validation import (
     services,
     volumes_persistent,
 )
+from tetrapod.core.warnings import cluster as cluster_warnings
+from tetrapod.core.warnings import volumes as volume_warnings
+from tetrapod.core.warnings.pods import template_warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.gvk import Object
 
 
 def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> list[ResourceDefinition]:
@@ -60,7 +66,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         builtin(
             "",
             "serviceaccounts",
-            KindStrategy(returns_deleted=True),
+            KindStrategy(returns_deleted=True, warnings=cluster_warnings.service_account_warnings),
             table=tables.SERVICE_ACCOUNTS,
             subresources={"token": rests["serviceaccounts/token"]},
         ),
@@ -81,6 +87,7 @@ def _simple() -> list[ResourceDefinition]:
         fields={"type": lambda o: o.get("type") or ""},
         validate=secrets.validate,
         whole_update=secrets.validate_update,
+        warnings=cluster_warnings.secret_warnings,
     )
     return [
         builtin(
@@ -116,6 +123,7 @@ def _simple() -> list[ResourceDefinition]:
                 generation=["template"],
                 returns_deleted=True,
                 validate=pod_templates.validate,
+                warnings=lambda new, old: template_warnings(new.get("template"), (old or {}).get("template"), "template"),
             ),
             table=pod_tables.POD_TEMPLATES,
         ),
@@ -131,11 +139,12 @@ def _namespaces() -> ResourceDefinition:
 
 
 def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
-    node = KindStrategy(
+    node = NodeStrategy(
         default=cluster.default_node,
         status=True,
         validate=nodes.validate,
         whole_update=nodes.validate_update,
+        warnings=cluster_warnings.node_warnings,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
     )
     return builtin(
@@ -156,14 +165,16 @@ def _volumes() -> list[ResourceDefinition]:
         returns_deleted=True,
         validate=claims.validate,
         whole_update=claims.validate_update,
+        warnings=volume_warnings.claim_warnings,
     )
-    volume = KindStrategy(
+    volume = VolumeStrategy(
         default=volumes.default_persistent_volume,
         status=True,
         initial_status={"phase": "Pending"},
         returns_deleted=True,
         validate=volumes_persistent.validate,
         whole_update=volumes_persistent.validate_update,
+        warnings=volume_warnings.volume_warnings,
     )
     return [
         builtin(
@@ -173,7 +184,9 @@ def _volumes() -> list[ResourceDefinition]:
             table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
             subresources={"status": status_of(claim, validate=claims.validate_status)},
         ),
-        builtin("", "persistentvolumes", volume, table=storage_tables.PERSISTENT_VOLUMES, subresources={"status": status_of(volume)}),
+        builtin(
+            "", "persistentvolumes", volume, table=storage_tables.PERSISTENT_VOLUMES, subresources={"status": VolumeStatusStrategy(volume)}
+        ),
     ]
 
 
@@ -197,6 +210,8 @@ def _replication_controllers() -> ResourceDefinition:
         generation=["spec"],
         returns_deleted=True,
         validate=pod_templates.validate_controller,
+        warnings=_controller_warnings,
+        name=lambda name, prefix: [],  # validated with the rest
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )
     controller.garbage_collection_default = "Orphan"
@@ -210,6 +225,11 @@ def _replication_controllers() -> ResourceDefinition:
     )
 
 
+def _controller_warnings(new: Object, old: Object | None) -> list[str]:
+    before = ((old or {}).get("spec") or {}).get("template")
+    return template_warnings((new.get("spec") or {}).get("template"), before, "spec.template")
+
+
 def _quotas() -> ResourceDefinition:
     quota = KindStrategy(
         default=cluster.default_resource_quota,
@@ -217,6 +237,7 @@ def _quotas() -> ResourceDefinition:
         returns_deleted=True,
         validate=quotas.validate,
         whole_update=quotas.validate_update,
+        warnings=cluster_warnings.quota_warnings,
     )
     status = status_of(quota, validate=quotas.validate_status)
     return builtin("", "resourcequotas", quota, table=tables.RESOURCE_QUOTAS, subresources={"status": status})

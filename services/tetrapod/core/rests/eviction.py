@@ -113,7 +113,6 @@ def _refusal(message: str, retry_after: int) -> StatusError:
     error = StatusError(429, "TooManyRequests", _REFUSED, details)
     if retry_after:
         details["retryAfterSeconds"] = retry_after
-        error.headers.append((b"retry-after", str(retry_after).encode()))
     return error
 
 

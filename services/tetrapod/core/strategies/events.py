@@ -7,12 +7,23 @@ from typing import Final
 
 from tetrapod.core.validation import events
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupKind, Object
 
 _REF: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _LABELS: Final = (*(f"involvedObject.{key}" for key in _REF), "reason", "reportingComponent", "source", "type")
+
+
+class EventStore(Store):
+    """events.k8s.io: refusals name the kind of core/v1, which it is inside."""
+
+    def __init__(self, definition: ResourceDefinition, storage: ResourceStorage) -> None:
+        super().__init__(definition, storage)
+        self.kind = GroupKind("", "Event")
 
 
 class EventStrategy(Strategy):

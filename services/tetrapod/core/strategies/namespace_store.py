@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Entry, Preconditions, Updated
 from tetrapod.machinery.gvk import Object
@@ -28,12 +30,17 @@ class NamespaceStore(Store):
                 await validate(current)
             meta = current["metadata"]
             meta.setdefault("deletionTimestamp", now_rfc3339())
+            finalizers = deletion_finalizers(self.strategy, meta.get("finalizers") or [], options)
+            if finalizers is not None:
+                meta.pop("finalizers", None)
+                if finalizers:
+                    meta["finalizers"] = finalizers
             current.setdefault("status", {})["phase"] = "Terminating"
             return Updated(current)
 
-        if ctx.dry_run:
-            return entry, False
         with Translated(self.resource, name, "delete", self.path(name)):
+            if ctx.dry_run:
+                return await dryrun.guaranteed_update(self.storage, self.key(ctx, name), mark, preconditions, False), False
             marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
         held = (marked.peek().get("spec") or {}).get("finalizers") or marked.peek()["metadata"].get("finalizers")
         if held:

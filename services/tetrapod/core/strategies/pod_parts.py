@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.core.strategies.pods import PodStrategy
 from tetrapod.core.validation import pod_resize, pods
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+
+_SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
 class EphemeralContainersStrategy(PodStrategy):
@@ -64,8 +69,9 @@ def _resized(container: Object, wanted: Object | None) -> Object:
 
 def _keep_metadata(new: Object, old: Object) -> None:
     """Only the part itself may change: metadata is the stored one, but for who owns what."""
-    kept = {k: v for k, v in old["metadata"].items() if k not in ("managedFields", "resourceVersion")}
-    for key in ("managedFields", "resourceVersion"):
-        if key in new["metadata"]:
-            kept[key] = new["metadata"][key]
-    new["metadata"] = kept
+    meta = new["metadata"]
+    for key in [k for k in meta if k not in _SERVER_KEPT]:
+        del meta[key]
+    for key, value in old["metadata"].items():
+        if key not in _SERVER_KEPT:
+            meta[key] = copy_value(value)

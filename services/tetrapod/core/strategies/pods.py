@@ -8,11 +8,13 @@ from typing import Any, Final
 from tetrapod.core.defaults.pod_spec import default_pod
 from tetrapod.core.qos import qos_class
 from tetrapod.core.validation import pod_status, pods
+from tetrapod.core.warnings.pods import pod_warnings
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.timestamps import now_rfc3339
 
 _SPEC_FIELDS: Final = {
     "spec.nodeName": "nodeName",
@@ -21,6 +23,12 @@ _SPEC_FIELDS: Final = {
     "spec.serviceAccountName": "serviceAccountName",
 }
 _DEFAULT_GRACE: Final = 30
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 class PodStrategy(Strategy):
@@ -34,10 +42,21 @@ class PodStrategy(Strategy):
         default_pod(obj)
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+        spec = obj.setdefault("spec", {})
+        if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+            spec["terminationGracePeriodSeconds"] = 1
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+        if spec.get("schedulingGates"):
+            obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_GATED}]
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})
+        spec = new.get("spec") or {}
+        if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+            spec["terminationGracePeriodSeconds"] = 1
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return pod_warnings(obj)  # updates are by machines, and many
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return pods.validate(obj)

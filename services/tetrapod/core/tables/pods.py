@@ -11,7 +11,7 @@ from tetrapod.machinery.gvk import Object
 _SUCCEEDED: Final[list[Object]] = [
     {"type": "Completed", "status": "True", "reason": "Succeeded", "message": "The pod has completed successfully."}
 ]
-_FAILED: Final[list[Object]] = [{"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed to complete."}]
+_FAILED: Final[list[Object]] = [{"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."}]
 
 
 def pod_row(pod: Object) -> list[Any]:

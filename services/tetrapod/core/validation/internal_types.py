@@ -20,7 +20,7 @@ _TYPES: Final = {
         " SchedulerName Tolerations[]Toleration HostAliases[]HostAlias PriorityClassName Priority:ptr DNSConfig*PodDNSConfig"
         " ReadinessGates[]ReadinessGate RuntimeClassName:ptr EnableServiceLinks:ptr PreemptionPolicy:ptr Overhead:resources"
         " TopologySpreadConstraints[]TopologySpread SetHostnameAsFQDN:ptr OS*Named HostUsers:ptr SchedulingGates[]Named"
-        " ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr"
+        " ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr SchedulingGroup:wire EvictionResponders:wire"
     ),
     "Named": "Name",
     "Container": (
@@ -45,7 +45,7 @@ _TYPES: Final = {
     "ResizePolicy": "ResourceName RestartPolicy",
     "RestartRule": "Action ExitCodes*ExitCodes",
     "ExitCodes": "Operator Values:list",
-    "VolumeMount": "Name ReadOnly:bool RecursiveReadOnly:ptr MountPath SubPath MountPropagation:ptr SubPathExpr",
+    "VolumeMount": "Name ReadOnly:bool RecursiveReadOnly:ptr MountPath SubPath MountPropagation:ptr SubPathExpr BindMountOptions:wire",
     "VolumeDevice": "Name DevicePath",
     "Probe": (
         "Handler+ProbeHandler InitialDelaySeconds:int TimeoutSeconds:int PeriodSeconds:int SuccessThreshold:int FailureThreshold:int"
@@ -55,7 +55,7 @@ _TYPES: Final = {
     "Lifecycle": "PostStart*LifecycleHandler PreStop*LifecycleHandler StopSignal:ptr",
     "LifecycleHandler": "Exec*Exec HTTPGet*HTTPGet TCPSocket*TCPSocket Sleep*Sleep",
     "Exec": "Command:list",
-    "HTTPGet": "Path Port:port Host Scheme HTTPHeaders[]Header",
+    "HTTPGet": "Path Port:port Host Scheme HTTPHeaders[]Header Protocol:ptr",
     "Header": "Name Value",
     "TCPSocket": "Port:port Host",
     "GRPC": "Port:int Service:ptr",
@@ -124,7 +124,7 @@ _TYPES: Final = {
         " CSI*CSIPersistent"
     ),
     "HostPath": "Path Type:ptr",
-    "EmptyDir": "Medium SizeLimit:ptr",
+    "EmptyDir": "Medium SizeLimit:ptr Mode:ptr",
     "GCEDisk": "PDName FSType Partition:int ReadOnly:bool",
     "AWSDisk": "VolumeID FSType Partition:int ReadOnly:bool",
     "GitRepo": "Repository Revision Directory",
@@ -162,16 +162,16 @@ _TYPES: Final = {
     "Quobyte": "Registry Volume ReadOnly:bool User Group Tenant",
     "AzureDisk": "DiskName DataDiskURI CachingMode:ptr FSType:ptr ReadOnly:ptr Kind:ptr",
     "Photon": "PdID FSType",
-    "Projected": "Sources[]ProjectedSource DefaultMode:ptr",
+    "Projected": "Sources[]ProjectedSource DefaultMode:ptr DefaultUser:ptr",
     "ProjectedSource": (
         "Secret*NamedBag DownwardAPI*DownwardItems ConfigMap*NamedBag ServiceAccountToken*TokenSource ClusterTrustBundle*TrustBundle"
         " PodCertificate*PodCertificate"
     ),
     "NamedBag": "Name Items[]KeyToPath Optional:ptr",
     "DownwardItems": "Items[]DownwardFile",
-    "TokenSource": "Audience ExpirationSeconds:int Path",
-    "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:wire Optional:ptr Path",
-    "PodCertificate": "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map",
+    "TokenSource": "Audience ExpirationSeconds:int Path User:ptr",
+    "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:wire Optional:ptr Path User:ptr",
+    "PodCertificate": "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map User:ptr",
     "Portworx": "VolumeID FSType ReadOnly:bool",
     "ScaleIO": ("Gateway System SecretRef*Named SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType ReadOnly:bool"),
     "ScaleIOPersistent": (

@@ -29,8 +29,8 @@ _ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 
 def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    errors = _annotations(obj) + taints(spec.get("taints") or [], "metadata.taints") + _resources(obj)
-    return errors + _pod_networks(spec.get("podCIDRs") or []) + _declared_features(obj)
+    errors = _annotations(obj) + taints(spec.get("taints") or [], "metadata.taints") + _resources(obj) + _declared_features(obj)
+    return errors + _pod_networks(spec.get("podCIDRs") or [])
 
 
 def _annotations(obj: Object) -> list[FieldError]:
@@ -105,7 +105,7 @@ def _declared_features(obj: Object) -> list[FieldError]:
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    errors = _annotations(new) + _resources(new)
+    errors = _annotations(new) + _resources(new) + _declared_features(new)
     seen: list[Any] = []
     for i, address in enumerate((new.get("status") or {}).get("addresses") or ()):
         shown = internal("NodeAddress", address)
@@ -120,7 +120,6 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors += taints(spec.get("taints") or [], "metadata.taints")
     if (spec.get("externalID") or "") != (before.get("externalID") or ""):
         errors.append(field.forbidden("spec.externalID", "may not be updated"))
-    errors += _declared_features(new)
     if before.get("providerID") and before["providerID"] != (spec.get("providerID") or ""):
         errors.append(field.invalid("spec.providerID", None, "field cannot be modified once set"))
     return errors

@@ -68,6 +68,7 @@ def _rest(spec: Object, path: str) -> list[FieldError]:
     everyone = list(all_containers(spec, path))
     errors += windows.host_process(spec, everyone, path)
     errors += host_users(spec, path)
+    errors += _hostname_override(spec, path)
     for name in ("serviceAccountName", "nodeName"):
         if value := get(name):
             errors += dns_subdomain(value, f"{path}.{name}")
@@ -76,7 +77,6 @@ def _rest(spec: Object, path: str) -> list[FieldError]:
     for name in ("hostname", "subdomain"):
         if value := get(name):
             errors += dns_label(value, f"{path}.{name}")
-    errors += _hostname_override(spec, path)
     if listed := get("tolerations"):
         errors += scheduling.tolerations(listed, f"{path}.tolerations")
     for i, alias in enumerate(get("hostAliases") or ()):

@@ -46,10 +46,10 @@ def _nominated(status: Object, before: Object, spec: Object) -> list[FieldError]
     name = status.get("nominatedNodeName") or ""
     if not name or name == before.get("nominatedNodeName"):
         return []
-    errors: list[FieldError] = []
+    errors = dns_subdomain(name, "status.nominatedNodeName")
     if spec.get("nodeName"):
         errors.append(field.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node"))
-    return errors + dns_subdomain(name, "status.nominatedNodeName")
+    return errors
 
 
 def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) -> list[FieldError]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation.names import not_negative
+from tetrapod.core.validation.names import dns_subdomain, not_negative
 from tetrapod.core.validation.pod_annotations import annotations, match_fields
 from tetrapod.core.validation.pod_spec import pod_spec
 from tetrapod.machinery import field
@@ -39,11 +39,15 @@ def validate(obj: Object) -> list[FieldError]:
 
 def validate_controller(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    selector, template = spec.get("selector") or {}, spec.get("template")
-    errors = not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
-    if not selector:
-        errors.append(field.required("spec.selector"))
-    errors += not_negative(spec.get("replicas"), "spec.replicas")
+    errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
+    # What is declared rather than written by hand comes last.
+    errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    name = obj["metadata"].get("name")
+    return errors + (dns_subdomain(name, "metadata.name") if name else [])
+
+
+def _controller_template(selector: Object, template: Object | None) -> list[FieldError]:
+    errors = [] if selector else [field.required("spec.selector")]
     if template is None:
         return [*errors, field.required("spec.template")]
     labels = (template.get("metadata") or {}).get("labels") or {}

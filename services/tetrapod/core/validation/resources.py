@@ -84,7 +84,7 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
                 errors += [field.duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
             seen.add(key)
         if name not in known:
-            listed = ": " + ", ".join(sorted(known)) if known else " which is empty"
+            listed = ": " + ", ".join(sorted(set(known))) if known else " which is empty"
             text = f"must be one of the names in pod.spec.resourceClaims{listed}"
             errors.append(FieldError("FieldValueNotFound", at, text, name))
     return errors

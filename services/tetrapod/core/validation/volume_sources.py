@@ -210,9 +210,9 @@ def _storage_os(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_driver_name(name: str, path: str) -> list[FieldError]:
-    errors = [] if name else [field.required(path)]
-    if len(name) > 63:
-        errors.append(field.too_long(path, 63))
+    if not name:
+        return [field.required(path)]
+    errors = [field.too_long(path, 63)] if len(name) > 63 else []
     return errors + [field.invalid(path, name, text) for text in is_dns1123_subdomain(name.lower())]
 
 

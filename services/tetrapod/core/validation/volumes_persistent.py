@@ -36,7 +36,6 @@ _MOUNTABLE: Final = frozenset(
         "azureDisk",
         "photonPersistentDisk",
         "storageos",
-        "csi",
     }
 )
 _GA_LABELS: Final = {

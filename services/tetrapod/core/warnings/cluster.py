@@ -1,0 +1,75 @@
+"""Nodes, secrets, service accounts and quotas (upstream: pkg/api/{node,secret,serviceaccount}, core/resourcequota)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+from tetrapod.core.admission.service_account import ENFORCE
+from tetrapod.core.resources_of import amounts
+from tetrapod.machinery.addresses import cidr_warnings
+from tetrapod.machinery.gvk import Object
+
+_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
+_ANY: Final = b"-----BEGIN "
+
+
+def node_warnings(node: Object, old: Object | None) -> list[str]:
+    spec = node.get("spec") or {}
+    out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []
+    for i, cidr in enumerate(spec.get("podCIDRs") or ()):
+        out += cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
+    return out
+
+
+def service_account_warnings(account: Object, old: Object | None) -> list[str]:
+    value = (account["metadata"].get("annotations") or {}).get(ENFORCE)
+    if value is None or (old is not None and value == (old["metadata"].get("annotations") or {}).get(ENFORCE)):
+        return []
+    return [f"metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
+
+
+def quota_warnings(quota: Object, old: Object | None) -> list[str]:
+    hard = amounts((quota.get("spec") or {}).get("hard"))
+    out = []
+    for name in ("cpu", "memory", "ephemeral-storage"):
+        request, limit = hard.get(f"requests.{name}", hard.get(name)), hard.get(f"limits.{name}")
+        if request is not None and limit is not None and request > limit:
+            shown = f"requests.{name}" if f"requests.{name}" in hard else name
+            out.append(f"ResourceQuota {shown} ({request}) should be less than limits.{name} ({limit})")
+    return out
+
+
+def secret_warnings(secret: Object, old: Object | None) -> list[str]:
+    if secret.get("type") != "kubernetes.io/tls" or (old is not None and secret.get("data") == old.get("data")):
+        return []
+    data = secret.get("data") or {}
+    wrong = _key_pair_error(base64.b64decode(data.get("tls.crt") or ""), base64.b64decode(data.get("tls.key") or ""))
+    return [wrong] if wrong else []
+
+
+def _key_pair_error(certificate: bytes, key: bytes) -> str:
+    """In the words of Go's tls.X509KeyPair."""
+    if _ANY not in certificate:
+        return "tls: failed to find any PEM data in certificate input"
+    if _CERTIFICATE not in certificate:
+        if b"PRIVATE KEY-----" in certificate:
+            switched = "PEM inputs may have been switched"
+            return f"tls: failed to find certificate PEM data in certificate input, but did find a private key; {switched}"
+        return 'tls: failed to find "CERTIFICATE" PEM block in certificate input'
+    if _ANY not in key:
+        return "tls: failed to find any PEM data in key input"
+    try:
+        public = x509.load_pem_x509_certificate(certificate).public_key()
+    except ValueError as error:
+        return f"x509: malformed certificate: {error}"
+    try:
+        private = load_pem_private_key(key, None)
+    except (ValueError, TypeError):
+        return "tls: failed to parse private key"
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    same = public.public_bytes(*form) == private.public_key().public_bytes(*form)
+    return "" if same else "tls: private key does not match public key"

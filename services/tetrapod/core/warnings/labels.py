@@ -1,0 +1,35 @@
+"""Node labels that have new names (upstream: pkg/api/node/util.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_valid_label_value
+
+_RENAMED: Final = {
+    "failure-domain.beta.kubernetes.io/zone": ("deprecated since v1.17; ", "topology.kubernetes.io/zone"),
+    "failure-domain.beta.kubernetes.io/region": ("deprecated since v1.17; ", "topology.kubernetes.io/region"),
+    "beta.kubernetes.io/instance-type": ("deprecated since v1.17; ", "node.kubernetes.io/instance-type"),
+    "beta.kubernetes.io/os": ("deprecated since v1.14; ", "kubernetes.io/os"),
+    "beta.kubernetes.io/arch": ("deprecated since v1.14; ", "kubernetes.io/arch"),
+    "node-role.kubernetes.io/master": ("", "node-role.kubernetes.io/control-plane"),
+}
+
+
+def deprecated_label(key: str) -> str:
+    """What to say of a label's key, "" if nothing."""
+    found = _RENAMED.get(key)
+    return f'{found[0]}use "{found[1]}" instead' if found else ""
+
+
+def node_selector_term(term: Object, path: str, *, values: bool) -> list[str]:
+    """`values`: those that no label can have are only a warning here."""
+    out: list[str] = []
+    for i, expression in enumerate(term.get("matchExpressions") or ()):
+        at, key = f"{path}.matchExpressions[{i}]", expression.get("key") or ""
+        if text := deprecated_label(key):
+            out.append(f"{at}.key: {key} is {text}")
+        for j, value in enumerate(expression.get("values") or ()) if values else ():
+            out += [f"{at}.values[{j}]: {value} is invalid, {text}" for text in is_valid_label_value(value)]
+    return out

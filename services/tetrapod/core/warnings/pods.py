@@ -1,0 +1,159 @@
+"""Pods and pod templates (upstream: pkg/api/pod/warnings.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.validation.pod_annotations import APP_ARMOR
+from tetrapod.core.validation.security import all_containers
+from tetrapod.core.warnings.labels import deprecated_label, node_selector_term
+from tetrapod.core.warnings.ports import port_warnings
+from tetrapod.core.warnings.volumes import claim_spec_warnings, deprecated_source, fractional, overlapping_paths
+from tetrapod.machinery.addresses import ip_warnings
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+_ANNOTATIONS: Final = (
+    ("scheduler.alpha.kubernetes.io/critical-pod", 'non-functional in v1.16+; use the "priorityClassName" field instead'),
+    ("security.alpha.kubernetes.io/sysctls", 'non-functional in v1.11+; use the "sysctls" field instead'),
+    ("security.alpha.kubernetes.io/unsafe-sysctls", 'non-functional in v1.11+; use the "sysctls" field instead'),
+)
+_SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_NULL_SELECTOR: Final = "a null labelSelector results in matching no pod"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod_warnings(pod: Object) -> list[str]:
+    return _warnings(pod.get("spec") or {}, pod["metadata"], "", template=False)
+
+
+def template_warnings(template: Object | None, old: Object | None, path: str) -> list[str]:
+    """Of a pod template at `path` (`spec.template`); apps, batch and others call this."""
+    if template is None or (old is not None and template == old):
+        return []
+    return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
+
+
+def _warnings(spec: Object, meta: Object, prefix: str, *, template: bool) -> list[str]:
+    path, notes = f"{prefix}spec", meta.get("annotations") or {}
+    out: list[str] = []
+    for key in spec.get("nodeSelector") or ():
+        if text := deprecated_label(key):
+            out.append(f"{path}.nodeSelector[{key}]: {text}")
+    affinity = spec.get("affinity") or {}
+    if node := affinity.get("nodeAffinity"):
+        out += _node_affinity(node, f"{path}.affinity.nodeAffinity")
+    for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        at, key = f"{path}.topologySpreadConstraints[{i}]", constraint.get("topologyKey") or ""
+        if text := deprecated_label(key):
+            out.append(f"{at}.topologyKey: {key} is {text}")
+        if constraint.get("labelSelector") is None:
+            out.append(f"{at}.labelSelector: {_NULL_SELECTOR}")
+    if notes:
+        out += [f"{prefix}metadata.annotations[{key}]: {text}" for key, text in _ANNOTATIONS if key in notes]
+    out += _volumes(spec.get("volumes") or [], path)
+    out += _lists(spec, path)
+    if _SECCOMP_POD in notes and not (spec.get("securityContext") or {}).get("seccompProfile"):
+        out.append(f"{prefix}metadata.annotations[{_SECCOMP_POD}]: {_SECCOMP}")
+    containers = list(all_containers(spec, path))
+    for container, at in containers:
+        out += _container(container, at, spec, notes, prefix, template=template)
+    out += port_warnings(containers)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        out.append(f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1")
+    out += _addresses(spec, path)
+    return out + (_pod_affinity(affinity, f"{path}.affinity") if affinity else [])
+
+
+def _node_affinity(node: Object, path: str) -> list[str]:
+    out: list[str] = []
+    for i, term in enumerate((node.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
+        out += node_selector_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{i}]", values=False)
+    for i, term in enumerate(node.get(_PREFERRED) or ()):
+        out += node_selector_term(term.get("preference") or {}, f"{path}.{_PREFERRED}[{i}].preference", values=True)
+    return out
+
+
+def _pod_affinity(affinity: Object, path: str) -> list[str]:
+    out: list[str] = []
+    for kind in ("podAffinity", "podAntiAffinity"):
+        found = affinity.get(kind) or {}
+        for i, term in enumerate(found.get(_REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                out.append(f"{path}.{kind}.{_REQUIRED}[{i}].labelSelector: {_NULL_SELECTOR}")
+        for i, term in enumerate(found.get(_PREFERRED) or ()):
+            if (term.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                out.append(f"{path}.{kind}.{_PREFERRED}[{i}].podAffinityTerm.labelSelector: {_NULL_SELECTOR}")
+    return out
+
+
+def _volumes(volumes: list[Object], path: str) -> list[str]:
+    out: list[str] = []
+    for i, volume in enumerate(volumes):
+        at = f"{path}.volumes[{i}]"
+        out += deprecated_source(volume, at)
+        template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        if template:
+            out += claim_spec_warnings(template.get("spec") or {}, f"{at}.ephemeral.volumeClaimTemplate.spec")
+    return out + overlapping_paths(volumes)
+
+
+def _lists(spec: Object, path: str) -> list[str]:
+    out = [
+        f"{path}.hostAliases[{i}].ip: duplicate ip {go_quote(ip)}"
+        for i, ip in _repeated([alias.get("ip") or "" for alias in spec.get("hostAliases") or ()])
+    ]
+    secrets = [ref.get("name") or "" for ref in spec.get("imagePullSecrets") or ()]
+    out += [f"{path}.imagePullSecrets[{i}].name: duplicate name {go_quote(name)}" for i, name in _repeated(secrets)]
+    out += [f'{path}.imagePullSecrets[{i}].name: invalid empty name ""' for i, name in enumerate(secrets) if not name]
+    for name in ("memory", "ephemeral-storage"):
+        out += fractional((spec.get("overhead") or {}).get(name), f"{path}.overhead[{name}]")
+    return out
+
+
+def _repeated(values: list[str]) -> list[tuple[int, str]]:
+    return [(i, value) for i, value in enumerate(values) if value in values[:i]]
+
+
+def _container(container: Object, path: str, spec: Object, notes: Object, prefix: str, *, template: bool) -> list[str]:
+    out: list[str] = []
+    name, context = container.get("name") or "", container.get("securityContext") or {}
+    if notes:
+        key = _SECCOMP_CONTAINER + name
+        if key in notes and not context.get("seccompProfile"):
+            out.append(f"{prefix}metadata.annotations[{key}]: {_SECCOMP}")
+        key = APP_ARMOR + name
+        confined = context.get("appArmorProfile") or (spec.get("securityContext") or {}).get("appArmorProfile")
+        if template and key in notes and not confined:
+            out.append(f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
+    resources = container.get("resources")
+    if resources:
+        for resource in ("memory", "ephemeral-storage"):
+            for part in ("limits", "requests"):
+                out += fractional((resources.get(part) or {}).get(resource), f"{path}.resources.{part}[{resource}]")
+    return out + _environment(container.get("env") or [], path)
+
+
+def _environment(env: list[Object], path: str) -> list[str]:
+    out: list[str] = []
+    seen: set[Any] = set()
+    for i, variable in enumerate(env):
+        name = variable.get("name") or ""
+        # X="$(X)more" is how one builds on the value before.
+        hides = variable.get("valueFrom") is not None or f"$({name})" not in (variable.get("value") or "")
+        if name in seen and hides:
+            out.append(f"{path}.env[{i}]: hides previous definition of {go_quote(name)}, which may be dropped when using apply")
+        seen.add(name)
+    return out
+
+
+def _addresses(spec: Object, path: str) -> list[str]:
+    out: list[str] = []
+    for i, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        out += ip_warnings(f"{path}.dnsConfig.nameservers[{i}]", server)
+    for i, alias in enumerate(spec.get("hostAliases") or ()):
+        out += ip_warnings(f"{path}.hostAliases[{i}].ip", alias.get("ip") or "")
+    return out

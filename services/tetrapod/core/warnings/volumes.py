@@ -1,0 +1,110 @@
+"""Volumes, PersistentVolumes and claims (upstream: pkg/api/{pod,persistentvolume,persistentvolumeclaim})."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.warnings.labels import node_selector_term
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+_SOURCES: Final = {
+    "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    "scaleIO": ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    "flocker": ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    "storageos": ("storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    "quobyte": ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    "glusterfs": ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    "cephfs": ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+}
+_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+_RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+
+
+def deprecated_source(holder: Object, path: str) -> list[str]:
+    return [f"{path}.{name}: {text}" for key, (name, text) in _SOURCES.items() if holder.get(key) is not None]
+
+
+def fractional(value: Any, path: str) -> list[str]:
+    """Bytes come whole."""
+    if value is None:
+        return []
+    amount = Quantity.of(value)
+    if amount.milli_value % 1000 == 0:
+        return []
+    return [f"{path}: fractional byte value {go_quote(str(amount))} is invalid, must be an integer"]
+
+
+def claim_warnings(claim: Object, old: Object | None) -> list[str]:
+    out: list[str] = []
+    if _BETA_CLASS in (claim["metadata"].get("annotations") or {}):
+        out.append(f'metadata.annotations[{_BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
+    return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
+
+
+def claim_spec_warnings(spec: Object, path: str) -> list[str]:
+    """Also those of StatefulSets' claim templates."""
+    resources = spec.get("resources") or {}
+    out: list[str] = []
+    for part in ("requests", "limits"):
+        out += fractional((resources.get(part) or {}).get("storage"), f"{path}.resources.{part}[storage]")
+    return out
+
+
+def volume_warnings(volume: Object, old: Object | None) -> list[str]:
+    spec, notes = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
+    out: list[str] = []
+    if _BETA_CLASS in notes:
+        out.append(f'metadata.annotations[{_BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
+    if _MOUNT_OPTIONS in notes:
+        out.append(f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
+    for i, term in enumerate(((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()):
+        out += node_selector_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]", values=False)
+    return out + deprecated_source(spec, "spec")
+
+
+def overlapping_paths(volumes: list[Object]) -> list[str]:
+    """Files of one volume of which one would have to be a directory of another."""
+    out: list[str] = []
+    for volume in volumes:
+        described, paths = _paths(volume)
+        for i, (path, source) in enumerate(paths):
+            for other, other_source in paths[:i]:
+                if path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/"):
+                    body = f"{go_quote(path)}{source} with {go_quote(other)}{other_source}"
+                    out.append(f"volume {go_quote(volume.get('name') or '')} ({described}): overlapping paths: {body}")
+    return out
+
+
+def _paths(volume: Object) -> tuple[str, list[tuple[str, str]]]:
+    """What the volume is, and its files with their sources, where it has several."""
+    if bag := volume.get("configMap"):
+        return f"ConfigMap {go_quote(bag.get('name') or '')}", _items(bag, "")
+    if bag := volume.get("secret"):
+        return f"Secret {go_quote(bag.get('secretName') or '')}", _items(bag, "")
+    if bag := volume.get("downwardAPI"):
+        return "DownwardAPI", _items(bag, "")
+    found: list[tuple[str, str]] = []
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if bag := source.get("configMap"):
+            found += _items(bag, f" (ConfigMap {go_quote(bag.get('name') or '')})")
+        elif bag := source.get("secret"):
+            found += _items(bag, f" (Secret {go_quote(bag.get('name') or '')})")
+        elif bag := source.get("downwardAPI"):
+            found += _items(bag, " (DownwardAPI)")
+        elif (token := source.get("serviceAccountToken")) and token.get("path"):
+            found.append((token["path"].rstrip("/"), " (ServiceAccountToken)"))
+        elif (bundle := source.get("clusterTrustBundle")) and bundle.get("path"):
+            named = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName") or ""
+            found.append((bundle["path"].rstrip("/"), f" (ClusterTrustBundle {go_quote(named or '')})"))
+    return "Projected", found
+
+
+def _items(bag: Object, source: str) -> list[tuple[str, str]]:
+    return [(item["path"].rstrip("/"), source) for item in bag.get("items") or () if item.get("path")]
