@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, version
+from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, running, version
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
 
@@ -127,3 +127,14 @@ async def test_once_settled_objects_pass_through_as_they_are_stored(cluster: Clu
     assert new is not None
     assert (old.peek()["color"], new.peek()["color"]) == ("red", "red")
     assert storage.current(new) is new
+
+
+async def test_two_replicas_finalize_one_definition() -> None:
+    async with running() as first, running(first) as second:
+        await first.define(definition())
+        for i in range(20):
+            await second.create(WIDGETS, widget(f"w{i}"))
+        await second.call("DELETE", f"{CRDS}/widgets.example.com")
+        await first.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
+        await first.define(definition())
+        assert (await second.get(WIDGETS)).json["items"] == []

@@ -67,6 +67,7 @@ class FinalizingController(CrdController):
             put(obj, _IN_PROGRESS)
             obj = await self.write_status(obj)
             if obj is None:
+                self.queue.add_after(name, _CHECK_AGAIN)  # another replica is at it; should it stop, we go on
                 return
         if GroupResource(crd.group, crd.plural) in OVERLAPPING:
             put(obj, _OVERLAP)
@@ -75,7 +76,8 @@ class FinalizingController(CrdController):
         elif not await self._delete_instances(crd, obj):
             return
         obj["metadata"]["finalizers"] = [f for f in obj["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
-        await self.write_status(obj)
+        if await self.write_status(obj) is None:
+            self.queue.add_after(name, _CHECK_AGAIN)
 
     async def _delete_instances(self, crd: Crd, obj: Object) -> bool:
         """Whether none is left. Those that something holds are waited for."""

@@ -9,7 +9,7 @@ Follows k8s.io/apimachinery/pkg/util/managedfields (internal/fieldmanager.go and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
@@ -138,7 +138,7 @@ class FieldManager:
             return managed
         old = self._empty() if live is None else self._convert(_without_managed_fields(live), self._version)
         if self._thorough:
-            self._check((old, new), managed)
+            self._check(new, managed)
         manager_id = identifier(manager or "unknown", UPDATE, self._version, self._subresource)
         managed = self._updater.update(old, self._convert(new, self._version), self._version, managed, _CURRENT)
         change = managed.pop(_CURRENT, None)
@@ -149,15 +149,15 @@ class FieldManager:
             managed[manager_id] = new_entry(manager_id, owned, self._version, applied=False, time=now())
         return cap_update_managers(managed)
 
-    def _check(self, objects: Iterable[Object], managed: Managed) -> None:
+    def _check(self, obj: Object, managed: Managed) -> None:
         """
         Raises:
-            SchemaError: one of the objects does not fit.
+            SchemaError: the object does not fit.
         """
         for version in {self._version, *(entry.api_version for entry in managed.values())}:
             try:
                 of = self._type_for(version)
-                found = [error for obj in objects for error in validate(self._convert(obj, version), of, allow_duplicates=True)]
+                found = validate(self._convert(obj, version), of, allow_duplicates=True)
             except MissingVersionError:
                 continue
             if found:
