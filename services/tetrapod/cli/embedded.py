@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from dataclasses import replace
 
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
@@ -25,7 +26,7 @@ from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
-from tetrapod.generic.certificates.pki import Pki, write_pki
+from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
@@ -47,6 +48,8 @@ def advertised(options: Options) -> str:
 
 class Embedded:
     def __init__(self, options: Options) -> None:
+        if not options.requestheader_client_ca_file:  # our own CA, and so whom we gave a certificate
+            options = replace(options, requestheader_allowed_names=options.requestheader_allowed_names or (FRONT_PROXY_CLIENT,))
         self.options = options
         self.lifecycle = Lifecycle()
         self.draining = Draining()

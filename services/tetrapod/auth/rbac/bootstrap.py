@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from tetrapod.auth.rbac.aggregation import MANAGER as AGGREGATION_MANAGER
 from tetrapod.auth.rbac.aggregation import aggregated_rules
 from tetrapod.auth.rbac.covers import missing_rights
 from tetrapod.auth.rbac.policy import AUTOUPDATE, Policy, bootstrap_policy
@@ -99,8 +100,25 @@ async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 def _new(wanted: Object) -> Object:
     obj: Object = orjson.loads(orjson.dumps(wanted))
-    obj["metadata"] = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now_rfc3339()}
+    created = now_rfc3339()
+    obj["metadata"] = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": created, "managedFields": _managed(obj, created)}
     return obj
+
+
+def _managed(obj: Object, time: str) -> list[Object]:
+    """Whose fields these are: the server's, but for aggregated rules, which the controller looks after."""
+    parts: dict[str, Object] = {part: {".": {}, **{f"f:{key}": {} for key in obj["metadata"][part]}} for part in ("annotations", "labels")}
+    own: Object = {"f:metadata": {f"f:{part}": fields for part, fields in parts.items()}}
+    if "aggregationRule" in obj:
+        rules = {"manager": AGGREGATION_MANAGER, "operation": "Apply", **_entry(obj, time, {"f:rules": {}})}
+        own = {"f:aggregationRule": {".": {}, "f:clusterRoleSelectors": {}}, **own}
+        return [rules, {"manager": "kube-apiserver", "operation": "Update", **_entry(obj, time, own)}]
+    own |= {f"f:{part}": {} for part in ("roleRef", "rules", "subjects") if part in obj}
+    return [{"manager": "kube-apiserver", "operation": "Update", **_entry(obj, time, own)}]
+
+
+def _entry(obj: Object, time: str, fields: Object) -> Object:
+    return {"apiVersion": obj["apiVersion"], "time": time, "fieldsType": "FieldsV1", "fieldsV1": fields}
 
 
 def reconciled(stored: Object, wanted: Object) -> Object | None:

@@ -7,6 +7,7 @@ pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest. Each step is a post
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,6 +15,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.core.bootstrap.identity import IdentityLease
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -46,10 +48,13 @@ class Bootstrap:
         self._client = client
         self._config = config
         self._namespaces_ready = asyncio.Event()
+        address = f"[{config.advertise_address}]" if ":" in config.advertise_address else config.advertise_address
+        self._identity = IdentityLease(client, socket.gethostname(), f"{address}:{config.port}", self._namespaces_ready)
 
     def register(self, lifecycle: Lifecycle) -> None:
         lifecycle.on_start("start-system-namespaces-controller", self.namespaces)
         lifecycle.on_start("start-cluster-authentication-info-controller", self.authentication_info)
+        self._identity.register(lifecycle)
         lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
         lifecycle.on_start("priority-and-fairness-config-producer", self.flow_control)
         lifecycle.on_start("bootstrap-controller", self.kubernetes_service)
@@ -100,11 +105,14 @@ class Bootstrap:
             "type": "Ready",
             "status": "True",
             "lastTransitionTime": now_rfc3339(),
-            "reason": "",
             "message": "Kubernetes default Service CIDR is ready",
         }
-        patch = {"status": {"conditions": [condition]}}
-        await self._client.patch(SERVICE_CIDRS, "", "kubernetes", patch, subresource="status")
+        status = {"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": "kubernetes"}}
+        status["status"] = {"conditions": [condition]}
+        manager = "kubernetes-service-cidr-controller"
+        await self._client.patch(
+            SERVICE_CIDRS, "", "kubernetes", status, type="apply", subresource="status", fieldManager=manager, force="true"
+        )
 
     async def kubernetes_service(self) -> None:
         """The service that leads to this server, and where that is."""

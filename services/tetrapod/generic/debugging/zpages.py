@@ -17,7 +17,7 @@ from tetrapod.generic.metrics import STARTED
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.version import KUBERNETES, version_info
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.status import not_acceptable
+from tetrapod.machinery.status import StatusError, not_acceptable
 
 GROUP: Final = "config.k8s.io"
 COMPONENT: Final = "apiserver"
@@ -50,7 +50,12 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
 
 
 def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
-    media_type, version = _negotiate(request, kind)
+    try:
+        media_type, version = _negotiate(request, kind)
+    except StatusError as error:  # these endpoints have no protobuf, not even for their refusals
+        wanted = parse_accept(request.header(b"accept"))
+        media_type = YAML if wanted and f"{wanted[0].type}/{wanted[0].subtype}" == YAML else JSON
+        return Response(error.code, [(b"content-type", media_type.encode())], encode_document(error.to_status(), media_type))
     if not version:
         heading = _HEADING.format(component=COMPONENT, page=kind.lower())
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())

@@ -1,0 +1,99 @@
+"""`IdentityLease`: every API server holds a Lease in kube-system that says that it is there; those of servers long gone are deleted.
+
+Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*), pkg/controlplane/controller/leaderelection
+and apiserverleasegc. The name is made of the host name, so that a server that starts again takes up its lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now, now_micro, parse_micro
+
+log = logging.getLogger(__name__)
+
+LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+NAMESPACE: Final = "kube-system"
+LABEL: Final = "apiserver.kubernetes.io/identity"
+SERVER: Final = "kube-apiserver"
+DURATION: Final = 3600
+RENEW_EVERY: Final = 10.0
+COLLECT_EVERY: Final = 3600.0
+
+
+class IdentityLease:
+    """`address` (host:port) is what other API servers would reach this one by."""
+
+    def __init__(self, client: Client, hostname: str, address: str, namespaces_ready: asyncio.Event) -> None:
+        digest = hashlib.sha256(hostname.encode()).digest()[:16]
+        self.name = "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
+        self._holder = f"{self.name}_{uuid.uuid4()}"
+        self._client, self._hostname, self._address = client, hostname, address
+        self._namespaces_ready = namespaces_ready
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        async def hold() -> None:
+            await self._namespaces_ready.wait()
+            await self.renew()
+            lifecycle.background("identity-lease", self._every(RENEW_EVERY, self.renew))
+
+        async def collect() -> None:
+            await self._namespaces_ready.wait()
+            lifecycle.background("identity-lease-gc", self._every(COLLECT_EVERY, self.collect))
+
+        lifecycle.on_start("start-kube-apiserver-identity-lease-controller", hold)
+        lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
+
+    async def renew(self) -> None:
+        """Take the lease, or say that it is still held."""
+        wanted = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
+        labels = {LABEL: SERVER, "kubernetes.io/hostname": self._hostname}
+        annotations = {"kubernetes.io/peer-advertise-address": self._address}
+        try:
+            current = await self._client.get(LEASES, NAMESPACE, self.name)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            metadata = {"name": self.name, "namespace": NAMESPACE, "labels": labels, "annotations": annotations}
+            lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": wanted}
+            await self._client.create(LEASES, NAMESPACE, lease)
+            return
+        meta = current["metadata"]
+        meta["labels"] = {**(meta.get("labels") or {}), **labels}
+        meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+        await self._client.update(LEASES, NAMESPACE, {**current, "spec": wanted})
+
+    async def collect(self) -> None:
+        """Delete the leases that nobody has renewed for as long as they last."""
+        page = await self._client.list(LEASES, NAMESPACE, labelSelector=f"{LABEL}={SERVER}")
+        for lease in page.get("items") or ():
+            if _expired(lease):
+                meta = lease["metadata"]
+                preconditions = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+                await self._client.delete(LEASES, NAMESPACE, meta["name"], {"preconditions": preconditions})
+
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except (StatusError, Unavailable, OSError) as error:
+                log.debug("identity lease %s: %s", self.name, error)
+
+
+def _expired(lease: Object) -> bool:
+    spec = lease.get("spec") or {}
+    renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    return not renewed or not duration or parse_micro(renewed) + timedelta(seconds=duration) < now()
