@@ -1,6 +1,7 @@
 """HorizontalPodAutoscaler between v2 (stored) and v1 (upstream: pkg/apis/autoscaling/v1/conversion.go).
 
-v1 has one target, cpu utilisation; other metrics, their current values, conditions and behavior live in its annotations.
+v1 has one target, cpu utilisation; other metrics, their current values, conditions and behavior live in its annotations, in
+the order of the Go structs. How metrics are written there is in `autoscaling_metrics`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.core.conversion import autoscaling_metrics as metrics
+from tetrapod.core.defaults.autoscaling import default_behavior, default_metrics
 from tetrapod.machinery.gvk import Object
 
 METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
@@ -16,6 +19,8 @@ CURRENT: Final = "autoscaling.alpha.kubernetes.io/current-metrics"
 CONDITIONS: Final = "autoscaling.alpha.kubernetes.io/conditions"
 BEHAVIOR: Final = "autoscaling.alpha.kubernetes.io/behavior"
 _OURS: Final = (METRICS, CURRENT, CONDITIONS, BEHAVIOR)
+_CONDITION: Final = ("type", "status", "lastTransitionTime", "reason", "message")
+_RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 
 
 def convert_autoscaler(obj: Object, version: str) -> Object:
@@ -26,6 +31,18 @@ def convert_autoscaler(obj: Object, version: str) -> Object:
     return _to_v1(obj) if version == "v1" else _to_v2(obj)
 
 
+def default_autoscaler_v1(obj: Object) -> None:
+    """What upstream does on the way to its internal form and back: defaults, and annotations that do not parse vanish."""
+    spec = obj.setdefault("spec", {})
+    if spec.get("minReplicas") is None:
+        spec["minReplicas"] = 1
+    canonical = _to_v1(_to_v2(obj))
+    if obj.get("status") is None:
+        canonical.pop("status")
+    obj.clear()
+    obj.update(canonical)
+
+
 def _with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
     if annotations:
@@ -33,78 +50,85 @@ def _with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
     return metadata
 
 
-def _is_cpu_utilization(metric: Object) -> bool:
-    resource = metric.get("resource") or {}
-    return (
-        metric.get("type") == "Resource"
-        and resource.get("name") == "cpu"
-        and (resource.get("target") or {}).get("averageUtilization") is not None
-    )
-
-
 def _to_v1(obj: Object) -> Object:
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in _OURS}
-    metrics = spec.pop("metrics", None) or []
     others: list[Object] = []
-    for metric in metrics:
-        if _is_cpu_utilization(metric):
-            spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
+    for metric in spec.pop("metrics", None) or ():
+        if (percent := metrics.cpu_utilization(metric, "target")) is not None:
+            spec["targetCPUUtilizationPercentage"] = percent
         else:
-            others.append(_metric_to_v1(metric))
+            others.append(metrics.to_v1(metric, metrics.SPEC))
     if others:
         annotations[METRICS] = _dump(others)
     if behavior := spec.pop("behavior", None):
-        annotations[BEHAVIOR] = _dump(behavior)
+        annotations[BEHAVIOR] = _dump({key: _rules_to_v1(behavior.get(_small(key))) for key in ("ScaleUp", "ScaleDown")})
     current = status.pop("currentMetrics", None) or []
     for metric in current:
-        now = ((metric.get("resource") or {}).get("current") or {}).get("averageUtilization")
-        if metric.get("type") == "Resource" and (metric.get("resource") or {}).get("name") == "cpu" and now is not None:
-            status["currentCPUUtilizationPercentage"] = now
+        if (percent := metrics.cpu_utilization(metric, "current")) is not None:
+            status["currentCPUUtilizationPercentage"] = percent
     if current:
-        annotations[CURRENT] = _dump([_current_to_v1(m) for m in current])
+        annotations[CURRENT] = _dump([metrics.to_v1(metric, metrics.STATUS) for metric in current])
     if conditions := status.pop("conditions", None):
-        annotations[CONDITIONS] = _dump(conditions)
+        annotations[CONDITIONS] = _dump([_condition(c) for c in conditions])
     status.setdefault("currentReplicas", 0)
     status.setdefault("desiredReplicas", 0)
-    return {
-        "kind": obj.get("kind"),
-        "apiVersion": "autoscaling/v1",
-        "metadata": _with_annotations(obj, annotations),
-        "spec": spec,
-        "status": status,
-    }
+    return _made("v1", obj, annotations, spec, status)
+
+
+def _made(version: str, obj: Object, annotations: dict[str, str], spec: Object, status: Object) -> Object:
+    metadata = _with_annotations(obj, annotations)
+    return {"kind": obj.get("kind"), "apiVersion": f"autoscaling/{version}", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _condition(condition: Object) -> Object:
+    found = {key: condition[key] for key in _CONDITION if condition.get(key)}
+    found.setdefault("lastTransitionTime", None)
+    return {key: found[key] for key in _CONDITION if key in found}
+
+
+def _small(name: str) -> str:
+    return name[:1].lower() + name[1:]
+
+
+def _rules_to_v1(rules: Object | None) -> Object | None:
+    """Scaling rules as upstream's internal struct prints."""
+    if rules is None:
+        return None
+    found: Object = {name: rules.get(_small(name)) for name in _RULES}
+    if found["Policies"] is not None:
+        found["Policies"] = [{name: p.get(_small(name)) for name in ("Type", "Value", "PeriodSeconds")} for p in found["Policies"]]
+    return found
 
 
 def _to_v2(obj: Object) -> Object:
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     given = obj["metadata"].get("annotations") or {}
     annotations = {k: v for k, v in given.items() if k not in _OURS}
-    metrics = [_metric_to_v2(m) for m in _load(given.get(METRICS), list) or []]
+    wanted = [metrics.to_v2(m, metrics.SPEC) for m in _load(given.get(METRICS), list) or []]
     cpu = spec.pop("targetCPUUtilizationPercentage", None)
     if cpu is not None:
-        target = {"type": "Utilization", "averageUtilization": cpu}
-        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    if metrics:
-        spec["metrics"] = metrics
+        wanted.append({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": cpu}}})
+    spec["metrics"] = wanted
+    default_metrics(spec)
     if behavior := _load(given.get(BEHAVIOR), dict):
-        spec["behavior"] = behavior
+        spec["behavior"] = default_behavior(_wire(behavior))
     now = status.pop("currentCPUUtilizationPercentage", None)
-    current = [_current_to_v2(m) for m in _load(given.get(CURRENT), list) or []]
-    if current:
-        status["currentMetrics"] = current
-    elif now is not None:
-        status["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": now}}}]
+    current = [metrics.to_v2(m, metrics.STATUS) for m in _load(given.get(CURRENT), list) or []]
+    if not current and now is not None:
+        current = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": now}}}]
+    status["currentMetrics"] = current or None
     if conditions := _load(given.get(CONDITIONS), list):
         status["conditions"] = conditions
     status.setdefault("desiredReplicas", 0)
-    return {
-        "kind": obj.get("kind"),
-        "apiVersion": "autoscaling/v2",
-        "metadata": _with_annotations(obj, annotations),
-        "spec": spec,
-        "status": status,
-    }
+    return _made("v2", obj, annotations, spec, status)
+
+
+def _wire(value: Any) -> Any:
+    """Names on the wire for those of internal structs, nulls left out."""
+    if isinstance(value, dict):
+        return {_small(key): _wire(item) for key, item in value.items() if item is not None}
+    return [_wire(item) for item in value] if isinstance(value, list) else value
 
 
 def _dump(value: Any) -> str:
@@ -122,132 +146,3 @@ def _load(text: str | None, kind: type) -> Any:
     if not isinstance(found, kind) or (isinstance(found, list) and not all(isinstance(i, dict) for i in found)):
         return None
     return found
-
-
-_KINDS: Final = {
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "External": "external",
-}
-
-
-def _metric_to_v1(metric: Object) -> Object:
-    """The annotation's form is autoscaling/v1's own MetricSpec."""
-    kind = _KINDS.get(metric.get("type", ""), "")
-    source = metric.get(kind) or {}
-    target = source.get("target") or {}
-    out: Object = {"type": metric.get("type", "")}
-    if kind == "object":
-        found: Object = {
-            "target": source.get("describedObject") or {},
-            "metricName": (source.get("metric") or {}).get("name", ""),
-            "targetValue": target.get("value", "0"),
-        }
-        if (selector := (source.get("metric") or {}).get("selector")) is not None:
-            found["selector"] = selector
-        if target.get("averageValue") is not None:
-            found["averageValue"] = target["averageValue"]
-    elif kind == "pods":
-        found = {"metricName": (source.get("metric") or {}).get("name", ""), "targetAverageValue": target.get("averageValue", "0")}
-        if (selector := (source.get("metric") or {}).get("selector")) is not None:
-            found["selector"] = selector
-    elif kind == "external":
-        found = {"metricName": (source.get("metric") or {}).get("name", "")}
-        if (selector := (source.get("metric") or {}).get("selector")) is not None:
-            found["metricSelector"] = selector
-        for ours, theirs in (("value", "targetValue"), ("averageValue", "targetAverageValue")):
-            if target.get(ours) is not None:
-                found[theirs] = target[ours]
-    else:
-        found = {"name": source.get("name", "")}
-        if kind == "containerResource":
-            found["container"] = source.get("container", "")
-        for ours, theirs in (("averageUtilization", "targetAverageUtilization"), ("averageValue", "targetAverageValue")):
-            if target.get(ours) is not None:
-                found[theirs] = target[ours]
-    if kind:
-        out[kind] = found
-    return out
-
-
-def _metric_to_v2(metric: Object) -> Object:
-    kind = _KINDS.get(metric.get("type", ""), "")
-    source = metric.get(kind) or {}
-    out: Object = {"type": metric.get("type", "")}
-    if not kind or not source:
-        return out
-    if kind in ("object", "pods", "external"):
-        identifier: Object = {"name": source.get("metricName", "")}
-        selector = source.get("metricSelector" if kind == "external" else "selector")
-        if selector is not None:
-            identifier["selector"] = selector
-        found: Object = {"metric": identifier, "target": _target_to_v2(kind, source)}
-        if kind == "object":
-            found["describedObject"] = source.get("target") or {}
-    else:
-        found = {"name": source.get("name", ""), "target": _target_to_v2(kind, source)}
-        if kind == "containerResource":
-            found["container"] = source.get("container", "")
-    out[kind] = found
-    return out
-
-
-def _target_to_v2(kind: str, source: Object) -> Object:
-    average = source.get("averageValue") if kind == "object" else source.get("targetAverageValue")
-    if source.get("targetAverageUtilization") is not None:
-        return {"type": "Utilization", "averageUtilization": source["targetAverageUtilization"]}
-    if average is not None:
-        return {"type": "AverageValue", "averageValue": average}
-    return {"type": "Value", "value": source.get("targetValue", "0")}
-
-
-def _current_to_v1(metric: Object) -> Object:
-    kind = _KINDS.get(metric.get("type", ""), "")
-    source = metric.get(kind) or {}
-    now = source.get("current") or {}
-    out: Object = {"type": metric.get("type", "")}
-    if kind in ("resource", "containerResource"):
-        found: Object = {"name": source.get("name", ""), "currentAverageValue": now.get("averageValue", "0")}
-        if now.get("averageUtilization") is not None:
-            found["currentAverageUtilization"] = now["averageUtilization"]
-        if kind == "containerResource":
-            found["container"] = source.get("container", "")
-    else:
-        found = {"metricName": (source.get("metric") or {}).get("name", "")}
-        if kind == "object":
-            found |= {"target": source.get("describedObject") or {}, "currentValue": now.get("value", "0")}
-        elif kind == "pods":
-            found["currentAverageValue"] = now.get("averageValue", "0")
-        else:
-            found["currentValue"] = now.get("value", "0")
-            if now.get("averageValue") is not None:
-                found["currentAverageValue"] = now["averageValue"]
-    if kind:
-        out[kind] = found
-    return out
-
-
-def _current_to_v2(metric: Object) -> Object:
-    kind = _KINDS.get(metric.get("type", ""), "")
-    source = metric.get(kind) or {}
-    out: Object = {"type": metric.get("type", "")}
-    now: Object = {}
-    if source.get("currentAverageUtilization") is not None:
-        now["averageUtilization"] = source["currentAverageUtilization"]
-    if source.get("currentAverageValue") is not None:
-        now["averageValue"] = source["currentAverageValue"]
-    if source.get("currentValue") is not None:
-        now["value"] = source["currentValue"]
-    if kind in ("resource", "containerResource"):
-        found: Object = {"name": source.get("name", ""), "current": now}
-        if kind == "containerResource":
-            found["container"] = source.get("container", "")
-    else:
-        found = {"metric": {"name": source.get("metricName", "")}, "current": now}
-        if kind == "object":
-            found["describedObject"] = source.get("target") or {}
-    if kind:
-        out[kind] = found
-    return out

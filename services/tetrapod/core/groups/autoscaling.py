@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tetrapod.core.conversion.autoscaling import convert_autoscaler
-from tetrapod.core.defaults import workloads as defaults
+from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1
+from tetrapod.core.defaults.autoscaling import default_autoscaler_v2
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import autoscalers
@@ -13,7 +13,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 def definitions() -> list[ResourceDefinition]:
     autoscaler = KindStrategy(
-        default={"v1": defaults.default_autoscaler_v1, "v2": defaults.default_autoscaler_v2},
+        default={"v1": default_autoscaler_v1, "v2": default_autoscaler_v2},
         validate=autoscalers.validate,
         whole_update=autoscalers.validate_update,
         status=True,
