@@ -12,5 +12,6 @@ from tetrapod.machinery.protobuf.decoding import decode
 from tetrapod.machinery.protobuf.encoding import item
 from tetrapod.machinery.protobuf.envelope import encode, envelope, frame, list_parts
 from tetrapod.machinery.protobuf.messages import UnknownMessageError, message_of
+from tetrapod.machinery.serializer.errors import DecodeError
 
-__all__ = ["UnknownMessageError", "decode", "encode", "envelope", "frame", "item", "list_parts", "message_of"]
+__all__ = ["DecodeError", "UnknownMessageError", "decode", "encode", "envelope", "frame", "item", "list_parts", "message_of"]

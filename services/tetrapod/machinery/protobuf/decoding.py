@@ -7,6 +7,7 @@ one buffer, of which only values are copied.
 
 from __future__ import annotations
 
+import math
 import struct
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
 from tetrapod.machinery.protobuf.special import RAW_JSON, parse_json, value_of
-from tetrapod.machinery.protobuf.wire import BYTES, FIXED64, VARINT, end_of_input, read_size, read_varint, skip
+from tetrapod.machinery.protobuf.wire import BYTES, END_GROUP, FIXED64, VARINT, end_of_input, read_size, read_varint, skip
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, DecodeError
 
 MAGIC: Final = b"k8s\x00"
@@ -67,7 +68,7 @@ def _reader(message: str) -> Message:
     def unknown(data: bytes, position: int, end: int, key: int) -> int | Read:
         """What reads the field of a tag that came by for the first time, or where it ends if nobody does."""
         field = declared.get(key >> 3)
-        if field is None:
+        if field is None or key & 7 == END_GROUP:
             return skip(data, position, end, key, name)
         read = _packed(field) if key & 7 == BYTES and _wire_type(field) != BYTES and field.label == "repeated" else _field(field, message)
         if key & 7 not in (_wire_type(field), BYTES if field.label == "repeated" else -1):
@@ -290,6 +291,8 @@ def _double(data: bytes, position: int) -> tuple[float, int]:
         value: float = struct.unpack_from("<d", data, position)[0]
     except struct.error:
         raise end_of_input() from None
+    if not math.isfinite(value):
+        raise DecodeError("json: unsupported value: " + {"nan": "NaN", "inf": "+Inf"}.get(str(value), "-Inf"))
     return value, position + 8
 
 

@@ -98,7 +98,13 @@ def _value(number: int, type_: str) -> Encode:
 
 def _string(number: int) -> Encode:
     head = tag(number, BYTES)
-    return lambda value: delimited(head, value.encode())
+    short = [head + varint(size) for size in range(128)]
+
+    def encode(value: str) -> bytes:
+        data = value.encode()
+        return short[len(data)] + data if len(data) < 128 else delimited(head, data)
+
+    return encode
 
 
 def _base64(number: int) -> Encode:

@@ -10,7 +10,7 @@ VARINT: Final = 0
 FIXED64: Final = 1
 BYTES: Final = 2
 _START_GROUP: Final = 3
-_END_GROUP: Final = 4
+END_GROUP: Final = 4
 _FIXED32: Final = 5
 _MASK: Final = (1 << 64) - 1
 
@@ -95,7 +95,7 @@ def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
     depth = 0
     while True:
         number, wire_type = key >> 3 & 0xFFFFFFFF, key & 7
-        if not depth and wire_type == _END_GROUP:
+        if not depth and wire_type == END_GROUP:
             raise DecodeError(f"proto: {message}: wiretype end group for non-group")
         if not depth and (number == 0 or number >> 31):
             raise DecodeError(f"proto: {message}: illegal tag {number - (number >> 31 << 32)} (wire type {wire_type})")
@@ -107,7 +107,7 @@ def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
             position += 8 if wire_type == FIXED64 else 4
         elif wire_type == _START_GROUP:
             depth += 1
-        elif wire_type == _END_GROUP:
+        elif wire_type == END_GROUP:
             depth -= 1
         else:
             raise DecodeError(f"proto: illegal wireType {wire_type}")

@@ -1,0 +1,63 @@
+"""What is made of encoded objects: envelopes, lists, watch frames, documents."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.machinery import protobuf
+from tetrapod.machinery.gvk import GroupVersionKind
+from tetrapod.machinery.protobuf.messages import fields
+
+NONE = GroupVersionKind("", "", "")
+
+
+def test_the_envelope_is_as_go_writes_it() -> None:
+    found = protobuf.encode({"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "b"}})
+    assert found == b'k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12\x08\x12\x06\n\x01a\x12\x01b\x1a\x00"\x00'
+
+
+def test_a_list_is_made_of_items() -> None:
+    message = protobuf.message_of("v1", "ConfigMap")
+    items = [protobuf.item(message, {"kind": "ConfigMap", "metadata": {"name": name}}) for name in ("a", "b")]
+    head, items, tail = protobuf.list_parts("v1", "ConfigMapList", {"resourceVersion": "7", "remainingItemCount": 0}, items)
+    assert protobuf.decode(b"".join((head, *items, tail)), NONE) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMapList",
+        "metadata": {"resourceVersion": "7", "remainingItemCount": 0},
+        "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}],
+    }
+
+
+def test_a_former_list_of_metadata_has_other_numbers() -> None:
+    item = protobuf.item(protobuf.message_of("meta.k8s.io/v1", "PartialObjectMetadata"), {"metadata": {"name": "a"}})
+    for version in ("v1", "v1beta1"):
+        api_version = f"meta.k8s.io/{version}"
+        head, items, tail = protobuf.list_parts(api_version, "PartialObjectMetadataList", {"resourceVersion": "7"}, [item])
+        found = protobuf.decode(b"".join((head, *items, tail)), NONE)
+        assert found["items"] == [{"metadata": {"name": "a"}}]
+        assert found["metadata"] == {"resourceVersion": "7"}
+
+
+def test_a_frame_says_how_long_it_is() -> None:
+    enveloped = protobuf.encode({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x" * 200}})
+    frame = protobuf.frame("ADDED", enveloped)
+    assert int.from_bytes(frame[:4], "big") == len(frame) - 4
+    assert frame[4:].startswith(b"\x0a\x05ADDED\x12")
+    assert frame.endswith(enveloped)
+
+
+@pytest.mark.parametrize("kind", ["APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "Status"])
+def test_documents_of_no_group(kind: str) -> None:
+    for api_version in ("v1", ""):
+        assert fields(protobuf.message_of(api_version, kind))
+
+
+def test_what_has_no_message_is_told_apart() -> None:
+    for api_version, kind in (("example.com/v1", "Widget"), ("v1", "Table"), ("meta.k8s.io/v1", "Table"), ("", "Info")):
+        with pytest.raises(protobuf.UnknownMessageError):
+            protobuf.encode({"apiVersion": api_version, "kind": kind})
+
+
+def test_fields_that_are_not_known_are_not_written() -> None:
+    whole = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "x": 1}, "y": {"z": []}, "data": None}
+    assert protobuf.decode(protobuf.encode(whole), NONE) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
