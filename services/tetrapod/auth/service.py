@@ -137,11 +137,13 @@ class AuthService:
         own = [verification_key(options.signing_key.public_key())] if options.signing_key is not None else []
         self._keys = distinct([*(own if not options.verification_keys else ()), *options.verification_keys])
         tokens: list[TokenAuthenticator] = []
+        self._tracker: LegacyTokenTracker | None = None
         if options.static_tokens:
             tokens.append(StaticTokenAuthenticator(options.static_tokens, self.audiences))
         if self._keys:
             verifier = JwtVerifier(self._keys)
-            used = LegacyTokenTracker(self._client).used if self._client is not None else None
+            self._tracker = LegacyTokenTracker(self._client) if self._client is not None else None
+            used = self._tracker.used if self._tracker is not None else None
             tokens.append(LegacyTokenAuthenticator(verifier, self.objects, self.audiences, used))
             tokens.append(BoundTokenAuthenticator(verifier, self.objects, options.issuers, self.audiences))
         if options.bootstrap_tokens:
@@ -175,7 +177,7 @@ class AuthService:
         return self.issuer.legacy_token(found, secret)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """The post-start hook: policy in place and known to the authorizer before the server is ready."""
+        """The post-start hooks: policy in place and known to the authorizer before the server is ready."""
 
         async def bootstrap_roles() -> None:
             if not self._following:
@@ -189,6 +191,12 @@ class AuthService:
                 lifecycle.background("clusterrole-aggregation-informer", controller.run_informer())
                 lifecycle.background("clusterrole-aggregation", controller.run_workers())
 
+        if (tracker := self._tracker) is not None:
+
+            async def track() -> None:
+                lifecycle.background("legacy-token-tracking", tracker.start())
+
+            lifecycle.on_start("start-legacy-token-tracking-controller", track)
         lifecycle.on_start(BOOTSTRAP_HOOK, bootstrap_roles)
         lifecycle.on_shutdown("node-graph", self.graph.close)
 

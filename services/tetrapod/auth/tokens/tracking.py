@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import datetime
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
@@ -16,6 +17,9 @@ log = logging.getLogger(__name__)
 
 LAST_USED_LABEL: Final = "kubernetes.io/legacy-token-last-used"
 _SECRETS: Final = GroupVersionResource("", "v1", "secrets")
+_CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
+_SINCE_NAMESPACE, _SINCE_NAME = "kube-system", "kube-apiserver-legacy-service-account-token-tracking"
+_DAY: Final = "%Y-%m-%d"
 
 
 class LegacyTokenTracker:
@@ -27,7 +31,7 @@ class LegacyTokenTracker:
 
     async def used(self, secret: Object) -> None:
         meta = secret["metadata"]
-        today = now().strftime("%Y-%m-%d")
+        today = now().strftime(_DAY)
         key = (meta["namespace"], meta["name"])
         if (meta.get("labels") or {}).get(LAST_USED_LABEL) == today or key in self._tasks:
             return
@@ -39,3 +43,42 @@ class LegacyTokenTracker:
             await self._client.patch(_SECRETS, namespace, name, {"metadata": {"labels": {LAST_USED_LABEL: today}}})
         except (StatusError, Unavailable, OSError) as error:
             log.warning("the last use of the token in secret %s/%s could not be noted: %s", namespace, name, error)
+
+    async def say_since_when(self) -> None:
+        """Keep the day in a config map since when tokens that have no note are known not to be used.
+
+        Raises:
+            StatusError: 404 while the namespace is not there yet.
+        """
+        try:
+            found = await self._client.get(_CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            metadata = {"name": _SINCE_NAME, "namespace": _SINCE_NAMESPACE}
+            obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"since": now().strftime(_DAY)}}
+            await self._client.create(_CONFIG_MAPS, _SINCE_NAMESPACE, obj)
+            return
+        if not _is_day((found.get("data") or {}).get("since", "")):
+            await self._client.update(_CONFIG_MAPS, _SINCE_NAMESPACE, {**found, "data": {"since": now().strftime(_DAY)}})
+
+    async def start(self) -> None:
+        """`say_since_when`, until it works."""
+        wait = 0.05
+        while True:
+            try:
+                await self.say_since_when()
+            except (StatusError, Unavailable, OSError) as error:
+                log.debug("the tracking of legacy tokens waits: %s", error)
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, 10.0)
+            else:
+                return
+
+
+def _is_day(text: str) -> bool:
+    try:
+        datetime.strptime(text, _DAY)
+    except ValueError:
+        return False
+    return True

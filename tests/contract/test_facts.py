@@ -1,0 +1,125 @@
+"""What a real kube-apiserver says of itself and makes at its start, against ours (tests/facts/server: read off v1.37.1)."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from contract.test_recordings import FLAGS, HERE
+from support.server import Server, running
+
+FACTS = HERE.parent / "facts" / "server"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+Get = Callable[..., Any]
+
+WHERE = {
+    "apiservices": "apis/apiregistration.k8s.io/v1",
+    "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "clusterroles": "apis/rbac.authorization.k8s.io/v1",
+    "configmaps": "api/v1",
+    "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",
+    "ipaddresses": "apis/networking.k8s.io/v1",
+    "namespaces": "api/v1",
+    "priorityclasses": "apis/scheduling.k8s.io/v1",
+    "prioritylevelconfigurations": "apis/flowcontrol.apiserver.k8s.io/v1",
+    "rolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "roles": "apis/rbac.authorization.k8s.io/v1",
+    "serviceaccounts": "api/v1",
+    "servicecidrs": "apis/networking.k8s.io/v1",
+    "services": "api/v1",
+}
+UNEQUAL_CHECKS = {  # what these look after is not there: no flow control by queues, no peers, documents made on demand
+    "loopback-serving-certificate",
+    "poststarthook/aggregator-reload-proxy-client-cert",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/storage-readiness",
+}
+
+
+def facts(name: str) -> Any:
+    return json.loads((FACTS / f"{name}.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("facts"), *FLAGS) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def get(server: Server) -> Get:
+    context = ssl.create_default_context(cafile=str(server.ca))
+    token = next(line.split(",")[0] for line in (HERE / "tokens.csv").read_text().splitlines() if "system:masters" in line)
+
+    def ask(path: str, accept: str = "application/json") -> Any:
+        headers = {"Authorization": f"Bearer {token}", "Accept": accept}
+        with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), context=context) as answer:
+            return json.load(answer)
+
+    return ask
+
+
+@pytest.mark.parametrize("name", sorted(facts("discovery")))
+def test_discovery_documents_are_equal(get: Get, name: str) -> None:
+    wanted = facts("discovery")[name]
+    if name.startswith("aggregated-"):
+        assert get(f"/{name.removeprefix('aggregated-')}", AGGREGATED) == wanted
+        return
+    prefix, _, rest = name.partition(".")
+    group, _, version = rest.rpartition(".")
+    found = get("/" + "/".join(part for part in (prefix, group, version) if part))
+    for document in (wanted, found):
+        for entry in document.get("serverAddressByClientCIDRs") or []:
+            entry.pop("serverAddress")
+    assert found == wanted
+
+
+@pytest.mark.parametrize("resource", sorted(WHERE))
+def test_objects_that_the_server_makes_at_its_start_are_equal(get: Get, resource: str) -> None:
+    wanted = [plain(obj) for obj in facts("bootstrap")[resource]]
+    names = [identity(obj) for obj in wanted]
+    deadline = time.monotonic() + 10
+    while True:  # controllers (service accounts, root CA) work on after the start
+        found = {identity(obj): plain(obj) for obj in get(f"/{WHERE[resource]}/{resource}")["items"]}
+        if set(names) <= found.keys() or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert sorted(found) == sorted(names)
+    for obj in wanted:
+        assert found[identity(obj)] == obj
+
+
+def identity(obj: Any) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def plain(obj: Any) -> Any:
+    """An object without what differs from server to server."""
+    meta = {k: v for k, v in obj["metadata"].items() if k not in ("uid", "creationTimestamp", "resourceVersion", "managedFields")}
+    obj = {**obj, "metadata": meta}
+    for condition in (obj.get("status") or {}).get("conditions") or []:
+        condition["lastTransitionTime"] = "<time>"
+    for key, value in (obj.get("data") or {}).items():
+        if "CERTIFICATE" in value or value == "<certificate>" or key == "since":
+            obj["data"][key] = "<varies>"
+    for port in (obj.get("spec") or {}).get("ports") or []:
+        port["targetPort"] = "<varies>"
+    return obj
+
+
+def test_the_root_lists_the_same_paths(get: Get) -> None:
+    unequal = {f"/{endpoint}/{check}" for endpoint in ("healthz", "livez", "readyz") for check in UNEQUAL_CHECKS}
+    assert set(get("/")["paths"]) == set(facts("root")["paths"]) - unequal
