@@ -29,6 +29,8 @@ from tetrapod.machinery.status import StatusError, not_acceptable
 STREAM_FROM: Final = 128 * 1024
 """A list of at least this size is written in pieces; the compression filter compresses from the same size on."""
 _PIECE_ITEMS: Final = 200
+_PIECE_MESSAGES: Final = 50
+"""Encoding one as protobuf for the first time takes longer."""
 
 _CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in MEDIA_TYPES}
 
@@ -156,8 +158,8 @@ class Representation:
         """The length of a message comes before it, so that all items are made before the first is written."""
         self._check_list_form(accepted)
         items: list[bytes] = []
-        for start in range(0, len(entries), _PIECE_ITEMS):
-            items += [self.messages.item(entry, accepted) for entry in entries[start : start + _PIECE_ITEMS]]
+        for start in range(0, len(entries), _PIECE_MESSAGES):
+            items += [self.messages.item(entry, accepted) for entry in entries[start : start + _PIECE_MESSAGES]]
             await asyncio.sleep(0)
         head, parts, tail = self.messages.list_parts(metadata, items, accepted)
         headers = [_CONTENT_TYPES[PROTOBUF]]

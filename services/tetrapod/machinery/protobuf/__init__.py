@@ -8,10 +8,10 @@ Follows k8s.io/apimachinery/pkg/runtime/serializer/protobuf and the code that go
 
 from __future__ import annotations
 
-from tetrapod.machinery.protobuf.decoding import decode
+from tetrapod.machinery.protobuf.decoding import MAGIC, decode
 from tetrapod.machinery.protobuf.encoding import item
 from tetrapod.machinery.protobuf.envelope import encode, envelope, frame, list_parts
 from tetrapod.machinery.protobuf.messages import UnknownMessageError, message_of
 from tetrapod.machinery.serializer.errors import DecodeError
 
-__all__ = ["DecodeError", "UnknownMessageError", "decode", "encode", "envelope", "frame", "item", "list_parts", "message_of"]
+__all__ = ["MAGIC", "DecodeError", "UnknownMessageError", "decode", "encode", "envelope", "frame", "item", "list_parts", "message_of"]

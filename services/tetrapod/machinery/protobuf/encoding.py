@@ -101,7 +101,10 @@ def _string(number: int) -> Encode:
     short = [head + varint(size) for size in range(128)]
 
     def encode(value: str) -> bytes:
-        data = value.encode()
+        try:
+            data = value.encode()
+        except UnicodeEncodeError:  # stray bytes of a path, in a refusal's text
+            data = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
         return short[len(data)] + data if len(data) < 128 else delimited(head, data)
 
     return encode
