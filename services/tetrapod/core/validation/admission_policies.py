@@ -1,0 +1,230 @@
+"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings, but for their expressions, which are compiled elsewhere.
+
+Upstream: pkg/apis/admissionregistration/validation/validation.go. What the schema declares (a required field) is told last.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, OPERATIONS, match_conditions, match_resources
+from tetrapod.core.validation.names import complaints, known, qualified_name
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_path_segment_name
+
+_REASONS: Final = frozenset({"Forbidden", "Invalid", "RequestEntityTooLarge"})
+_IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
+_RESERVED: Final = frozenset(
+    {
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    }
+)
+_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+_MOST_ANNOTATIONS: Final = 20
+_LONGEST_VALUE: Final = 5 * 1024
+_ACTIONS: Final = frozenset({"Deny", "Warn", "Audit"})
+_BOTH: Final = (
+    "must not contain both Deny and Warn"
+    " (repeating the same validation failure information in the API response and headers serves no purpose)"
+)
+_EXCLUSIVE: Final = "name and selector are mutually exclusive"
+_MUTATING: Final = OPERATIONS - {"DELETE"}
+_PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """A ValidatingAdmissionPolicy."""
+    spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
+    errors = _common(spec, OPERATIONS, whole=False)
+    validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
+    if not validations and not annotations:
+        return [*errors, field.required("spec.validations", _NOTHING), field.required("spec.auditAnnotations", _NOTHING)]
+    for i, validation in enumerate(validations):
+        errors += _validation(validation, f"spec.validations[{i}]")
+    if len(annotations) > _MOST_ANNOTATIONS:
+        errors.append(field.invalid("spec.auditAnnotations", annotations, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"))
+    keys = [a.get("key") or "" for a in annotations]
+    for i, annotation in enumerate(annotations):
+        errors += _annotation(annotation, name, f"spec.auditAnnotations[{i}]")
+        if keys[i] in keys[:i]:
+            errors.append(field.duplicate(f"spec.auditAnnotations[{i}].key", keys[i]))
+    return errors
+
+
+def _common(spec: Object, operations: frozenset[str], *, whole: bool) -> list[FieldError]:
+    policy, constraints = spec.get("failurePolicy"), spec.get("matchConstraints")
+    errors = [field.required("spec.failurePolicy")] if policy is None else known(policy, FAILURE_POLICIES, "spec.failurePolicy")
+    if (kind := spec.get("paramKind")) is not None:
+        errors += _param_kind(kind, "spec.paramKind")
+    if constraints is None:
+        errors.append(field.required("spec.matchConstraints"))
+    else:
+        errors += match_resources(constraints, "spec.matchConstraints", operations, whole=whole)
+        if not constraints.get("resourceRules"):
+            errors.append(field.required("spec.matchConstraints.resourceRules"))
+    errors += match_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
+    for i, variable in enumerate(spec.get("variables") or ()):
+        errors += _variable(variable, f"spec.variables[{i}]")
+    return errors
+
+
+def _param_kind(kind: Object, path: str) -> list[FieldError]:
+    version, name = kind.get("apiVersion") or "", kind.get("kind") or ""
+    errors: list[FieldError] = []
+    at = f"{path}.apiVersion"
+    if not version:
+        errors.append(field.required(at))
+    elif version.count("/") > 1:
+        errors.append(field.invalid(at, version, f"unexpected GroupVersion string: {version}"))
+    else:
+        group, _, part = version.rpartition("/")
+        if group and (texts := is_dns1123_subdomain(group)):
+            errors.append(field.invalid(at, group, ",".join(texts)))
+        if not part:
+            errors.append(field.invalid(at, version, "version must be specified"))
+        elif texts := is_dns1035_label(part):
+            errors.append(field.invalid(at, part, ",".join(texts)))
+    if not name:
+        errors.append(field.required(f"{path}.kind"))
+    elif texts := is_dns1035_label(name.lower()):
+        text = f"may have mixed case, but should otherwise match: {','.join(texts)}"
+        errors.append(field.invalid(f"{path}.kind", name, text))
+    return errors
+
+
+def _variable(variable: Object, path: str) -> list[FieldError]:
+    name = variable.get("name") or ""
+    errors: list[FieldError] = []
+    if not name.strip():
+        errors.append(field.required(f"{path}.name", "name is not specified"))
+    elif not _IDENTIFIER(name) or name in _RESERVED:
+        errors.append(field.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+    if not (variable.get("expression") or "").strip():
+        errors.append(field.required(f"{path}.expression", "expression is not specified"))
+    return errors
+
+
+def _validation(validation: Object, path: str) -> list[FieldError]:
+    message, computed, reason = validation.get("message") or "", validation.get("messageExpression") or "", validation.get("reason")
+    errors: list[FieldError] = []
+    if not (validation.get("expression") or "").strip():
+        errors.append(field.required(f"{path}.expression", "expression is not specified"))
+    if computed and not computed.strip():
+        errors.append(field.invalid(f"{path}.messageExpression", computed, "must be non-empty if specified"))
+    if message and not message.strip():
+        errors.append(field.invalid(f"{path}.message", message, "must be non-empty if specified"))
+    elif "\n" in message.strip() or "\r" in message.strip():
+        errors.append(field.invalid(f"{path}.message", message, "must not contain line breaks"))
+    return errors + (known(reason, _REASONS, f"{path}.reason") if reason is not None else [])
+
+
+def _annotation(annotation: Object, name: str, path: str) -> list[FieldError]:
+    key, value = annotation.get("key") or "", (annotation.get("valueExpression") or "").strip()
+    if name:
+        errors = qualified_name(f"{name}/{key}", f"{path}.key")
+    else:
+        errors = [field.invalid(f"{path}.key", key, "requires metadata.name be non-empty")]
+    if not value:
+        errors.append(field.required(f"{path}.valueExpression", "valueExpression is not specified"))
+    elif len(value.encode()) > _LONGEST_VALUE:
+        errors.append(field.required(f"{path}.valueExpression", f"must not exceed {_LONGEST_VALUE} bytes in length"))
+    return errors
+
+
+def validate_mutating(obj: Object) -> list[FieldError]:
+    """A MutatingAdmissionPolicy."""
+    spec = obj.get("spec") or {}
+    errors = _common(spec, _MUTATING, whole=True)
+    mutations, policy = spec.get("mutations") or [], spec.get("reinvocationPolicy")
+    if not mutations:
+        errors.append(field.required("spec.mutations", "mutations must contain at least one item"))
+    for i, mutation in enumerate(mutations):
+        errors += _mutation(mutation, f"spec.mutations[{i}]")
+    if not policy:
+        return [*errors, field.required("spec.reinvocationPolicy")]
+    return errors + known(policy, frozenset({"Never", "IfNeeded"}), "spec.reinvocationPolicy")
+
+
+def _mutation(mutation: Object, path: str) -> list[FieldError]:
+    kind = mutation.get("patchType") or ""
+    if not kind:
+        return [field.required(f"{path}.patchType")]
+    if kind not in _PATCH_TYPES:
+        return [field.not_supported(f"{path}.patchType", kind, frozenset(_PATCH_TYPES))]
+    key = _PATCH_TYPES[kind]
+    errors: list[FieldError] = []
+    if mutation.get(key) is None:
+        errors.append(field.required(f"{path}.{key}", f"must be specified when patchType is {kind}"))
+    elif not (mutation[key].get("expression") or "").strip():
+        errors.append(field.required(f"{path}.{key}.expression"))
+    others = [other for other in _PATCH_TYPES.values() if other != key and mutation.get(other) is not None]
+    text = f"must not be specified when patchType is {kind}"
+    return errors + [field.invalid(f"{path}.{other}", f"{{{other}}}", text) for other in others]
+
+
+def validate_binding(obj: Object) -> list[FieldError]:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec = obj.get("spec") or {}
+    errors = _binding(spec)
+    actions, path = spec.get("validationActions") or [], "spec.validationActions"
+    if not actions:
+        errors.append(field.required(path))
+    for i, action in enumerate(actions):
+        errors += [field.duplicate(f"{path}[{i}]", action)] if action in actions[:i] else []
+        errors += known(action, _ACTIONS, f"{path}[{i}]")
+    if {"Deny", "Warn"} <= set(actions):
+        errors.append(field.invalid(path, actions, _BOTH))
+    return errors
+
+
+def validate_mutating_binding(obj: Object) -> list[FieldError]:
+    return _binding(obj.get("spec") or {})
+
+
+def _binding(spec: Object) -> list[FieldError]:
+    name, match = spec.get("policyName") or "", spec.get("matchResources")
+    errors = complaints(is_dns1123_subdomain, name, "spec.policyName") if name else [field.required("spec.policyName")]
+    if (reference := spec.get("paramRef")) is not None:
+        errors += _param_ref(reference, "spec.paramRef")
+    if match is not None:
+        errors += match_resources(match, "spec.matchResources")
+    return errors
+
+
+def _param_ref(reference: Object, path: str) -> list[FieldError]:
+    name, selector, action = reference.get("name") or "", reference.get("selector"), reference.get("parameterNotFoundAction")
+    errors: list[FieldError] = []
+    if name:
+        errors += complaints(is_path_segment_name, name, f"{path}.name")
+        errors += [field.forbidden(f"{path}.name", _EXCLUSIVE)] if selector is not None else []
+    if selector is not None:
+        errors += validate_label_selector(selector, f"{path}.selector")
+        errors += [field.forbidden(f"{path}.selector", _EXCLUSIVE)] if name else []
+    if not name and selector is None:
+        errors.append(field.required(path, "one of name or selector must be specified"))
+    at = f"{path}.parameterNotFoundAction"
+    return errors + (known(action, ["Deny", "Allow"], at) if action else [field.required(at)])

@@ -1,0 +1,113 @@
+"""Rules that say which requests a webhook or policy sees (upstream: pkg/apis/admissionregistration/validation)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.validation.names import complaints, known
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.names import is_path_segment_name, is_qualified_name
+
+OPERATIONS: Final = frozenset({"*", "CREATE", "UPDATE", "DELETE", "CONNECT"})
+FAILURE_POLICIES: Final = frozenset({"Ignore", "Fail"})
+MATCH_POLICIES: Final = frozenset({"Exact", "Equivalent"})
+_SCOPES: Final = frozenset({"Cluster", "Namespaced", "*"})
+_MOST_CONDITIONS: Final = 64
+
+
+def rule(given: Object, path: str, operations: frozenset[str] = OPERATIONS, *, whole: bool = False) -> list[FieldError]:
+    """`operations`: those that it may name. `whole`: complain of the list instead of its member."""
+    listed, errors = given.get("operations") or [], []
+    if not listed:
+        errors.append(field.required(f"{path}.operations"))
+    if len(listed) > 1 and "*" in listed:
+        errors.append(field.invalid(f"{path}.operations", listed, "if '*' is present, must not specify other operations"))
+    for i, operation in enumerate(listed):
+        errors += known(operation, operations, f"{path}.operations" if whole else f"{path}.operations[{i}]")
+    return errors + _resources(given, path)
+
+
+def _resources(given: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for key, text in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        listed = given.get(key) or []
+        if not listed:
+            errors.append(field.required(f"{path}.{key}"))
+        if len(listed) > 1 and "*" in listed:
+            errors.append(field.invalid(f"{path}.{key}", listed, f"if '*' is present, must not specify other {text}"))
+    errors += [field.required(f"{path}.apiVersions[{i}]") for i, version in enumerate(given.get("apiVersions") or ()) if not version]
+    errors += _named(given.get("resources") or [], f"{path}.resources")
+    scope = given.get("scope")
+    return errors + (known(scope, _SCOPES, f"{path}.scope") if scope is not None else [])
+
+
+def _named(resources: list[str], path: str) -> list[FieldError]:
+    """Names and `name/subresource`; nothing beside a wildcard that covers it."""
+    if not resources:
+        return [field.required(path)]
+    errors: list[FieldError] = []
+    all_parts: set[str] = set()  # of these resources
+    all_resources: set[str] = set()  # with these subresources
+    for i, name in enumerate(resources):
+        resource, slash, part = name.partition("/")
+        at = f"{path}[{i}]"
+        if not name:
+            errors.append(field.required(at))
+        if not slash:
+            continue
+        if resource in all_parts:
+            errors.append(field.invalid(at, name, f"if '{resource}/*' is present, must not specify {name}"))
+        if part in all_resources:
+            errors.append(field.invalid(at, name, f"if '*/{part}' is present, must not specify {name}"))
+        if part == "*":
+            all_parts.add(resource)
+        if resource == "*":
+            all_resources.add(part)
+    if "*/*" in resources and len(resources) > 1:
+        errors.append(field.invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+    if "*" in resources and any(name and "/" not in name and name != "*" for name in resources):
+        text = "if '*' is present, must not specify other resources without subresources"
+        errors.append(field.invalid(path, resources, text))
+    return errors
+
+
+def match_resources(given: Object, path: str, operations: frozenset[str] = OPERATIONS, *, whole: bool = False) -> list[FieldError]:
+    errors: list[FieldError] = []
+    policy = given.get("matchPolicy")
+    errors += [field.required(f"{path}.matchPolicy")] if policy is None else known(policy, MATCH_POLICIES, f"{path}.matchPolicy")
+    for key in ("namespaceSelector", "objectSelector"):
+        selector = given.get(key)
+        errors += [field.required(f"{path}.{key}")] if selector is None else validate_label_selector(selector, f"{path}.{key}")
+    for key in ("resourceRules", "excludeResourceRules"):
+        for i, item in enumerate(given.get(key) or ()):
+            at = f"{path}.{key}[{i}]"
+            errors += _resource_names(item.get("resourceNames") or [], f"{at}.resourceNames")
+            errors += rule(item, f"{path}.{key}" if whole else at, operations, whole=whole)
+    return errors
+
+
+def _resource_names(names: list[str], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, name in enumerate(names):
+        errors += complaints(is_path_segment_name, name, f"{path}[{i}]")
+        if name in names[:i]:
+            errors.append(field.duplicate(f"{path}[{i}]", name))
+    return errors
+
+
+def match_conditions(listed: list[Object], path: str) -> list[FieldError]:
+    """Names and that something is said; what it says is compiled by admission."""
+    errors = [field.too_many(path, len(listed), _MOST_CONDITIONS)] if len(listed) > _MOST_CONDITIONS else []
+    seen: set[str] = set()
+    for i, condition in enumerate(listed):
+        at, name = f"{path}[{i}]", condition.get("name") or ""
+        if not (condition.get("expression") or "").strip():
+            errors.append(field.required(f"{at}.expression"))
+        errors += complaints(is_qualified_name, name, f"{at}.name") if name else [field.required(f"{at}.name")]
+        if name and name in seen:
+            errors.append(field.duplicate(f"{at}.name", name))
+        seen.add(name)
+    return errors

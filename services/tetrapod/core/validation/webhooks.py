@@ -1,0 +1,135 @@
+"""Mutating and validating webhook configurations (upstream: pkg/apis/admissionregistration/validation/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, rule
+from tetrapod.core.validation.names import complaints, known
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_fully_qualified_name
+
+_REVIEWS: Final = ("v1", "v1beta1")
+_HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
+_SIDE_EFFECTS: Final = frozenset({"Unknown", "None", "Some", "NoneOnDryRun"})
+_REINVOCATION: Final = frozenset({"Never", "IfNeeded"})
+_LONGEST: Final = 30
+
+
+def validate(obj: Object) -> list[FieldError]:
+    return _validate(obj, [])
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """What was allowed when the configuration was stored stays allowed."""
+    return _validate(new, old.get("webhooks") or [], update=True)
+
+
+def _validate(obj: Object, before: list[Object], *, update: bool = False) -> list[FieldError]:
+    hooks = obj.get("webhooks") or []
+    harmless = all(hook.get("sideEffects") in _HARMLESS for hook in before)
+    recognized = all(set(hook.get("admissionReviewVersions") or _REVIEWS) & set(_REVIEWS) for hook in before)
+    unique = len({hook.get("name") for hook in before}) == len(before)
+    conditions_kept = update and [h.get("matchConditions") for h in hooks] == [h.get("matchConditions") for h in before]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, hook in enumerate(hooks):
+        path, name = f"webhooks[{i}]", hook.get("name") or ""
+        errors += _hook(hook, path, _HARMLESS if harmless else _SIDE_EFFECTS)
+        if not conditions_kept:
+            errors += match_conditions(hook.get("matchConditions") or [], f"{path}.matchConditions")
+        errors += _review_versions(hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", recognized)
+        if unique and name and name in seen:
+            errors.append(field.duplicate(f"{path}.name", name))
+        seen.add(name)
+    return errors
+
+
+def _hook(hook: Object, path: str, side_effects: frozenset[str]) -> list[FieldError]:
+    name = hook.get("name") or ""
+    errors = complaints(is_fully_qualified_name, name, f"{path}.name") if name else [field.required(f"{path}.name")]
+    for i, given in enumerate(hook.get("rules") or ()):
+        errors += rule(given, f"{path}.rules[{i}]")
+    for key, allowed in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
+        if (value := hook.get(key)) is not None:
+            errors += known(value, allowed, f"{path}.{key}")
+    if (effects := hook.get("sideEffects")) is None:
+        errors.append(field.required(f"{path}.sideEffects", f"must specify one of {', '.join(sorted(side_effects))}"))
+    else:
+        errors += known(effects, side_effects, f"{path}.sideEffects")
+    if (seconds := hook.get("timeoutSeconds")) is not None and not 1 <= seconds <= _LONGEST:
+        errors.append(field.invalid(f"{path}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds"))
+    for key in ("namespaceSelector", "objectSelector"):
+        errors += validate_label_selector(hook.get(key), f"{path}.{key}")
+    if (policy := hook.get("reinvocationPolicy")) is not None:
+        errors += known(policy, _REINVOCATION, f"{path}.reinvocationPolicy")
+    return errors + _client_config(hook.get("clientConfig") or {}, f"{path}.clientConfig")
+
+
+def _client_config(config: Object, path: str) -> list[FieldError]:
+    url, service = config.get("url"), config.get("service")
+    if (url is None) == (service is None):
+        return [field.required(path, "exactly one of url or service is required")]
+    return _service(service, f"{path}.service") if url is None else _url(url, f"{path}.url")
+
+
+def _url(url: str, path: str) -> list[FieldError]:
+    form = "; desired format: https://host[/path]"
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        return [field.required(path, f"url must be a valid URL: {error}{form}")]
+    errors: list[FieldError] = []
+    if parts.scheme != "https":
+        errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{form}"))
+    if not parts.netloc:
+        errors.append(field.invalid(path, parts.netloc, f"host must be specified{form}"))
+    if "@" in parts.netloc:
+        errors.append(field.invalid(path, parts.netloc.rpartition("@")[0], "user information is not permitted in the URL"))
+    for value, text in ((parts.fragment, "fragments"), (parts.query, "query parameters")):
+        if value:
+            errors.append(field.invalid(path, value, f"{text} are not permitted in the URL"))
+    return errors
+
+
+def _service(service: Any, path: str) -> list[FieldError]:
+    errors = [field.required(f"{path}.{key}", f"service {key} is required") for key in ("name", "namespace") if not service.get(key)]
+    port = service.get("port")
+    if port is not None and not 1 <= port <= 65535:
+        errors.append(field.invalid(f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive"))
+    return errors + _service_path(service.get("path"), f"{path}.path")
+
+
+def _service_path(value: str | None, path: str) -> list[FieldError]:
+    if value is None or value == "/":
+        return []
+    if not value:
+        return []
+    if value == "//":
+        return [field.invalid(path, value, "segment[0] may not be empty")]
+    errors = [] if value.startswith("/") else [field.invalid(path, value, "must start with a '/'")]
+    steps = value[1:].removesuffix("/").split("/")
+    for i, step in enumerate(steps):
+        if not step:
+            errors.append(field.invalid(path, value, f"segment[{i}] may not be empty"))
+            continue
+        errors += [field.invalid(path, value, f"segment[{i}]: {text}") for text in is_dns1123_subdomain(step)]
+    return errors
+
+
+def _review_versions(versions: list[str], path: str, recognized: bool) -> list[FieldError]:
+    if not versions:
+        return [field.required(path, f"must specify one of {', '.join(_REVIEWS)}")]
+    errors: list[FieldError] = []
+    for i, version in enumerate(versions):
+        if version in versions[:i]:
+            errors.append(field.invalid(f"{path}[{i}]", version, "duplicate version"))
+        else:
+            errors += complaints(is_dns1035_label, version, f"{path}[{i}]")
+    if recognized and not set(versions) & set(_REVIEWS):
+        errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(_REVIEWS)}"))
+    return errors
