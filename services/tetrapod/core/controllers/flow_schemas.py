@@ -1,0 +1,95 @@
+"""`FlowSchemaStatus`: says of every FlowSchema whether the priority level that it names is there (its condition Dangling).
+
+Part of the server, not of a controller manager. Upstream: k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
+(syncFlowSchemaStatus). Requests are limited by --max-requests-inflight here, not queued by these objects.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_rfc3339
+
+GROUP: Final = "flowcontrol.apiserver.k8s.io"
+FLOW_SCHEMAS: Final = GroupVersionResource(GROUP, "v1", "flowschemas")
+PRIORITY_LEVELS: Final = GroupVersionResource(GROUP, "v1", "prioritylevelconfigurations")
+MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
+
+
+class FlowSchemaStatus:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._schemas = Informer(client, FLOW_SCHEMAS)
+        self._levels = Informer(client, PRIORITY_LEVELS)
+        self._queue: WorkQueue[str] = WorkQueue("flow-schema-status", self._sync)
+        self._schemas.handlers.append(self._schema_changed)
+        self._levels.handlers.append(self._level_changed)
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        async def start() -> None:
+            lifecycle.follow("flowschemas", self._schemas)
+            lifecycle.follow("prioritylevelconfigurations", self._levels)
+            lifecycle.background("flow-schema-status", self._run())
+
+        lifecycle.on_start("priority-and-fairness-config-consumer", start)
+
+    async def _run(self) -> None:
+        await self._levels.synced.wait()
+        await self._schemas.synced.wait()
+        await self._queue.run()
+
+    def _schema_changed(self, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self._queue.add(new["metadata"]["name"])
+
+    def _level_changed(self, old: Object | None, new: Object | None) -> None:
+        if old is None or new is None:  # it came or went
+            name = (new or old or {})["metadata"]["name"]
+            for schema in self._schemas.objects.values():
+                if _level_of(schema) == name:
+                    self._queue.add(schema["metadata"]["name"])
+
+    async def _sync(self, name: str) -> None:
+        schema = self._schemas.get("", name)
+        if schema is None:
+            return
+        wanted = self._condition(_level_of(schema))
+        known: Object = next((c for c in (schema.get("status") or {}).get("conditions") or () if c.get("type") == wanted["type"]), {})
+        if all(known.get(key) == wanted[key] for key in ("status", "reason", "message")):
+            return
+        if known.get("status") == wanted["status"]:
+            wanted["lastTransitionTime"] = known.get("lastTransitionTime", wanted["lastTransitionTime"])
+        patch = {
+            "kind": "FlowSchema",
+            "apiVersion": f"{GROUP}/v1",
+            "metadata": {"name": name},
+            "status": {"conditions": [wanted]},
+        }
+        try:
+            await self._client.patch(FLOW_SCHEMAS, "", name, patch, type="apply", subresource="status", fieldManager=MANAGER, force="true")
+        except StatusError as error:
+            if error.code != 404:  # gone meanwhile
+                raise
+
+    def _condition(self, level: str) -> Object:
+        there = self._levels.get("", level) is not None
+        text = f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)}"
+        return {
+            "type": "Dangling",
+            "status": "False" if there else "True",
+            "lastTransitionTime": now_rfc3339(),
+            "reason": "Found" if there else "NotFound",
+            "message": f"{text} {'and it exists' if there else 'but there is no such object'}",
+        }
+
+
+def _level_of(schema: Object) -> str:
+    name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
+    return name
