@@ -59,7 +59,7 @@ def generate_selector(job: Object) -> None:
     for key in (_UID, "controller-uid"):
         labels.setdefault(key, meta["uid"])
     for key in (_NAME, "job-name"):
-        labels.setdefault(key, meta["name"])
+        labels.setdefault(key, meta.get("name") or "")
     selector = spec.get("selector") or {}
     match = dict(selector.get("matchLabels") or {})
     match.setdefault(_UID, meta["uid"])
