@@ -15,7 +15,6 @@ import (
 	certificates "k8s.io/api/certificates/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
-	flowcontrol "k8s.io/api/flowcontrol/v1"
 	networking "k8s.io/api/networking/v1"
 	rbac "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -180,15 +179,4 @@ func ingress() *networking.Ingress {
 
 func clusterRole() *rbac.ClusterRole {
 	return &rbac.ClusterRole{ObjectMeta: named("cr"), Rules: []rbac.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}}
-}
-
-func flowSchema() *flowcontrol.FlowSchema {
-	rules := flowcontrol.PolicyRulesWithSubjects{
-		Subjects:         []flowcontrol.Subject{{Kind: "User", User: &flowcontrol.UserSubject{Name: "u"}}},
-		NonResourceRules: []flowcontrol.NonResourcePolicyRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"/x"}}},
-	}
-	return &flowcontrol.FlowSchema{ObjectMeta: named("fs"), Spec: flowcontrol.FlowSchemaSpec{
-		PriorityLevelConfiguration: flowcontrol.PriorityLevelConfigurationReference{Name: "exempt"}, MatchingPrecedence: 5,
-		DistinguisherMethod: &flowcontrol.FlowDistinguisherMethod{Type: "ByUser"}, Rules: []flowcontrol.PolicyRulesWithSubjects{rules},
-	}}
 }

@@ -43,7 +43,6 @@ func objects(ctx context.Context, client kubernetes.Interface) {
 	exercise(ctx, "CertificateSigningRequest", client.CertificatesV1().CertificateSigningRequests(), signingRequest())
 	exercise(ctx, "Ingress", client.NetworkingV1().Ingresses(namespace), ingress())
 	exercise(ctx, "ClusterRole", client.RbacV1().ClusterRoles(), clusterRole())
-	exercise(ctx, "FlowSchema", client.FlowcontrolV1().FlowSchemas(), flowSchema())
 }
 
 // exercise takes an object through its life; every answer and every event has to be the object that was written.
