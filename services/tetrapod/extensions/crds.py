@@ -65,7 +65,7 @@ class Crd:
         self.accepted = Names.of(status.get("acceptedNames") or {})
         self.established = ESTABLISHED in true
         self.names_accepted = NAMES_ACCEPTED in true
-        self.terminating = TERMINATING in true
+        self.terminating = self.deleting or TERMINATING in true
 
     def object(self) -> Object:
         """A copy, which the caller may change."""

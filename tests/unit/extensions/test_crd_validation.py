@@ -167,3 +167,14 @@ def test_without_stored_versions_the_storage_version_is_meant() -> None:
     obj["status"] = {"storedVersions": []}
     set_defaults(obj)
     assert obj["status"]["storedVersions"] == ["v1"]
+
+
+def test_whole_versions_are_shown_as_gos_structs() -> None:
+    obj = crd({"type": "object"}, {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
+    obj["spec"]["versions"][1]["name"] = "v1"
+    [text] = [t for t in complaints(obj) if "unique" in t]
+    assert text.startswith('spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,')
+    assert '"Schema":{"OpenAPIV3Schema":{"ID":"","Schema":"","Ref":null,"Description":"","Type":"object","Nullable":false,' in text
+    assert '"Properties":{"a":{"ID":"",' in text
+    assert '"MaxLength":3,"MinLength":null,' in text
+    assert text.endswith("must contain unique version names")

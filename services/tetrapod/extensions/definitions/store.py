@@ -20,6 +20,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import Entry, Preconditions, TooLargeResourceVersion, Updated
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import conflict
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
@@ -63,9 +64,10 @@ class CrdStore(Store):
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
         found = entry.peek()
+        given = options.get("preconditions") or {}
+        self._check_preconditions(name, found["metadata"], given)
         if found["metadata"].get("deletionTimestamp"):
             return await super().delete(ctx, name, options, validate)
-        given = options.get("preconditions") or {}
         preconditions = Preconditions(given.get("uid") or found["metadata"]["uid"], given.get("resourceVersion"))
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:
@@ -82,6 +84,17 @@ class CrdStore(Store):
         with Translated(self.resource, name, "delete", self.path(name)):
             marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
         return await self._seen(ctx, marked), False
+
+    def _check_preconditions(self, name: str, meta: Object, given: Object) -> None:
+        """
+        Raises:
+            StatusError: 409, in words of this resource's own.
+        """
+        for key, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            value, stored = given.get(key), meta.get(key, "")
+            if value is not None and value != stored:
+                why = f"precondition failed: {shown} in precondition: {value}, {shown} in object meta: {stored}"
+                raise conflict(self.resource, name, why)
 
 
 def mark_for_deletion(crd: Object) -> None:

@@ -156,7 +156,7 @@ def _selectable_errors(spec: Spec, path: str) -> list[FieldError]:
     if not spec.selectable:
         return []
     if spec.schema is None or spec.schema.get("openAPIV3Schema") is None:
-        return [invalid(path, "", "selectableFields may only be set when validations.schema is included")]
+        return [invalid(path, "", "may only be set when validations.schema is included")]
     return validate_selectable_fields(spec.selectable, spec.schema["openAPIV3Schema"], path)
 
 

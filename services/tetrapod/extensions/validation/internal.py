@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tetrapod.extensions.validation.gostructs import column_struct, schema_struct, subresources_struct
 from tetrapod.machinery.gvk import Object
 
 
@@ -104,10 +105,17 @@ def shown(versions: Sequence[Version]) -> list[Object]:
             "Storage": v.storage,
             "Deprecated": v.deprecated,
             "DeprecationWarning": v.deprecation_warning,
-            "Schema": v.schema,
-            "Subresources": v.subresources,
-            "AdditionalPrinterColumns": list(v.columns) or None,
-            "SelectableFields": list(v.selectable) or None,
+            "Schema": _schema(v.schema),
+            "Subresources": subresources_struct(v.subresources),
+            "AdditionalPrinterColumns": [column_struct(c) for c in v.columns] or None,
+            "SelectableFields": [{"JSONPath": s.get("jsonPath") or ""} for s in v.selectable] or None,
         }
         for v in versions
     ]
+
+
+def _schema(holder: Object | None) -> Object | None:
+    if holder is None:
+        return None
+    schema = holder.get("openAPIV3Schema")
+    return {"OpenAPIV3Schema": None if schema is None else schema_struct(schema)}

@@ -7,6 +7,7 @@ from typing import Final
 
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
 from tetrapod.extensions.validation.defaults import validate_defaults
+from tetrapod.extensions.validation.gostructs import schema_struct
 from tetrapod.extensions.validation.internal import Version
 from tetrapod.extensions.validation.schema import Rules, schema_errors
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
@@ -60,7 +61,7 @@ def validate_version(version: Version, status: bool, path: str, options: Options
         errors += validate_column(column, index(child(path, "additionalPrinterColumns"), i))
     if version.selectable:
         at = child(path, "selectableFields")
-        text = "selectableFields may only be set when version.schema.openAPIV3Schema is not included"
+        text = "may only be set when `version.schema.openAPIV3Schema` is not included"
         schema = (version.schema or {}).get("openAPIV3Schema")
         errors += [invalid(at, "", text)] if schema is None else validate_selectable_fields(version.selectable, schema, at)
     return errors
@@ -93,7 +94,7 @@ def _root_errors(schema: Object, path: str) -> list[FieldError]:
         return []
     allowed = " ".join(_AT_ROOT.values())
     text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
-    return [invalid(child(path, "openAPIV3Schema"), schema, text)]
+    return [invalid(child(path, "openAPIV3Schema"), schema_struct(schema), text)]
 
 
 def _deprecation_errors(version: Version, path: str) -> list[FieldError]:

@@ -1,0 +1,148 @@
+"""Versions and schemas as upstream's internal Go structs are printed as JSON, in complaints that show the whole of them.
+
+Upstream: the structs of apiextensions-apiserver/pkg/apis/apiextensions (types.go, types_jsonschema.go), which carry no JSON names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tetrapod.machinery.gvk import Object
+
+_FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
+    "ID": ("id", ""),
+    "Schema": ("$schema", ""),
+    "Ref": ("$ref", None),
+    "Description": ("description", ""),
+    "Type": ("type", ""),
+    "Nullable": ("nullable", False),
+    "Format": ("format", ""),
+    "Title": ("title", ""),
+    "Default": ("default", None),
+    "Maximum": ("maximum", None),
+    "ExclusiveMaximum": ("exclusiveMaximum", False),
+    "Minimum": ("minimum", None),
+    "ExclusiveMinimum": ("exclusiveMinimum", False),
+    "MaxLength": ("maxLength", None),
+    "MinLength": ("minLength", None),
+    "Pattern": ("pattern", ""),
+    "MaxItems": ("maxItems", None),
+    "MinItems": ("minItems", None),
+    "UniqueItems": ("uniqueItems", False),
+    "MultipleOf": ("multipleOf", None),
+    "Enum": ("enum", None),
+    "MaxProperties": ("maxProperties", None),
+    "MinProperties": ("minProperties", None),
+    "Required": ("required", None),
+    "Items": ("items", None),
+    "AllOf": ("allOf", None),
+    "OneOf": ("oneOf", None),
+    "AnyOf": ("anyOf", None),
+    "Not": ("not", None),
+    "Properties": ("properties", None),
+    "AdditionalProperties": ("additionalProperties", None),
+    "PatternProperties": ("patternProperties", None),
+    "Dependencies": ("dependencies", None),
+    "AdditionalItems": ("additionalItems", None),
+    "Definitions": ("definitions", None),
+    "ExternalDocs": ("externalDocs", None),
+    "Example": ("example", None),
+    "XPreserveUnknownFields": ("x-kubernetes-preserve-unknown-fields", None),
+    "XEmbeddedResource": ("x-kubernetes-embedded-resource", False),
+    "XIntOrString": ("x-kubernetes-int-or-string", False),
+    "XListMapKeys": ("x-kubernetes-list-map-keys", None),
+    "XListType": ("x-kubernetes-list-type", None),
+    "XMapType": ("x-kubernetes-map-type", None),
+    "XValidations": ("x-kubernetes-validations", None),
+}
+
+
+def schema_struct(schema: Object) -> Object:
+    found: Object = {}
+    for name, (key, zero) in _FIELDS.items():
+        value = schema.get(key)
+        found[name] = zero if value is None else _NESTED[name](value) if name in _NESTED else value
+    return found
+
+
+def rule_struct(rule: Object) -> Object:
+    texts = {
+        name: rule.get(key) or "" for name, key in (("Rule", "rule"), ("Message", "message"), ("MessageExpression", "messageExpression"))
+    }
+    more = {"Reason": rule.get("reason"), "FieldPath": rule.get("fieldPath") or "", "OptionalOldSelf": rule.get("optionalOldSelf")}
+    return texts | more
+
+
+def subresources_struct(subresources: Object | None) -> Object | None:
+    if subresources is None:
+        return None
+    scale = subresources.get("scale")
+    keys = (
+        ("SpecReplicasPath", "specReplicasPath", ""),
+        ("StatusReplicasPath", "statusReplicasPath", ""),
+        ("LabelSelectorPath", "labelSelectorPath", None),
+    )
+    return {
+        "Status": None if subresources.get("status") is None else {},
+        "Scale": None if scale is None else {name: scale.get(key, zero) for name, key, zero in keys},
+    }
+
+
+def column_struct(column: Object) -> Object:
+    keys = (("Name", "name"), ("Type", "type"), ("Format", "format"), ("Description", "description"))
+    texts = {name: column.get(key) or "" for name, key in keys}
+    return {**texts, "Priority": column.get("priority") or 0, "JSONPath": column.get("jsonPath") or ""}
+
+
+def _schemas(schemas: list[Object]) -> list[Object] | None:
+    return [schema_struct(s) for s in schemas] or None
+
+
+def _map(schemas: dict[str, Object]) -> dict[str, Object] | None:
+    return {name: schema_struct(schemas[name]) for name in sorted(schemas)} or None
+
+
+def _or_list(value: Any) -> Object:
+    if isinstance(value, list):
+        return {"Schema": None, "JSONSchemas": _schemas(value)}
+    return {"Schema": schema_struct(value), "JSONSchemas": None}
+
+
+def _or_bool(value: Any) -> Object:
+    if isinstance(value, dict):
+        return {"Allows": True, "Schema": schema_struct(value)}
+    return {"Allows": bool(value), "Schema": None}
+
+
+def _dependencies(value: dict[str, Any]) -> Object:
+    return {
+        name: {"Schema": None, "Property": value[name]}
+        if isinstance(value[name], list)
+        else {"Schema": schema_struct(value[name]), "Property": None}
+        for name in sorted(value)
+    }
+
+
+def _docs(value: Object) -> Object:
+    return {"Description": value.get("description") or "", "URL": value.get("url") or ""}
+
+
+_NESTED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "Enum": lambda value: value or None,
+    "Required": lambda value: value or None,
+    "Items": _or_list,
+    "AllOf": _schemas,
+    "OneOf": _schemas,
+    "AnyOf": _schemas,
+    "Not": schema_struct,
+    "Properties": _map,
+    "AdditionalProperties": _or_bool,
+    "PatternProperties": _map,
+    "Dependencies": _dependencies,
+    "AdditionalItems": _or_bool,
+    "Definitions": _map,
+    "ExternalDocs": _docs,
+    "XListMapKeys": lambda value: value or None,
+    "XValidations": lambda value: [rule_struct(rule) for rule in value] or None,
+}
