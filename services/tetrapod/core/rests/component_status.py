@@ -7,7 +7,7 @@ from typing import Any
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.machinery import status
+from tetrapod.machinery import fields, labels, status
 from tetrapod.machinery.gvk import GroupResource, Object
 
 Probe = Callable[[], Awaitable[None]]
@@ -26,7 +26,11 @@ class ComponentStatusRest(Rest):
         return await _look(name, probe)
 
     async def list(self, ctx: Context, options: Any) -> Object:
-        items = [await _look(name, probe) for name, probe in self._probes.items()]
+        items = []
+        if labels.parse(options.label_selector).matches({}):
+            wanted = fields.parse(options.field_selector)
+            found = [await _look(name, probe) for name, probe in self._probes.items() if wanted.matches({"metadata.name": name})]
+            items = [{key: obj[key] for key in ("metadata", "conditions")} for obj in found]
         return {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items}
 
 
