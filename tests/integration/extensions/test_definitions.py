@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, running, version
+from tetrapod.machinery.gvk import Object
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
 
@@ -138,3 +139,18 @@ async def test_two_replicas_finalize_one_definition() -> None:
         await first.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
         await first.define(definition())
         assert (await second.get(WIDGETS)).json["items"] == []
+
+
+async def test_a_ca_bundle_that_is_none_keeps_a_definition_from_being_established(cluster: Cluster) -> None:
+    crd = definition()
+    client = {"url": "https://example.com/c", "caBundle": "bm90IGEgY2VydGlmaWNhdGU="}
+    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
+    await cluster.create(CRDS, crd)
+
+    def told(found: Object) -> bool:
+        return any(c["reason"] == "InvalidCABundle" for c in found["status"].get("conditions") or ())
+
+    await cluster.until(f"{CRDS}/widgets.example.com", told)
+    patch = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
+    assert (await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)).status == 200
+    await cluster.until(f"{CRDS}/widgets.example.com", established)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd
 from tetrapod.extensions.definitions.conditions import ESTABLISHED, condition, put
+from tetrapod.extensions.validation.conversion import ca_bundle_error
+from tetrapod.machinery.gvk import Object
+
+_ACCEPTED: Final = condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+_BAD_CA: Final = condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
 
 
 class EstablishingController(CrdController):
@@ -18,5 +25,11 @@ class EstablishingController(CrdController):
         if crd is None or not self.concerns(None, crd):
             return
         obj = crd.object()
-        put(obj, condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted"))
+        put(obj, _BAD_CA if _has_bad_ca(obj) else _ACCEPTED)
         await self.write_status(obj)
+
+
+def _has_bad_ca(crd: Object) -> bool:
+    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
+    bundle: str = (webhook.get("clientConfig") or {}).get("caBundle") or ""
+    return bool(bundle and ca_bundle_error(bundle))
