@@ -5,6 +5,7 @@ Follows Create, GuaranteedUpdate and Delete of k8s.io/apiserver/pkg/storage/etcd
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -57,6 +58,7 @@ class Writer:
         self._cache = cache
         self._config = config
         self._leases = leases
+        self._under_way: dict[str, asyncio.Future[StoredEntry | None]] = {}
 
     async def create(self, key: str, obj: Object, ttl: int) -> Entry:
         value = self._encode(obj)
@@ -74,6 +76,8 @@ class Writer:
     async def guaranteed_update(self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool) -> Entry:
         known = await self._known(key)
         while True:
+            if key in self._under_way:
+                known = await self._after_others(key, known)
             if known.entry is None and not allow_absent:
                 if known.certain:
                     raise KeyNotFound(key)
@@ -96,14 +100,41 @@ class Writer:
         if updated is None or value is None or (known.entry is not None and self._same(known.entry, value)):
             return await self._left_alone(key, known)
         lease = await self._lease(known.entry, updated.ttl)
+        first = key not in self._under_way
+        if first:
+            self._under_way[key] = asyncio.get_running_loop().create_future()
+        stored: StoredEntry | None = None
         try:
             result = await self._backend.put_if(self._prefix + key, value, _revision(known.entry), lease=lease)
+            if result.succeeded:
+                stored = self._written(key, splice(value, result.revision), result.revision, lease)
+                return stored
+            present = self._certain(key, result.current)
+            stored = present.entry
+            return present
         except LeaseNotFound:
             self._leases.forget()
             return await self._read(key)
-        if result.succeeded:
-            return self._written(key, splice(value, result.revision), result.revision, lease)
-        return self._certain(key, result.current)
+        finally:
+            if first:
+                self._under_way.pop(key).set_result(stored)
+
+    async def _after_others(self, key: str, known: Known) -> Known:
+        """Wait for the update of this key that is under way, and go on from its result.
+
+        Of many that change one object at once, all but one would otherwise find that another was faster, and begin anew. Only for
+        the store is anybody waited for, never for a decision: admission may ask a webhook, and that may write here. And only while
+        the store answers. The comparison of revisions remains what makes a write right.
+        """
+        while (writing := self._under_way.get(key)) is not None:
+            stored = await asyncio.shield(writing)
+            if stored is None:
+                break
+            known = Known(stored, False)
+        cached = self._cache.entries.get(key)
+        if cached is not None and (known.entry is None or cached.revision > known.entry.revision):
+            return Known(cached, False)
+        return known
 
     async def _left_alone(self, key: str, known: Known) -> StoredEntry | Known:
         """Nothing is to be changed: right, if it was the present state that was looked at."""
