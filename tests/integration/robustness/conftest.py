@@ -1,0 +1,35 @@
+"""One real server for all tests of bad input; its log is searched for tracebacks after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.server import Server, running
+from support.wire import Client
+
+TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("robustness"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def client(server: Server) -> Iterator[Client]:
+    with Client(server) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def no_traceback(server: Server) -> Iterator[None]:
+    """A bad request is the client's affair: nothing fails in the server over it."""
+    before = server.log.stat().st_size
+    yield
+    assert server.process.poll() is None, server.log.read_text()[-4000:]
+    said = server.log.read_bytes()[before:].decode()
+    assert "Traceback" not in said, said[-6000:]

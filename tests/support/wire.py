@@ -1,0 +1,110 @@
+"""Says anything to a server, well-formed or not, and reads what it answers: for tests of how it stands bad clients."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from support.server import Server
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Client:
+    """One connection that is opened again when the server has closed it."""
+
+    def __init__(self, server: Server, token: str = "admin-token", timeout: float = 20) -> None:
+        self._address = urlsplit(server.url)
+        self._context = ssl.create_default_context(cafile=str(server.ca))
+        self._token, self._timeout = token, timeout
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def __call__(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """`body` is bytes as they are, or anything else as JSON."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        sent.update(headers or {})
+        for last in (False, True):
+            try:
+                return self._ask(method, path, body, sent)
+            except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLError):
+                self.close()
+                if last:
+                    raise
+        raise AssertionError
+
+    def _ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        if self._connection is None:
+            assert self._address.hostname is not None
+            self._connection = http.client.HTTPSConnection(
+                self._address.hostname, self._address.port, context=self._context, timeout=self._timeout
+            )
+        self._connection.putrequest(method, path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            self._connection.putheader(name, value)
+        if body is not None:
+            self._connection.putheader("Content-Length", str(len(body)))
+        self._connection.endheaders()
+        if body is not None:
+            with contextlib.suppress(ConnectionError, ssl.SSLError):  # it may have heard enough, and answered all the same
+                self._connection.send(body)
+        response = self._connection.getresponse()
+        answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        if response.will_close:
+            self.close()
+        return answer
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+@contextmanager
+def raw_connection(server: Server, timeout: float = 20) -> Iterator[ssl.SSLSocket]:
+    address = urlsplit(server.url)
+    context = ssl.create_default_context(cafile=str(server.ca))
+    plain = socket.create_connection((address.hostname, address.port), timeout)
+    with context.wrap_socket(plain, server_hostname=address.hostname) as tls:
+        yield tls
+
+
+def say(server: Server, data: bytes, timeout: float = 20) -> bytes:
+    """Everything that a server answers to these bytes until it closes the connection."""
+    with raw_connection(server, timeout) as connection:
+        connection.sendall(data)
+        return read_to_end(connection)
+
+
+def read_to_end(connection: ssl.SSLSocket) -> bytes:
+    parts = []
+    with contextlib.suppress(ConnectionError, ssl.SSLError):
+        while part := connection.recv(65536):
+            parts.append(part)
+    return b"".join(parts)
