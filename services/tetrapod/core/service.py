@@ -16,6 +16,7 @@ from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.manager import Controller, start_controllers
 from tetrapod.core.controllers.namespaces import NamespaceController
 from tetrapod.core.controllers.protection import ClaimProtection, VolumeProtection
+from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
@@ -24,11 +25,13 @@ from tetrapod.core.resources import definitions
 from tetrapod.core.rests.binding import BindingRest
 from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
 from tetrapod.core.rests.eviction import EvictionRest
+from tetrapod.core.rests.locations import Backends
 from tetrapod.core.rests.streams import stream_rests
 from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy import BackendPool, ClientTLS
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.server import GenericAPIServer
@@ -43,6 +46,7 @@ class CoreConfig:
     ca: str  # PEM of the serving CA, for kube-root-ca.crt
     authentication: dict[str, str]  # data of extension-apiserver-authentication
     controllers: Sequence[str] = ("*",)
+    kubelet: ClientTLS = ClientTLS(insecure=True)  # whom to believe, and who we are, where logs and exec are asked for
 
 
 class CoreService:
@@ -63,6 +67,7 @@ class CoreService:
         self._client = client
         self._sign = sign
         self._controller_client = controller_client
+        self.backends = BackendPool()
         addresses = ClusterIPs(config.service_network, client)
         ports = NodePorts(config.node_ports, server.storage)
         server.install(definitions(self._rests(token_rest, probes), addresses, ports))
@@ -82,7 +87,7 @@ class CoreService:
             "pods/resize": ResizeStrategy(),
             "serviceaccounts/token": token_rest,
             "componentstatuses": ComponentStatusRest(dict(probes)),
-            **stream_rests(stores),
+            **stream_rests(stores, Backends(self.backends, self._config.kubelet)),
         }
 
     def register(self, lifecycle: Lifecycle) -> None:
@@ -108,4 +113,5 @@ class CoreService:
             ClaimProtection(client),
             VolumeProtection(client),
             TTLAfterFinished(client),
+            ResourceQuotaController(client),
         ]

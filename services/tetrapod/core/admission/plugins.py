@@ -9,6 +9,7 @@ from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorage
 from tetrapod.core.admission.limit_ranger import LimitRanger
 from tetrapod.core.admission.node_restriction import NodeRestriction
 from tetrapod.core.admission.priority import Priority
+from tetrapod.core.admission.resource_quota import ResourceQuota
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
@@ -33,6 +34,7 @@ ORDERED: Final[dict[str, _Make]] = {
     "PersistentVolumeClaimResize": lambda storages, client: PersistentVolumeClaimResize(storages),
     "RuntimeClass": lambda storages, client: RuntimeClass(storages),
     "DefaultIngressClass": lambda storages, client: DefaultIngressClass(storages),
+    "ResourceQuota": lambda storages, client: ResourceQuota(storages),  # last: it charges what all others let through
 }
 OFF_BY_DEFAULT: Final = frozenset({"NodeRestriction"})
 

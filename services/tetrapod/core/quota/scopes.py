@@ -1,0 +1,62 @@
+"""Which objects a quota with scopes is about (upstream: podMatchesScopeFunc, pvcMatchesScopeFunc)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.core.qos import qos_class
+from tetrapod.machinery.gvk import GroupResource, Object
+
+
+def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
+    """Every scope of the quota must match; a quota with scopes counts nothing but pods (and claims by class)."""
+    spec = quota.get("spec") or {}
+    wanted: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    wanted += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    return all(_matches(scope, resource, obj) for scope in wanted)
+
+
+def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
+    name = scope.get("scopeName")
+    if resource == ("", "persistentvolumeclaims"):
+        return name == "VolumeAttributesClass" and _selects(scope, (obj.get("spec") or {}).get("volumeAttributesClassName"))
+    if resource != ("", "pods"):
+        return False
+    spec = obj.get("spec") or {}
+    if name == "Terminating":
+        return _terminating(spec)
+    if name == "NotTerminating":
+        return not _terminating(spec)
+    if name == "BestEffort":
+        return qos_class(spec) == "BestEffort"
+    if name == "NotBestEffort":
+        return qos_class(spec) != "BestEffort"
+    if name == "PriorityClass":
+        return _selects(scope, spec.get("priorityClassName"))
+    return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec)
+
+
+def _terminating(spec: Object) -> bool:
+    return spec.get("activeDeadlineSeconds") is not None and spec["activeDeadlineSeconds"] >= 0
+
+
+def _selects(scope: Object, value: str | None) -> bool:
+    operator, values = scope.get("operator"), scope.get("values") or ()
+    if operator == "Exists":
+        return bool(value)
+    if operator == "DoesNotExist":
+        return not value
+    if operator == "In":
+        return bool(value) and value in values
+    return operator == "NotIn" and value not in values
+
+
+def _crosses_namespaces(spec: Object) -> bool:
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms: list[Any] = list((affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+        preferred = (affinity.get(kind) or {}).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        terms += [term.get("podAffinityTerm") or {} for term in preferred]
+        if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
+            return True
+    return False

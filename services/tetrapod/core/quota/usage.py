@@ -1,0 +1,149 @@
+"""What one object uses of each quota resource (upstream: pkg/quota/v1/evaluator/core and generic object counts)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.quantity import Quantity
+
+Usage: TypeAlias = dict[str, Quantity]
+
+_LEGACY_COUNTS: Final = frozenset(
+    {"configmaps", "secrets", "services", "replicationcontrollers", "resourcequotas", "persistentvolumeclaims"}
+)
+_STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_ENDED: Final = ("Succeeded", "Failed")
+_CLASS_SUFFIX: Final = ".storageclass.storage.k8s.io/"
+
+
+def count_name(resource: GroupResource) -> str:
+    return f"count/{resource}"
+
+
+def usage_of(resource: GroupResource, obj: Object) -> Usage:
+    """By resource name: `pods`, `requests.cpu`, `count/secrets` …"""
+    used: Usage = {count_name(resource): _ONE}
+    if resource.group:
+        return used
+    if resource.resource in _LEGACY_COUNTS:
+        used[resource.resource] = _ONE
+    if resource.resource == "pods":
+        _pod(obj, used)
+    elif resource.resource == "services":
+        _service(obj.get("spec") or {}, used)
+    elif resource.resource == "persistentvolumeclaims":
+        _claim(obj, used)
+    return used
+
+
+_ONE: Final = Quantity.from_int(1)
+
+
+def counts_as_pod(pod: Object) -> bool:
+    """Ended pods use nothing but an object."""
+    return (pod.get("status") or {}).get("phase") not in _ENDED
+
+
+def _pod(pod: Object, used: Usage) -> None:
+    if not counts_as_pod(pod):
+        return
+    used["pods"] = _ONE
+    requests, limits = pod_totals(pod)
+    for name, quantity in requests.items():
+        used[f"requests.{name}"] = quantity
+        if name in _STANDARD or name.startswith("hugepages-"):
+            used[name] = quantity
+    for name, quantity in limits.items():
+        if name in _STANDARD:
+            used[f"limits.{name}"] = quantity
+
+
+def pod_totals(pod: Object) -> tuple[Usage, Usage]:
+    """Requests and limits of a whole pod: the sum of what runs together, or the most that an init container needs."""
+    spec = pod.get("spec") or {}
+    overhead = {k: Quantity.of(v) for k, v in (spec.get("overhead") or {}).items()}
+    totals = []
+    for kind in ("requests", "limits"):
+        total = _sum(_resources(c, kind) for c in spec.get("containers") or ())
+        sidecars: Usage = {}
+        most: Usage = {}
+        for container in spec.get("initContainers") or ():
+            needs = _resources(container, kind)
+            if container.get("restartPolicy") == "Always":
+                _add(sidecars, needs)
+                _add(total, needs)
+                needs = dict(sidecars)
+            else:
+                needs = _sum((needs, sidecars))
+            for name, quantity in needs.items():
+                most[name] = max(most.get(name, quantity), quantity)
+        for name, quantity in most.items():
+            total[name] = max(total.get(name, quantity), quantity)
+        for name, value in ((spec.get("resources") or {}).get(kind) or {}).items():
+            total[name] = Quantity.of(value)
+        for name, quantity in overhead.items():
+            if kind == "requests" or name in total:
+                _add(total, {name: quantity})
+        totals.append(total)
+    return totals[0], totals[1]
+
+
+def _resources(container: Object, kind: str) -> Usage:
+    return {name: Quantity.of(value) for name, value in ((container.get("resources") or {}).get(kind) or {}).items()}
+
+
+def _sum(parts: Iterable[Usage]) -> Usage:
+    total: Usage = {}
+    for part in parts:
+        _add(total, part)
+    return total
+
+
+def _add(total: Usage, part: Usage) -> None:
+    for name, quantity in part.items():
+        total[name] = total[name] + quantity if name in total else quantity
+
+
+def _service(spec: Object, used: Usage) -> None:
+    ports = len(spec.get("ports") or ())
+    if spec.get("type") == "LoadBalancer":
+        used["services.loadbalancers"] = _ONE
+        allocates = spec.get("allocateLoadBalancerNodePorts") is not False
+        wanted = ports if allocates else sum(bool(p.get("nodePort")) for p in spec.get("ports") or ())
+        used["services.nodeports"] = Quantity.from_int(wanted)
+    elif spec.get("type") == "NodePort":
+        used["services.nodeports"] = Quantity.from_int(ports)
+
+
+def _claim(claim: Object, used: Usage) -> None:
+    spec = claim.get("spec") or {}
+    name = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
+    prefix = f"{name}{_CLASS_SUFFIX}" if name else ""
+    if prefix:
+        used[f"{prefix}persistentvolumeclaims"] = _ONE
+    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if storage is not None:
+        quantity = Quantity.of(storage)
+        used["requests.storage"] = quantity
+        if prefix:
+            used[f"{prefix}requests.storage"] = quantity
+
+
+def tracked(hard: Iterable[str]) -> set[GroupResource]:
+    """The resources whose objects a quota with these names counts."""
+    found: set[GroupResource] = set()
+    for name in hard:
+        if name.startswith("count/"):
+            resource, _, group = name.removeprefix("count/").partition(".")
+            found.add(GroupResource(group, resource))
+        elif name in _LEGACY_COUNTS:
+            found.add(GroupResource("", name))
+        elif name.startswith("services."):
+            found.add(GroupResource("", "services"))
+        elif _CLASS_SUFFIX in name or name == "requests.storage":
+            found.add(GroupResource("", "persistentvolumeclaims"))
+        else:
+            found.add(GroupResource("", "pods"))
+    return found
