@@ -223,3 +223,17 @@ async def test_a_certificate_of_an_unknown_authority_fails_the_handshake(serve: 
         await client.answer()
     if client_connected:
         await client.close()
+
+
+async def test_plain_http_to_the_tls_port_is_told_so(serve: Serve, pki: Pki, tls: ServingTLS) -> None:
+    server = await serve(echo, tls)
+    client = await Client.connect(server)
+    client.get("/readyz")
+    status, headers, body = await client.answer()
+    assert (status, headers["connection"]) == (400, "close")
+    assert body == b"Client sent an HTTP request to an HTTPS server.\n"
+    await client.close()
+    again = await Client.connect(server, client_context(pki))
+    again.get("/")
+    assert (await again.answer())[0] == 200
+    await again.close()

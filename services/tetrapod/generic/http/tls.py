@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,35 @@ class ServingTLS:
     require_client_certificate: bool = False
 
 
+_PLAIN_HTTP: Final = (
+    b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
+    b"Client sent an HTTP request to an HTTPS server.\n"
+)
+
+
+class _Connection(ssl.SSLObject):
+    """Tells a client that speaks plain HTTP so, as Go does, where OpenSSL would only cut the connection."""
+
+    _to_client: ssl.MemoryBIO
+    _refused = False
+
+    @classmethod
+    def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:
+        made: Self = super()._create(incoming, outgoing, *args, **kwargs)  # type: ignore[misc]
+        made._to_client = outgoing
+        return made
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except ssl.SSLError as error:
+            if error.reason != "HTTP_REQUEST" or self._refused:
+                raise
+            self._refused = True
+            self._to_client.write(_PLAIN_HTTP)
+            raise ssl.SSLWantReadError from None  # so that the loop sends it; the client closes, or the time for handshakes ends
+
+
 class ServingContext:
     """The SSL context of a listener. `reload_if_changed` takes up renewed files for the handshakes that follow."""
 
@@ -50,6 +80,7 @@ class ServingContext:
     def _build(self, pair: CertificatePair) -> ssl.SSLContext:
         config = self._config
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.sslobject_class = _Connection
         context.minimum_version = config.minimum_version
         context.set_alpn_protocols(["http/1.1"])
         if config.ciphers:
