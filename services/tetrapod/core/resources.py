@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, storage
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, resource, storage
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
@@ -22,6 +22,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         *batch.definitions(),
         *networking.definitions(),
         *policy.definitions(),
+        *resource.definitions(),
         *storage.definitions(),
         *admissionregistration.definitions(),
     ]

@@ -1,4 +1,4 @@
-"""certificates, coordination, events, flowcontrol, node, resource and scheduling: the groups of one or a few kinds."""
+"""certificates, coordination, events, flowcontrol, node and scheduling: the groups of one or a few kinds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningReque
 from tetrapod.core.strategies.events import EventStore, EventStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.tables import policies
 from tetrapod.core.validation import flow_schemas, leases, trust_bundles
 from tetrapod.core.validation import node_kinds as classes
 from tetrapod.generic.registry.builtin import builtin
@@ -19,7 +18,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery.gvk import Object
 
-CERTIFICATES, FLOWCONTROL, RESOURCE = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "resource.k8s.io"
+CERTIFICATES, FLOWCONTROL = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io"
 
 
 class LeaseStrategy(KindStrategy):
@@ -35,15 +34,8 @@ class LeaseStrategy(KindStrategy):
                 (new.get("spec") or {}).pop(key, None)
 
 
-class LabelsCount(KindStrategy):
-    """A change of labels is a new generation too (DeviceClass)."""
-
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
-
-
 def definitions() -> list[ResourceDefinition]:
-    return [*_certificates(), *_coordination(), *_flow_control(), *_resource()]
+    return [*_certificates(), *_coordination(), *_flow_control()]
 
 
 def _certificates() -> list[ResourceDefinition]:
@@ -108,27 +100,4 @@ def _flow_control() -> list[ResourceDefinition]:
     return [
         builtin(FLOWCONTROL, "flowschemas", schema, table=tables.FLOW_SCHEMAS, subresources={"status": schema_status}),
         builtin(FLOWCONTROL, "prioritylevelconfigurations", level, table=tables.PRIORITY_LEVELS, subresources={"status": level_status}),
-    ]
-
-
-def _resource() -> list[ResourceDefinition]:
-    claim = KindStrategy(status=True, returns_deleted=True)
-    rule = KindStrategy(status=True, generation=["spec"])
-    return [
-        builtin(RESOURCE, "deviceclasses", LabelsCount(generation=["spec"], returns_deleted=True), table=policies.DEVICE_CLASSES),
-        builtin(RESOURCE, "devicetaintrules", rule, table=policies.DEVICE_TAINT_RULES, subresources={"status": status_of(rule)}),
-        builtin(RESOURCE, "resourceclaims", claim, table=policies.RESOURCE_CLAIMS, subresources={"status": status_of(claim)}),
-        builtin(RESOURCE, "resourceclaimtemplates", KindStrategy(returns_deleted=True), table=policies.RESOURCE_CLAIM_TEMPLATES),
-        builtin(
-            RESOURCE,
-            "resourceslices",
-            KindStrategy(
-                generation=["spec"],
-                fields={
-                    "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
-                    "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",
-                },
-            ),
-            table=policies.RESOURCE_SLICES,
-        ),
     ]

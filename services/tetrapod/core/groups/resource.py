@@ -1,0 +1,72 @@
+"""resource.k8s.io/v1: devices that pods claim."""
+
+from __future__ import annotations
+
+from tetrapod.core.defaults import devices as defaults
+from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.tables import policies as tables
+from tetrapod.core.validation import resource_claims as claims
+from tetrapod.core.validation import resource_slices as slices
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.machinery.gvk import Object
+
+GROUP = "resource.k8s.io"
+
+
+class DeviceClassStrategy(KindStrategy):
+    """A change of labels is a new generation too."""
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
+def definitions() -> list[ResourceDefinition]:
+    return [_classes(), _taint_rules(), *_claims(), _slices()]
+
+
+def _classes() -> ResourceDefinition:
+    strategy = DeviceClassStrategy(validate=claims.validate_class, name=claims.any_name, generation=["spec"], returns_deleted=True)
+    return builtin(GROUP, "deviceclasses", strategy, table=tables.DEVICE_CLASSES)
+
+
+def _taint_rules() -> ResourceDefinition:
+    rule = KindStrategy(default=defaults.default_taint_rule, validate=claims.validate_taint_rule, status=True, generation=["spec"])
+    status = status_of(rule, keep_metadata=ALL_METADATA, validate=claims.validate_taint_rule_status)
+    return builtin(GROUP, "devicetaintrules", rule, table=tables.DEVICE_TAINT_RULES, subresources={"status": status})
+
+
+def _claims() -> list[ResourceDefinition]:
+    claim = KindStrategy(
+        default=defaults.default_claim,
+        validate=claims.validate,
+        whole_update=claims.validate_update,
+        status=True,
+        returns_deleted=True,
+    )
+    template = KindStrategy(
+        default=defaults.default_claim_template,
+        validate=claims.validate_template,
+        whole_update=claims.validate_update,
+        returns_deleted=True,
+    )
+    status = status_of(claim, keep_metadata=ALL_METADATA, validate=claims.validate_status)
+    return [
+        builtin(GROUP, "resourceclaims", claim, table=tables.RESOURCE_CLAIMS, subresources={"status": status}),
+        builtin(GROUP, "resourceclaimtemplates", template, table=tables.RESOURCE_CLAIM_TEMPLATES),
+    ]
+
+
+def _slices() -> ResourceDefinition:
+    strategy = KindStrategy(
+        default=defaults.default_slice,
+        validate=slices.validate,
+        whole_update=slices.validate_update,
+        generation=["spec"],
+        fields={
+            "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
+            "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",
+        },
+    )
+    return builtin(GROUP, "resourceslices", strategy, table=tables.RESOURCE_SLICES)
