@@ -36,7 +36,6 @@ WHERE = {
 }
 UNEQUAL_CHECKS = {  # what these look after is not there: no flow control by queues, no peers, documents made on demand
     "loopback-serving-certificate",
-    "poststarthook/aggregator-reload-proxy-client-cert",
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
     "poststarthook/peer-endpoint-reconciler-controller",
@@ -44,7 +43,6 @@ UNEQUAL_CHECKS = {  # what these look after is not there: no flow control by que
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/start-service-ip-repair-controllers",
     "poststarthook/storage-object-count-tracker-hook",
-    "poststarthook/storage-readiness",
 }
 
 

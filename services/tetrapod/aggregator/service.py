@@ -6,6 +6,7 @@ themselves. It knows none of the other services. Upstream: kube-aggregator/pkg/a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +27,8 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.generic.openapi.source import DocumentSource
-from tetrapod.generic.proxy import BackendPool
+from tetrapod.generic.proxy import BackendPool, ClientTLS
+from tetrapod.generic.proxy.tls import client_context
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.routes import not_found
 from tetrapod.generic.server import GenericAPIServer
@@ -63,6 +65,7 @@ class AggregatorService:
         server.install(definitions(self.records.removed))
         server.listed.append(self._listed)
         self._cluster = ClusterInformers(client)
+        self._certificate = config.proxy_certificate
         resolver = Resolver(self._cluster, by_endpoints=config.enable_aggregator_routing)
         self._backends = Backends(self.pool, resolver, config.proxy_certificate)
         self._proxy = ExternalProxy(self._backends)
@@ -115,6 +118,7 @@ class AggregatorService:
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Post-start hooks and checks, by upstream's names and in its order."""
+        lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
         lifecycle.on_start("apiservice-status-local-available-controller", self._after_records(lifecycle, self._availability.start_local))
         lifecycle.on_start("apiservice-status-remote-available-controller", self._start_remote(lifecycle))
@@ -132,6 +136,16 @@ class AggregatorService:
         for source in self._sources:
             found += [GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]]
         return [gv for gv in dict.fromkeys(found) if gv.group != GROUP]
+
+    async def _load_certificate(self) -> None:
+        """See at the start whether the certificate is good; a renewed one is taken up by the connections that follow.
+
+        Raises:
+            OSError, ValueError: it is not.
+        """
+        certificate = self._certificate
+        if certificate.certificate:
+            await asyncio.to_thread(client_context, ClientTLS(certificate=certificate.certificate, key=certificate.key))
 
     def _start_informers(self, lifecycle: Lifecycle) -> Hook:
         async def start() -> None:

@@ -12,7 +12,10 @@ READY_PATIENCE: Final = 2.0
 
 
 def add_storage_checks(lifecycle: Lifecycle, probe: Check) -> None:
-    """`etcd` asks the store; `etcd-readiness` with less patience; `informer-sync` whether local copies are there."""
+    """`etcd` asks the store; `etcd-readiness` with less patience; `informer-sync` whether local copies are there.
+
+    The hook `storage-readiness` keeps a server from being ready before the store has answered once.
+    """
 
     async def soon() -> None:
         async with asyncio.timeout(READY_PATIENCE):
@@ -21,3 +24,4 @@ def add_storage_checks(lifecycle: Lifecycle, probe: Check) -> None:
     lifecycle.add_check("etcd", probe)
     lifecycle.add_check("etcd-readiness", soon, ("readyz",))
     lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
+    lifecycle.on_start("storage-readiness", probe)
