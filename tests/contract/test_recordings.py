@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,35 +30,39 @@ FLAGS = (
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory):
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running(tmp_path_factory.mktemp("contract"), *FLAGS) as server:
         yield server
 
 
-def names() -> list[object]:
-    return [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.xfail(reason="not equal yet", strict=True)] if path.stem in NOT_YET else [])
-        for path in RECORDINGS
-    ]
-
-
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("path", names())
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_scenario_answers_as_recorded(path: Path, server: Server) -> None:
+    listed = path.stem in NOT_YET
+    differences = replay(path, server, patience=5.0 if listed else 20.0)
+    if differences and not listed:
+        differences = replay(path, server, patience=30.0)  # a controller may have been late on a busy machine: once more
+    if listed and not differences:
+        pytest.fail(f"{path.stem} is equal now: take it off not_yet.txt")
+    if listed:
+        pytest.xfail("not equal yet")
+    assert not differences, "\n".join(differences)
+
+
+def replay(path: Path, server: Server, patience: float) -> list[str]:
     recording = json.loads(path.read_text())
-    client = golden.Server(server.url, str(server.ca), str(HERE / "tokens.csv"), patience=8.0 if path.stem in NOT_YET else 30.0)
+    client = golden.Server(server.url, str(server.ca), str(HERE / "tokens.csv"), patience)
     try:
         answers = golden.run(recording, client)
     finally:
         if client.connection is not None:
             client.connection.close()
-    differences = [
+    return [
         f"step {number} {step['request']}: {line}"
         for number, (step, answer) in enumerate(zip(recording["steps"], answers, strict=True), 1)
         if step.get("record") is not False
         for line in golden.compare(step["answer"], answer)
     ]
-    assert not differences, "\n".join(differences)
 
 
 def test_the_list_names_only_scenarios_that_exist() -> None:
