@@ -10,6 +10,7 @@ from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import apps as validation
 from tetrapod.core.validation import stateful_sets
+from tetrapod.core.warnings import workloads as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -60,6 +61,7 @@ def _daemon_sets() -> ResourceDefinition:
     strategy = DaemonSetStrategy(
         default=defaults.default_daemon_set,
         validate=validation.validate_daemon_set,
+        warnings=warnings.daemon_set,
         validate_update=validation.selector_is_kept,
         status=True,
         initial_status=defaults.DAEMON_SET_STATUS,
@@ -73,6 +75,7 @@ def _deployments() -> ResourceDefinition:
     strategy = DeploymentStrategy(
         default=defaults.default_deployment,
         validate=validation.validate_deployment,
+        warnings=warnings.replicated,
         validate_update=validation.selector_is_kept,
         status=True,
         generation=["spec"],
@@ -85,6 +88,7 @@ def _replica_sets() -> ResourceDefinition:
     strategy = KindStrategy(
         default=defaults.default_replica_set,
         validate=validation.validate_replica_set,
+        warnings=warnings.replicated,
         validate_update=validation.selector_is_kept,
         status=True,
         initial_status={"replicas": 0},
@@ -98,6 +102,7 @@ def _stateful_sets() -> ResourceDefinition:
     strategy = KindStrategy(
         default=defaults.default_stateful_set,
         validate=stateful_sets.validate,
+        warnings=warnings.stateful_set,
         validate_update=stateful_sets.validate_update,
         status=True,
         initial_status={"replicas": 0, "availableReplicas": 0},

@@ -7,6 +7,7 @@ from tetrapod.core.strategies.jobs import JobStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import cron_jobs, job_status
+from tetrapod.core.warnings import workloads
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 
@@ -16,6 +17,7 @@ def definitions() -> list[ResourceDefinition]:
         default=defaults.default_cron_job,
         validate=cron_jobs.validate,
         whole_update=cron_jobs.validate_update,
+        warnings=workloads.cron_job,
         status=True,
         generation=["spec"],
     )

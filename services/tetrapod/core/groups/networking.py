@@ -6,7 +6,9 @@ from tetrapod.core.defaults import networking as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import networking as tables
 from tetrapod.core.validation import endpoint_slices, ingresses, network_policies, service_networks
+from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
 
@@ -14,7 +16,11 @@ GROUP = "networking.k8s.io"
 
 
 class EndpointSliceStrategy(KindStrategy):
-    """A change of labels is a new generation too; addresses are stored as they are."""
+    """A change of labels is a new generation too; the topology of v1beta1 is only carried along where it was."""
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        for endpoint in obj.get("endpoints") or ():
+            endpoint.pop("deprecatedTopology", None)
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
@@ -24,6 +30,7 @@ def definitions() -> list[ResourceDefinition]:
     ingress = KindStrategy(
         validate=ingresses.validate,
         whole_update=ingresses.validate_update,
+        warnings=warnings.ingress,
         status=True,
         initial_status={"loadBalancer": {}},
         generation=["spec"],
@@ -66,6 +73,7 @@ def definitions() -> list[ResourceDefinition]:
                 default=defaults.default_endpoint_slice,
                 validate=endpoint_slices.validate,
                 whole_update=endpoint_slices.validate_update,
+                warnings=warnings.endpoint_slice,
                 generation=["addressType", "endpoints", "ports"],
             ),
             table=tables.ENDPOINT_SLICES,

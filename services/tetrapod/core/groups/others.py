@@ -12,6 +12,7 @@ from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.validation import flow_schemas, leases, trust_bundles
 from tetrapod.core.validation import node_kinds as classes
+from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -66,7 +67,7 @@ def _certificates() -> list[ResourceDefinition]:
 
 def _coordination() -> list[ResourceDefinition]:
     lease = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False)
-    runtime = KindStrategy(validate=classes.validate_runtime, whole_update=classes.validate_runtime_update)
+    runtime = KindStrategy(validate=classes.validate_runtime, whole_update=classes.validate_runtime_update, warnings=warnings.runtime_class)
     priority = KindStrategy(
         default=defaults.default_priority_class,
         validate=classes.validate_priority,

@@ -10,6 +10,7 @@ from tetrapod.core.tables import cluster as cluster_tables
 from tetrapod.core.tables import storage as tables
 from tetrapod.core.validation import csi, migrations, volume_attachments
 from tetrapod.core.validation import storage_classes as classes
+from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -60,6 +61,7 @@ def _classes() -> list[ResourceDefinition]:
         default=defaults.default_storage_class,
         validate=classes.validate,
         whole_update=classes.validate_update,
+        warnings=warnings.storage_class,
         returns_deleted=True,
     )
     attributes = KindStrategy(validate=classes.validate_attributes, whole_update=classes.validate_attributes_update, returns_deleted=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tetrapod.core.defaults.workloads import default_job
 from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.core.validation import jobs
+from tetrapod.core.warnings import workloads
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
 
@@ -23,6 +24,7 @@ class JobStrategy(KindStrategy):
             status=True,
             validate=jobs.validate,
             whole_update=jobs.validate_update,
+            warnings=workloads.job,
             generation=["spec"],
             fields={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded", 0))},
         )

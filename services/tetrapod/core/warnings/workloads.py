@@ -1,0 +1,79 @@
+"""Warnings about what holds a pod template (upstream: the WarningsOnCreate and -OnUpdate of pkg/registry/{apps,batch}).
+
+Each function is a `KindStrategy`'s `warnings`: of the new object, and the old one where there is one. Updates that begin no new
+generation are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.warnings.pods import template_warnings
+from tetrapod.core.warnings.volumes import claim_spec_warnings
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_label
+
+_NAME: Final = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: "
+)
+_INDEXES: Final = (
+    "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4,"
+    " Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+)
+_HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+
+
+def _name(obj: Object, old: Object | None) -> list[str]:
+    texts = [] if old is not None else is_dns1123_label(obj["metadata"].get("name") or "")
+    return [f"{_NAME}[{' '.join(texts)}]"] if texts else []
+
+
+def _same_generation(obj: Object, old: Object | None) -> bool:
+    return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")
+
+
+def _template(obj: Object, old: Object | None) -> list[str]:
+    if _same_generation(obj, old):
+        return []
+    template, before = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
+    return template_warnings(template, before, "spec.template")
+
+
+def daemon_set(obj: Object, old: Object | None) -> list[str]:
+    return _template(obj, old)
+
+
+def replicated(obj: Object, old: Object | None) -> list[str]:
+    """Deployment and ReplicaSet, after which pods are named."""
+    return _name(obj, old) + _template(obj, old)
+
+
+def stateful_set(obj: Object, old: Object | None) -> list[str]:
+    spec = obj.get("spec") or {}
+    found = _template(obj, old)
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
+    return [*found, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else found
+
+
+def job(obj: Object, old: Object | None) -> list[str]:
+    if _same_generation(obj, old):
+        return []
+    return _name(obj, old) + _job_spec(obj.get("spec") or {}, (old or {}).get("spec") or {}, "spec")
+
+
+def cron_job(obj: Object, old: Object | None) -> list[str]:
+    found = _name(obj, old)
+    spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
+    if not _same_generation(obj, old):
+        jobs, jobs_before = ((s.get("jobTemplate") or {}).get("spec") or {} for s in (spec, before))
+        found += _job_spec(jobs, jobs_before, "spec.jobTemplate.spec")
+    if "TZ" in (spec.get("schedule") or ""):
+        found.append("cannot use TZ or CRON_TZ in spec.schedule, use timeZone instead")
+    return found
+
+
+def _job_spec(spec: Object, before: Object, path: str) -> list[str]:
+    many = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
+    found = [_INDEXES.replace("spec:", f"{path}:", 1)] if many and spec.get("completionMode") == "Indexed" else []
+    return found + template_warnings(spec.get("template"), before.get("template"), f"{path}.template")
