@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
@@ -36,6 +37,8 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.server import GenericAPIServer
 
+_UNVERIFIED: Final = ClientTLS(insecure=True)
+
 
 @dataclass(frozen=True, slots=True)
 class CoreConfig:
@@ -46,7 +49,7 @@ class CoreConfig:
     ca: str  # PEM of the serving CA, for kube-root-ca.crt
     authentication: dict[str, str]  # data of extension-apiserver-authentication
     controllers: Sequence[str] = ("*",)
-    kubelet: ClientTLS = ClientTLS(insecure=True)  # whom to believe, and who we are, where logs and exec are asked for
+    kubelet: ClientTLS = _UNVERIFIED  # whom to believe, and who we are, where logs and exec are asked for
 
 
 class CoreService:
@@ -94,6 +97,7 @@ class CoreService:
         """Post-start hooks: bootstrap, then the controllers."""
         FlowSchemaStatus(self._client).register(lifecycle)
         self.bootstrap.register(lifecycle)
+        lifecycle.on_shutdown("core-backends", self.backends.close)
 
         async def start() -> None:
             namespaces = Informer(self._controller_client, NAMESPACES)

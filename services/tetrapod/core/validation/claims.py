@@ -12,6 +12,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import is_qualified_name, name_is_dns_label
+from tetrapod.machinery.quantity import Quantity
 
 ACCESS_MODES: Final = frozenset({"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"})
 VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
@@ -120,7 +121,8 @@ def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_
     """The class moves from the old annotation into the field."""
     if BETA_CLASS not in old or old_class is not None:
         return False
-    return new_class == old[BETA_CLASS] and new.get(BETA_CLASS, old[BETA_CLASS]) == old[BETA_CLASS]
+    was = old[BETA_CLASS]
+    return bool(new_class == was and new.get(BETA_CLASS, was) == was)
 
 
 def _keep_size_and_attributes(spec: Object, before: Object) -> None:
@@ -145,7 +147,7 @@ def _semantic(spec: Object) -> Object:
     return found
 
 
-def _size(spec: Object) -> quantities.Quantity:
+def _size(spec: Object) -> Quantity:
     return quantity(((spec.get("resources") or {}).get("requests") or {}).get("storage"))
 
 

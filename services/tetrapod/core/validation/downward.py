@@ -83,6 +83,7 @@ def _divisor(name: str, value: object, path: str) -> list[FieldError]:
     if divisor.is_zero:
         return []
     kind = name.partition(".")[2]
+    allowed: tuple[str, ...]
     if kind == "cpu":
         allowed, text = ("1m", "1"), "1m and 1 are supported with the cpu resource"
     elif kind == "memory":

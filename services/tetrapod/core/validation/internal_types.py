@@ -171,7 +171,9 @@ _TYPES: Final = {
     "DownwardItems": "Items[]DownwardFile",
     "TokenSource": "Audience ExpirationSeconds:int Path User:ptr",
     "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:wire Optional:ptr Path User:ptr",
-    "PodCertificate": "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map User:ptr",
+    "PodCertificate": (
+        "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map User:ptr"
+    ),
     "Portworx": "VolumeID FSType ReadOnly:bool",
     "ScaleIO": ("Gateway System SecretRef*Named SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType ReadOnly:bool"),
     "ScaleIOPersistent": (

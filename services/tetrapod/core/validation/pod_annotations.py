@@ -18,7 +18,7 @@ _SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
 _MATCH: Final = "type in annotation and field must match"
 
 
-def annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
+def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
     found = meta.get("annotations")
     if not found:
         return []

@@ -6,7 +6,7 @@ from typing import Final
 
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import address, dns_subdomain, families, immutable, qualified_name, user_id
-from tetrapod.core.validation.pod_annotations import annotation_changes, annotations
+from tetrapod.core.validation.pod_annotations import annotation_changes, pod_annotations
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -24,7 +24,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     status, before = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
-    errors += annotations(new["metadata"], spec, "metadata.annotations")
+    errors += pod_annotations(new["metadata"], spec, "metadata.annotations")
     for i, condition in enumerate(status.get("conditions") or ()):
         if condition.get("type") not in _SYSTEM_CONDITIONS:
             errors += qualified_name(condition.get("type") or "", f"status.conditions[{i}].Type")
@@ -66,9 +66,11 @@ def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) 
             continue
         if (name == "initContainerStatuses" and before.get("name") in sidecars) or before.get("name") in own:
             continue
-        for now in new:
-            if now.get("name") == before.get("name") and (now.get("state") or {}).get("terminated") is None:
-                errors.append(field.forbidden(f"status.{name}[{i}].state", "may not be transitioned to non-terminated state"))
+        errors += [
+            field.forbidden(f"status.{name}[{i}].state", "may not be transitioned to non-terminated state")
+            for now in new
+            if now.get("name") == before.get("name") and (now.get("state") or {}).get("terminated") is None
+        ]
     return errors
 
 

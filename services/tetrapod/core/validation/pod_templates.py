@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.names import dns_subdomain, not_negative
-from tetrapod.core.validation.pod_annotations import annotations, match_fields
+from tetrapod.core.validation.pod_annotations import match_fields, pod_annotations
 from tetrapod.core.validation.pod_spec import pod_spec
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -24,7 +24,7 @@ def pod_template_spec(template: Object, path: str) -> list[FieldError]:
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
     errors = validate_labels(meta.get("labels"), f"{path}.labels")
     errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
-    errors += annotations(meta, spec, f"{path}.annotations")
+    errors += pod_annotations(meta, spec, f"{path}.annotations")
     errors += pod_spec(spec, f"{path}.spec", pod=False)
     errors += match_fields(meta, spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tetrapod.core.validation.containers import image_padding
 from tetrapod.core.validation.differences import internal, internal_list, spec_difference
-from tetrapod.core.validation.pod_annotations import MIRROR, annotation_changes, annotations, match_fields
+from tetrapod.core.validation.pod_annotations import MIRROR, annotation_changes, match_fields, pod_annotations
 from tetrapod.core.validation.pod_spec import pod_spec
 from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.machinery import field
@@ -39,7 +39,7 @@ def validate(obj: Object) -> list[FieldError]:
 def metadata_and_spec(obj: Object) -> list[FieldError]:
     """What holds of a pod at any time."""
     spec, meta = obj.get("spec") or {}, obj["metadata"]
-    errors = annotations(meta, spec, "metadata.annotations") if meta.get("annotations") else []
+    errors = pod_annotations(meta, spec, "metadata.annotations") if meta.get("annotations") else []
     errors += pod_spec(spec, "spec", pod=True, pod_name=meta.get("name") or "")
     if not spec.get("serviceAccountName"):
         for i, volume in enumerate(spec.get("volumes") or ()):

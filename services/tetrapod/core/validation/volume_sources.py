@@ -170,7 +170,7 @@ def fc(source: Object, path: str) -> list[FieldError]:
         errors.append(field.invalid(f"{path}.targetWWNs", names, "targetWWNs and wwids can not be specified simultaneously"))
     if names and lun is None:
         errors.append(field.required(f"{path}.lun", "lun is required if targetWWNs is specified"))
-    elif names:
+    elif names and lun is not None:
         errors += in_range(lun, 0, 255, f"{path}.lun")
     return errors
 

@@ -40,9 +40,8 @@ def template_warnings(template: Object | None, old: Object | None, path: str) ->
 def _warnings(spec: Object, meta: Object, prefix: str, *, template: bool) -> list[str]:
     path, notes = f"{prefix}spec", meta.get("annotations") or {}
     out: list[str] = []
-    for key in spec.get("nodeSelector") or ():
-        if text := deprecated_label(key):
-            out.append(f"{path}.nodeSelector[{key}]: {text}")
+    selected = ((key, deprecated_label(key)) for key in spec.get("nodeSelector") or ())
+    out += [f"{path}.nodeSelector[{key}]: {text}" for key, text in selected if text]
     affinity = spec.get("affinity") or {}
     if node := affinity.get("nodeAffinity"):
         out += _node_affinity(node, f"{path}.affinity.nodeAffinity")

@@ -1,0 +1,128 @@
+"""Where a request for a pod, service or node goes to, and how it is passed on.
+
+Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter), k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go,
+k8s.io/apimachinery/pkg/util/net/port_split.go. Pages of HTML are passed on as they are (upstream rewrites the links in them).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from tetrapod.core.rests.stores import NODES, Stores
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, forward
+from tetrapod.generic.proxy.headers import forwarded_headers, upgrade_of
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery import status
+from tetrapod.machinery.gvk import Object
+
+KUBELET_PORT: Final = 10250
+_PREFERRED: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+_SAFE: Final = "/:@!$&'()*+,;=~-._"
+
+
+class Backends:
+    """The connections to kubelets, pods and services, and what is known of kubelets' TLS."""
+
+    def __init__(self, pool: BackendPool, kubelet: ClientTLS) -> None:
+        self.pool = pool
+        self.kubelet = kubelet
+
+
+async def kubelet_of(stores: Stores, backends: Backends, node: str) -> Endpoint:
+    """Raises StatusError 404 where the node is gone."""
+    found = (await stores[NODES].get(Context(), node)).peek().get("status") or {}
+    addresses = {a.get("type"): a.get("address") for a in found.get("addresses") or ()}
+    for kind in _PREFERRED:
+        if addresses.get(kind):
+            port = ((found.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
+            return Endpoint(addresses[kind], port or KUBELET_PORT, backends.kubelet)
+    listed = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in found.get("addresses") or ())
+    raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{listed}]")
+
+
+def split_name(name: str, kind: str) -> tuple[str, str, str]:
+    """Scheme, name and port of `[scheme:]name[:port]`."""
+    parts = name.split(":")
+    scheme, bare, port = {1: ("", name, ""), 2: ("", parts[0], parts[-1])}.get(len(parts), (*parts, "", "")[:3])
+    if len(parts) > 3 or not bare or scheme not in ("", "http", "https"):
+        raise status.bad_request(f'invalid {kind} request "{name}"')
+    return scheme, bare, port
+
+
+def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
+    """Upstream believes any certificate here: there is no telling whose it should be."""
+    tls = ClientTLS(insecure=True) if scheme == "https" else None
+    if not port:
+        return Endpoint(host, 443 if tls else 80, tls)
+    if not port.isdecimal() or int(port) > 65535:
+        raise unreachable(f"dial tcp: lookup tcp/{port}: unknown port")
+    return Endpoint(host, int(port), tls)
+
+
+def check_proxyable(address: str) -> None:
+    """Raises StatusError 400 for what is no global unicast address."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        raise status.bad_request("address not allowed") from None
+    limited = found == ipaddress.IPv4Address("255.255.255.255")
+    if limited or found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast:
+        raise status.bad_request("address not allowed")
+
+
+def unreachable(why: object) -> status.StatusError:
+    return status.service_unavailable(f"error trying to reach service: {why}")
+
+
+def passed_headers(request: Request) -> HeaderList:
+    """What goes to a backend that is not of the control plane: it is not told who asks."""
+    headers = forwarded_headers(request.headers, request.user, request.remote, "")
+    return [(name, value) for name, value in headers if not name.startswith(b"x-remote-")]
+
+
+async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
+    """`path` is what follows `proxy` in the request's."""
+    query = f"?{request.query_string}" if request.query_string else ""
+    if path and request.path.endswith("/") and not path.endswith("/"):
+        path += "/"
+    asks_root = not path and not request.path.endswith("/")
+    upgrade = upgrade_of(request.headers)
+    if asks_root and not upgrade and request.method in ("GET", "HEAD"):
+        return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
+    target = quote(path or "/", safe=_SAFE) + query
+    host = next((value for name, value in request.headers if name == b"host"), b"")
+    headers = [
+        *passed_headers(request),
+        (b"x-forwarded-uri", request.raw_path.encode("latin-1")),
+        (b"x-forwarded-host", host),
+        (b"x-forwarded-proto", request.scheme.encode()),
+    ]
+    try:
+        response = await forward(pool, endpoint, request, target=target, headers=headers)
+    except BackendError as error:
+        if upgrade:
+            raise dial_error(error) from None
+        raise unreachable(error) from None
+    prefix = request.raw_path.removesuffix(quote(path, safe=_SAFE))
+    response.headers = [(name, _relocated(value, endpoint, prefix) if name == b"location" else value) for name, value in response.headers]
+    return response
+
+
+def _relocated(location: bytes, endpoint: Endpoint, prefix: str) -> bytes:
+    """A redirect within the backend leads back through the proxy."""
+    parts = urlsplit(location.decode("latin-1"))
+    own = (endpoint.authority, endpoint.authority.removesuffix(f":{443 if endpoint.tls else 80}"))
+    if (parts.netloc and parts.netloc not in own) or not parts.path.startswith("/"):
+        return location
+    return (prefix.rstrip("/") + parts._replace(scheme="", netloc="").geturl()).encode("latin-1")
+
+
+def dial_error(error: BackendError) -> status.StatusError:
+    return status.StatusError(500, "", f"error dialing backend: {error}")
+
+
+def node_name(pod: Object) -> str:
+    return (pod.get("spec") or {}).get("nodeName") or ""

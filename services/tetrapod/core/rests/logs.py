@@ -1,0 +1,119 @@
+"""`pods/log`: read from the kubelet of the pod's node (upstream: pkg/registry/core/pod/strategy.go, LogLocation)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import parse_qs, quote, urlencode
+
+from tetrapod.core.rests.locations import Backends, kubelet_of, node_name
+from tetrapod.core.rests.stores import PODS, Stores
+from tetrapod.generic.proxy import BackendConnection, BackendError
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.machinery import field, status
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupKind, Object
+
+_NUMBERS: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
+_FLAGS: Final = ("follow", "previous", "timestamps")
+_PASSED: Final = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
+_TEXT: Final = [(b"content-type", b"text/plain")]
+_LONGEST_REFUSAL: Final = 200_000
+
+
+class LogRest(Rest):
+    def __init__(self, stores: Stores, backends: Backends) -> None:
+        self._stores = stores
+        self._backends = backends
+
+    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+        options = parse_qs(request.query_string, keep_blank_values=True)
+        errors = _log_errors(options)
+        if errors:
+            raise status.invalid(GroupKind("", "PodLogOptions"), name, errors)
+        pod = (await self._stores[PODS].get(ctx, name)).peek()
+        container = choose_container(pod, (options.get("container") or [""])[0])
+        if not node_name(pod):
+            return Response(204, [])
+        kubelet = await kubelet_of(self._stores, self._backends, node_name(pod))
+        target = f"/containerLogs/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}{_query(options)}"
+        request.cancel_when_gone = True
+        try:
+            connection = await self._backends.pool.exchange(kubelet, "GET", target, [])
+            if not 200 <= connection.status <= 206:
+                raise _refused(connection.status, (await connection.read(_LONGEST_REFUSAL)).decode(errors="replace"), name)
+        except BackendError as error:
+            raise status.StatusError(500, "", f'Get "https://{kubelet.authority}{target}": {error}') from None
+        return _answer(connection)
+
+
+def _answer(connection: BackendConnection) -> Response:
+    whole = connection.take()
+    if whole is not None:
+        return Response(200, list(_TEXT), whole)
+
+    async def run(writer: StreamWriter) -> None:
+        try:
+            await connection.pipe(writer)
+        finally:
+            if not connection.complete:
+                connection.close()
+
+    return StreamResponse(200, list(_TEXT), run)
+
+
+def _refused(code: int, text: str, name: str) -> status.StatusError:
+    if code == 500:
+        return status.internal_error(text)
+    if code == 400:
+        return status.bad_request(text)
+    details = {"name": name, "kind": "pods/log", "causes": [{"reason": "UnexpectedServerResponse", "message": text}]}
+    if code == 404:
+        return status.StatusError(404, "NotFound", f"the server could not find the requested resource ( pods/log {name})", details)
+    message = f"the server responded with the status code {code} but did not return more information ( pods/log {name})"
+    return status.StatusError(code, "", message, details)
+
+
+def _query(options: dict[str, list[str]]) -> str:
+    found = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
+    found |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
+    return f"?{urlencode(sorted(found.items()))}" if found else ""
+
+
+def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name, least in _NUMBERS.items():
+        value = (options.get(name) or [""])[0]
+        if not value:
+            continue
+        try:
+            number = int(value)
+        except ValueError:
+            raise status.bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None
+        if number < least:
+            errors.append(field.invalid(name, number, f"must be greater than {'or equal to ' if least == 0 else ''}0"))
+    if "sinceTime" in options and "sinceSeconds" in options:
+        errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    if "stream" in options:
+        errors.append(field.forbidden("stream", "may not be specified"))
+    return errors
+
+
+def choose_container(pod: Object, wanted: str) -> str:
+    spec = pod.get("spec") or {}
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    names = {kind: [c.get("name", "") for c in spec.get(kind) or ()] for kind in kinds}
+    name = pod["metadata"]["name"]
+    if wanted:
+        if any(wanted in listed for listed in names.values()):
+            return wanted
+        raise status.bad_request(f"container {wanted} is not valid for pod {name}")
+    annotated = (pod["metadata"].get("annotations") or {}).get("kubectl.kubernetes.io/default-container")
+    if annotated and any(annotated in listed for listed in names.values()):
+        return str(annotated)
+    if len(names["containers"]) == 1:
+        return str(names["containers"][0])
+    listed = [*names["initContainers"], *names["containers"]]
+    text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(listed)}]"
+    raise status.bad_request(text)
