@@ -208,7 +208,6 @@ def _replication_controllers() -> ResourceDefinition:
         status=True,
         initial_status={"replicas": 0},
         generation=["spec"],
-        returns_deleted=True,
         validate=pod_templates.validate_controller,
         warnings=_controller_warnings,
         name=lambda name, prefix: [],  # validated with the rest

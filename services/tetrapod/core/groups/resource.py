@@ -64,6 +64,7 @@ def _slices() -> ResourceDefinition:
         validate=slices.validate,
         whole_update=slices.validate_update,
         generation=["spec"],
+        returns_deleted=True,
         fields={
             "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
             "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",

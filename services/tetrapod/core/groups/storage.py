@@ -46,6 +46,7 @@ def _csi() -> list[ResourceDefinition]:
         validate=csi.validate_driver,
         whole_update=csi.validate_driver_update,
         warnings=csi.driver_warnings,
+        returns_deleted=True,
     )
     node = KindStrategy(validate=csi.validate_node, whole_update=csi.validate_node_update, status=True, returns_deleted=True)
     capacity = KindStrategy(validate=csi.validate_capacity, whole_update=csi.validate_capacity_update, unconditional_update=False)
