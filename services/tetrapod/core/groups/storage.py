@@ -49,7 +49,12 @@ def _csi() -> list[ResourceDefinition]:
         returns_deleted=True,
     )
     node = KindStrategy(validate=csi.validate_node, whole_update=csi.validate_node_update, status=True, returns_deleted=True)
-    capacity = KindStrategy(validate=csi.validate_capacity, whole_update=csi.validate_capacity_update, unconditional_update=False)
+    capacity = KindStrategy(
+        validate=csi.validate_capacity,
+        whole_update=csi.validate_capacity_update,
+        warnings=warnings.storage_capacity,
+        unconditional_update=False,
+    )
     return [
         builtin(GROUP, "csidrivers", driver, table=tables.CSI_DRIVERS),
         builtin(GROUP, "csinodes", node, table=tables.CSI_NODES, subresources={"status": status_of(node)}),

@@ -36,3 +36,12 @@ def storage_class(obj: Object, old: Object | None) -> list[str]:
             if text := deprecated_label(expression.get("key") or ""):
                 found.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}")
     return found
+
+
+def storage_capacity(obj: Object, old: Object | None) -> list[str]:
+    topology = obj.get("nodeTopology") or {}
+    found = [f"nodeTopology.matchLabels.{key}: {text}" for key in topology.get("matchLabels") or () if (text := deprecated_label(key))]
+    for i, expression in enumerate(topology.get("matchExpressions") or ()):
+        if text := deprecated_label(expression.get("key") or ""):
+            found.append(f"nodeTopology.matchExpressions[{i}].key: {text}")
+    return found

@@ -52,7 +52,7 @@ def stateful_set(obj: Object, old: Object | None) -> list[str]:
     spec = obj.get("spec") or {}
     found = _template(obj, old)
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
+        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]")
     return [*found, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else found
 
 

@@ -1,0 +1,67 @@
+"""An autoscaler survives the way to v1 and back: what v1 has no field for travels in annotations."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.core.conversion.autoscaling import BEHAVIOR, METRICS, convert_autoscaler, default_autoscaler_v1
+from tetrapod.machinery.gvk import Object
+
+_amounts = st.sampled_from(["1", "100m", "1Gi"])
+_targets = st.one_of(
+    st.builds(lambda v: {"type": "AverageValue", "averageValue": v}, _amounts),
+    st.builds(lambda v: {"type": "Utilization", "averageUtilization": v}, st.integers(1, 100)),
+)
+_metrics = st.one_of(
+    st.builds(lambda name, target: {"type": "Resource", "resource": {"name": name, "target": target}}, st.just("memory"), _targets),
+    st.builds(
+        lambda target: {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": target}}, _targets
+    ),
+    st.builds(
+        lambda v: {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": v}}}, _amounts
+    ),
+    st.builds(lambda v: {"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": v}}}, _amounts),
+)
+
+
+def autoscaler(metrics: list[Any], **spec: Any) -> Object:
+    return {
+        "kind": "HorizontalPodAutoscaler",
+        "apiVersion": "autoscaling/v2",
+        "metadata": {"name": "h", "annotations": {"mine": "kept"}},
+        "spec": {"maxReplicas": 3, "metrics": metrics, **spec},
+        "status": {"desiredReplicas": 0, "currentMetrics": None, "currentReplicas": 0},
+    }
+
+
+@given(st.lists(_metrics, min_size=1, max_size=4))
+def test_metrics_come_back_as_they_went(metrics: list[Any]) -> None:
+    obj = autoscaler(metrics)
+    assert convert_autoscaler(convert_autoscaler(obj, "v1"), "v2") == obj
+
+
+def test_the_cpu_target_moves_to_the_end() -> None:
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+    memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
+    back = convert_autoscaler(convert_autoscaler(autoscaler([cpu, memory]), "v1"), "v2")
+    assert back["spec"]["metrics"] == [memory, cpu]
+
+
+def test_behavior_is_written_with_the_names_of_go() -> None:
+    rules = {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+    v1 = convert_autoscaler(autoscaler([cpu], behavior={"scaleUp": {**rules, "stabilizationWindowSeconds": 0}, "scaleDown": rules}), "v1")
+    assert '"Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}]' in v1["metadata"]["annotations"][BEHAVIOR]
+
+
+def test_a_broken_annotation_vanishes_and_the_default_target_steps_in() -> None:
+    obj: Object = {
+        "kind": "HorizontalPodAutoscaler",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "h", "annotations": {METRICS: "{no json"}},
+        "spec": {"maxReplicas": 3},
+    }
+    default_autoscaler_v1(obj)
+    assert "annotations" not in obj["metadata"]
+    assert obj["spec"]["targetCPUUtilizationPercentage"] == 80

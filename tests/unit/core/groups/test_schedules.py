@@ -1,0 +1,38 @@
+"""Cron schedules are judged as upstream's parser judges them, in its words."""
+
+import pytest
+
+from tetrapod.core.validation.schedules import complaint, is_zone
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["* * * * *", "*/5 0-23/2 1,15 jan-dec mon", "0 0 1 1 ?", "@hourly", "@every 1h30m", "30 4 * * 0", "5/10 * * * SUN"],
+)
+def test_a_well_formed_schedule_is_accepted(schedule: str) -> None:
+    assert complaint(schedule) == ""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "text"),
+    [
+        ("hourly", "expected exactly 5 fields, found 1: [hourly]"),
+        ("* * * * * *", "expected exactly 5 fields, found 6: [* * * * * *]"),
+        ("61 * * * *", "end of range (61) above maximum (59): 61"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("* * * * 7", "end of range (7) above maximum (6): 7"),
+        ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+        ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+        ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+        ("@sometimes", "unrecognized descriptor: @sometimes"),
+    ],
+)
+def test_a_malformed_schedule_is_told_in_upstreams_words(schedule: str, text: str) -> None:
+    assert complaint(schedule) == text
+
+
+def test_only_zones_of_the_database_are_zones() -> None:
+    assert is_zone("Europe/Paris") and is_zone("UTC")
+    assert not is_zone("Nowhere/Land")
