@@ -23,7 +23,6 @@ KUBERNETES: Final = "kubernetes"
 class NamespaceStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
-    return_deleted_object = True
     field_labels = ("name", "status.phase")
 
     def default(self, obj: Object, version: str) -> None:
