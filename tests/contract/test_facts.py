@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import ssl
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from contract.test_recordings import FLAGS, HERE
 from support.server import Server, running
+from unit.openapi.test_documents import without_prose
 
 FACTS = HERE.parent / "facts" / "server"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -97,6 +99,17 @@ def test_objects_that_the_server_makes_at_its_start_are_equal(get: Get, resource
     assert sorted(found) == sorted(names)
     for obj in wanted:
         assert found[identity(obj)] == obj
+
+
+def test_openapi_documents_of_the_server_are_equal(get: Get) -> None:
+    """Of what is declared, that is; the unit tests of OpenAPI show it of what upstream declares."""
+    wanted = json.loads((FACTS.parent / "openapi" / "digests.json").read_text())
+    found = {}
+    for name in get("/openapi/v3")["paths"]:
+        plain = without_prose(get(f"/openapi/v3/{name}"))
+        file = name.replace("/", ".")
+        found[file] = {part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24] for part in wanted[file]}
+    assert found == wanted
 
 
 def identity(obj: Any) -> tuple[str, str]:
