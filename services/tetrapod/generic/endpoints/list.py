@@ -25,7 +25,7 @@ async def list_(scope: Scope, request: Request) -> Response:
         return await watch(scope, request, options, selection, accepted)
     context = scope.context(request)
     if scope.rest is not None:
-        return scope.representation.object(await scope.rest.list(context, options), accepted)
+        return scope.representation.objects(await scope.rest.list(context, options), accepted)
     page = await scope.store.list(context, list_query(options, selection))
     return await scope.representation.page(page, accepted)
 

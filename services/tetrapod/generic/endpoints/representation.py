@@ -149,6 +149,21 @@ class Representation:
             encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always say it
         return b'%b%b,"items":[' % (self._list_head, encoded), _joined(entries, self._item), b"]}"
 
+    def objects(self, listed: Object, accepted: Accepted) -> Response:
+        """The answer with a list that a Rest made, whose items do not say what they are."""
+        self._check_list_form(accepted)
+        if not accepted.form or accepted.media_type == PROTOBUF:
+            return self.object(listed, accepted)
+        said = {"kind": self.definition.kind, "apiVersion": self.conversion.api_version}
+        items = [{**said, **item} for item in listed.get("items") or ()]
+        metadata = listed.get("metadata") or {}
+        if accepted.form == TABLE:
+            tables = self.tables(accepted)
+            return self._encoded(tables.table([tables.row(item, encode(item)) for item in items], metadata), accepted, 200)
+        version = f"meta.k8s.io/{accepted.form_version}"
+        partial = [{"kind": PARTIAL, "apiVersion": version, "metadata": item["metadata"]} for item in items]
+        return self._encoded(encode({"kind": PARTIAL_LIST, "apiVersion": version, "metadata": metadata, "items": partial}), accepted, 200)
+
     def _check_list_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL:
             go_type = "*unstructured.UnstructuredList" if self.definition.custom else f"{self._go_type}List"
