@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from library.server import LibraryServer, Settings
+from tetrapod.generic.logs import configure
 
 
 @click.command()
@@ -21,7 +22,7 @@ from library.server import LibraryServer, Settings
 @click.option("--token-file", default="/credentials/token", show_default=True, help="Our service account's token.")
 def main(data_dir: Path, secure_port: int, hosts: str, server: str, certificate_authority: str, token_file: str) -> None:
     """Serve library.example.com/v1."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    configure("text", 1)
     settings = Settings(data_dir, secure_port, tuple(hosts.split(",")), server, certificate_authority, token_file)
     asyncio.run(run(settings))
 

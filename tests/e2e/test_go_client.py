@@ -1,0 +1,46 @@
+"""client-go as it is: typed clients (protobuf), shared informers, the dynamic client."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.kubectl import Kubectl
+
+SOURCE = Path(__file__).parent / "goclient"
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """Built where it stays, so that a second run finds it."""
+    if shutil.which("go") is None:
+        pytest.skip("Go is not on this machine")
+    target = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "goclient"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = ["go", "build", "-trimpath", "-buildvcs=false", "-o", str(target), "."]
+    subprocess.run(command, cwd=SOURCE, env={**os.environ, "GOFLAGS": "-mod=readonly"}, check=True)
+    return target
+
+
+@pytest.mark.timeout(900)  # the first build on a machine takes minutes
+def test_informers_lists_watches_and_writes(program: Path, kubectl: Kubectl, admin: Kubectl, manifests: Path) -> None:
+    admin("apply", "-f", str(manifests / "crd.yaml"))
+    admin("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    done = subprocess.run([program, kubectl.namespace], env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "version 1 37",
+        "informer added 1",
+        "informer updated 2",
+        "informer updated 3",
+        "informer updated 4",
+        "informer deleted",
+        "deployment 2 RollingUpdate 1",
+        "listed 1 5 2",
+        "widget ADDED blue",
+        "done",
+    ]
