@@ -6,12 +6,16 @@ create does not "add" them: that is why nobody owns `spec` of a Deployment, but 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
 
 _ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
+
+
+_TIMES: Final = ("apis.meta.v1.Time", "apis.meta.v1.MicroTime")
+"""A time that is not given is written as null."""
 
 
 def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
@@ -28,6 +32,8 @@ def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
 def _zero(node: SchemaNode, inside: tuple[str, ...]) -> Any:
     if node.definition.endswith(".Quantity"):
         return "0"
+    if node.definition.endswith(_TIMES):
+        return None
     if node.type != "object" or node.definition in inside:
         return _ZEROS.get(node.type) if node.default is NO_DEFAULT or node.default == {} else node.default
     inside = (*inside, node.definition) if node.definition else inside
