@@ -22,6 +22,7 @@ class SharedCall(Generic[T]):
     async def __call__(self) -> T:
         if self._next is None:
             self._next = asyncio.create_task(self._after(self._running))
+            self._next.add_done_callback(_heard)
         return await asyncio.shield(self._next)
 
     async def _after(self, running: asyncio.Task[T] | None) -> T:
@@ -29,3 +30,9 @@ class SharedCall(Generic[T]):
             await asyncio.wait([running])
         self._running, self._next = self._next, None
         return await self._call()
+
+
+def _heard(task: asyncio.Task[T]) -> None:
+    """A failure is no news where whoever asked has gone meanwhile."""
+    if not task.cancelled():
+        task.exception()
