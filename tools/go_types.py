@@ -225,6 +225,7 @@ apiextensions.v1.CustomResourceDefinitionStatus conditions storedVersions
 """Pointers, lists and maps without `omitempty` that are not required: null when they are absent."""
 
 NOT_NULLS = """
+admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec validationActions
 """
 """Required lists and maps that have `omitempty` all the same."""
 
