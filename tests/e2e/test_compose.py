@@ -46,6 +46,7 @@ def kubectl(admin: Kubectl) -> Kubectl:
     return replace(admin, namespace="tour")
 
 
+@pytest.mark.usefixtures("compose")
 def test_images_are_small() -> None:
     for image in (IMAGE, LIBRARY):
         assert int(docker("image", "inspect", "--format={{.Size}}", image)) < 200 * 1024 * 1024
