@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import orjson
 
+from tetrapod.generic.endpoints.accept import Accepted
+from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.tables import Tables
+from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
 
 
 def test_only_the_default_convertor_says_null_for_no_rows() -> None:
     own = TableConvertor((Column("Name"),), lambda obj: [obj["metadata"]["name"]])
     assert orjson.loads(Tables(own, "v1", "Metadata").table((), {}))["rows"] == []
     assert orjson.loads(Tables(None, "v1", "Metadata").table((), {}))["rows"] is None
+
+
+def test_a_list_made_on_demand_has_a_row_for_each_item() -> None:
+    definition = builtin("", "componentstatuses", Strategy(), rest=Rest())
+    listed = {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": {"name": n}} for n in "ab"]}
+    represent = Representation(definition, "v1").objects
+    table = orjson.loads(represent(listed, Accepted(form="Table")).body)
+    assert [row["cells"][0] for row in table["rows"]] == ["a", "b"]
+    assert table["rows"][0]["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
+    partial = orjson.loads(represent(listed, Accepted(form="PartialObjectMetadataList")).body)
+    assert (partial["kind"], [item["metadata"]["name"] for item in partial["items"]]) == ("PartialObjectMetadataList", ["a", "b"])
+    assert orjson.loads(represent(listed, Accepted()).body) == listed
