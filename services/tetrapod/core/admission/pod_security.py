@@ -1,0 +1,189 @@
+"""PodSecurity: pods keep to the Pod Security Standard that their namespace's labels ask for.
+
+Pods are refused, audited or warned about; workloads are only warned about (and audited) for their template; a namespace's
+labels must be valid, and one that becomes stricter says which of its pods would not be let in again. The standards
+themselves are in `tetrapod.core.podsecurity`. A namespace without such labels costs one lookup in the cache.
+Upstream: plugin/pkg/admission/security/podsecurity and k8s.io/pod-security-admission/admission.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from tetrapod.core.admission.kinds import NAMESPACES, PODS
+from tetrapod.core.admission.pod_plugin import object_of
+from tetrapod.core.podsecurity.evaluator import details, evaluate, reasons
+from tetrapod.core.podsecurity.existing import Findings, by_priority
+from tetrapod.core.podsecurity.pods import TEMPLATES, is_significant_update, template_of
+from tetrapod.core.podsecurity.policy import (
+    ALLOW_ALL,
+    PREFIX,
+    PRIVILEGED,
+    PRIVILEGED_POLICY,
+    STRICTNESS,
+    LevelVersion,
+    Policy,
+    from_labels,
+)
+from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
+from tetrapod.machinery.status import StatusError, invalid, not_found
+
+_OTHER_SUBRESOURCES: Final = frozenset({"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"})
+_MAX_PODS: Final = 3000
+_MAX_SECONDS: Final = 1.0
+_BREATH: Final = 50
+"""After so many pods other requests have their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exemptions:
+    """Upstream: PodSecurityExemptions of the plugin's configuration."""
+
+    usernames: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    runtime_classes: frozenset[str] = frozenset()
+
+
+class PodSecurity(Plugin):
+    name = "PodSecurity"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, storages: StorageFactory, defaults: Policy = PRIVILEGED_POLICY, exempt: Exemptions | None = None) -> None:
+        self._namespaces = Lister(storages, NAMESPACES)
+        self._pods = Lister(storages, PODS)
+        self._defaults = defaults
+        self._exempt = exempt or Exemptions()
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        if resource == "pods":
+            return not group and attributes.subresource not in _OTHER_SUBRESOURCES
+        return not attributes.subresource and ((group, resource) in TEMPLATES or (group, resource) == ("", "namespaces"))
+
+    async def validate(self, attributes: Attributes) -> None:
+        match attributes.resource.resource:
+            case "namespaces":
+                await self._namespace(attributes)
+            case "pods":
+                await self._pod(attributes)
+            case _:
+                await self._template(attributes)
+
+    async def _pod(self, attributes: Attributes) -> None:
+        if self._is_exempt(attributes):
+            return
+        policy, errors = await self._policy(attributes)
+        if policy.fully_privileged and not errors:
+            _annotate(attributes, "enforce-policy", str(ALLOW_ALL))
+            return
+        pod, old = object_of(attributes), attributes.old_object
+        if attributes.operation == "CREATE" or old is None or is_significant_update(pod, old):
+            self._evaluate(attributes, policy, errors, pod, enforce=True)
+
+    async def _template(self, attributes: Attributes) -> None:
+        """A workload is never refused, not even because its namespace cannot be read."""
+        if self._is_exempt(attributes):
+            return
+        try:
+            policy, errors = await self._policy(attributes)
+        except StatusError as error:
+            _annotate(attributes, "error", f"failed to lookup namespace {go_quote(attributes.namespace)}: {error.message}")
+            return
+        if policy.audit.level == policy.warn.level == PRIVILEGED and not errors:
+            return
+        group, _, resource = attributes.resource
+        template = template_of(group, resource, object_of(attributes))
+        if template is not None:
+            self._evaluate(attributes, policy, errors, template, enforce=False)
+
+    async def _policy(self, attributes: Attributes) -> tuple[Policy, list[FieldError]]:
+        name = attributes.namespace
+        namespace = await self._namespaces.get("", name) or await self._namespaces.get_live("", name)
+        if namespace is None:
+            raise not_found(GroupResource("", "namespaces"), name)
+        return from_labels(namespace["metadata"].get("labels"), self._defaults)
+
+    def _evaluate(self, attributes: Attributes, policy: Policy, errors: list[FieldError], pod: Object, *, enforce: bool) -> None:
+        metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+        if spec.get("runtimeClassName") in self._exempt.runtime_classes:
+            _annotate(attributes, "exempt", "runtimeClass")
+            return
+        if errors:
+            _annotate(attributes, "error", f"Failed to parse policy: {_aggregate(errors)}")
+        found: dict[LevelVersion, str] = {}
+
+        def violations(asked: LevelVersion) -> str:
+            if asked not in found:
+                found[asked] = details(evaluate(asked, metadata, spec))
+            return f"violate PodSecurity {go_quote(str(asked))}: {found[asked]}" if found[asked] else ""
+
+        if enforce:
+            _annotate(attributes, "enforce-policy", str(policy.enforce))
+        if text := violations(policy.audit):
+            _annotate(attributes, "audit-violations", f"would {text}")
+        if enforce and (text := violations(policy.enforce)):
+            raise forbidden(attributes, text.replace("violate", "violates", 1))
+        if text := violations(policy.warn):
+            attributes.warnings.append(f"would {text}")
+
+    async def _namespace(self, attributes: Attributes) -> None:
+        namespace, old = object_of(attributes), attributes.old_object
+        name, labels = namespace["metadata"].get("name", ""), namespace["metadata"].get("labels") or {}
+        policy, errors = from_labels(labels, self._defaults)
+        before, old_errors = from_labels(((old or {}).get("metadata") or {}).get("labels"), self._defaults)
+        is_update = attributes.operation == "UPDATE"
+        if errors and (not is_update or errors != old_errors):
+            raise invalid(GroupKind(attributes.kind.group, attributes.kind.kind), attributes.name or name, errors)
+        if is_update and not _is_stricter(policy.enforce, before.enforce):
+            return
+        if name in self._exempt.namespaces:
+            if not policy.fully_privileged and not policy.same_effect(self._defaults):
+                ignored = f"the policy ({policy.spelled_out(labels)}) will be ignored"
+                attributes.warnings.append(f"namespace {go_quote(name)} is exempt from Pod Security, and {ignored}")
+        elif is_update:
+            attributes.warnings += await self._existing(name, policy.enforce)
+
+    async def _existing(self, namespace: str, enforce: LevelVersion) -> list[str]:
+        deadline = monotonic() + _MAX_SECONDS
+        pods = by_priority(await self._pods.list(namespace), self._exempt.runtime_classes)
+        findings, checked = Findings(), 0
+        for pod in pods[:_MAX_PODS]:
+            if violations := evaluate(enforce, pod["metadata"], pod.get("spec") or {}):
+                findings.add(pod["metadata"]["name"], reasons(violations))
+            checked += 1
+            if monotonic() > deadline:
+                break
+            if not checked % _BREATH:
+                await asyncio.sleep(0)
+        return findings.warnings(namespace, enforce, checked, len(pods))
+
+    def _is_exempt(self, attributes: Attributes) -> bool:
+        if attributes.namespace in self._exempt.namespaces:
+            _annotate(attributes, "exempt", "namespace")
+        elif attributes.user.name in self._exempt.usernames:
+            _annotate(attributes, "exempt", "user")
+        else:
+            return False
+        return True
+
+
+def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
+    if new.version == old.version:
+        return STRICTNESS[new.level] > STRICTNESS[old.level]
+    return new.level != PRIVILEGED
+
+
+def _annotate(attributes: Attributes, name: str, value: str) -> None:
+    attributes.annotations[PREFIX + name] = value
+
+
+def _aggregate(errors: list[FieldError]) -> str:
+    texts = list(map(str, errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,0 +1,53 @@
+"""Which checks a level has in which version, and what they say of a pod.
+
+A version that is yet to come, like "latest", means the newest that a check knows.
+Follows k8s.io/pod-security-admission/policy/registry.go and checks.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tetrapod.core.podsecurity import host, kernel, privileges, profiles, seccomp, users, volumes
+from tetrapod.core.podsecurity.check import Check, CheckPod, Violation
+from tetrapod.core.podsecurity.policy import BASELINE, PRIVILEGED, RESTRICTED, LevelVersion
+from tetrapod.machinery.gvk import Object
+
+CHECKS: Final[tuple[Check, ...]] = tuple(
+    sorted(
+        (check for module in (host, kernel, privileges, profiles, seccomp, users, volumes) for check in module.CHECKS),
+        key=lambda check: (check.level, check.id),  # "baseline" sorts before "restricted", and is to be reported first
+    )
+)
+NEWEST: Final = max(since for check in CHECKS for since in check.revisions)
+
+
+def _in_force(level: str, minor: int) -> tuple[CheckPod, ...]:
+    current = {check.id: check for check in CHECKS if check.level in (BASELINE, level) and min(check.revisions) <= minor}
+    overridden = {check.overrides for check in current.values()}
+    return tuple(
+        check.revisions[max(since for since in check.revisions if since <= minor)]
+        for name, check in current.items()
+        if name not in overridden
+    )
+
+
+_TABLE: Final = {level: tuple(_in_force(level, minor) for minor in range(NEWEST + 1)) for level in (BASELINE, RESTRICTED)}
+
+
+def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
+    """What the pod (or template) violates, in the order in which it is to be told."""
+    if asked.level == PRIVILEGED:
+        return []
+    minor = asked.minor
+    checks = _TABLE[asked.level][NEWEST if minor is None else min(minor, NEWEST)]
+    return [violation for check in checks if (violation := check(metadata, spec)) is not None]
+
+
+def details(violations: Sequence[Violation]) -> str:
+    return ", ".join(map(str, violations))
+
+
+def reasons(violations: Sequence[Violation]) -> str:
+    return ", ".join(violation.reason for violation in violations)
