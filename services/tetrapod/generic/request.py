@@ -146,13 +146,17 @@ class StreamWriter(Protocol):
 
 
 class StreamResponse(Response):
-    """The headers go out at once, then `run` writes until it returns; it is cancelled when the client goes."""
+    """The headers go out at once, then `run` writes until it returns; it is cancelled when the client goes.
 
-    __slots__ = ("run",)
+    An `endless` one (a watch) may stop anywhere: a server that stops does not wait for it, it cancels it and ends the answer well.
+    """
 
-    def __init__(self, status: int, headers: HeaderList, run: Callable[[StreamWriter], Awaitable[None]]) -> None:
+    __slots__ = ("endless", "run")
+
+    def __init__(self, status: int, headers: HeaderList, run: Callable[[StreamWriter], Awaitable[None]], *, endless: bool = False) -> None:
         super().__init__(status, headers)
         self.run = run
+        self.endless = endless
 
 
 class UpgradeResponse(Response):

@@ -60,7 +60,7 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     )
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
-    return StreamResponse(200, frames.headers(), _Serving(source, frames, seconds).run)
+    return StreamResponse(200, frames.headers(), _Serving(source, frames, seconds).run, endless=True)
 
 
 class _Serving:

@@ -49,6 +49,8 @@ class Exchange:
         "_waiter",
         "complete",
         "done",
+        "ending",
+        "endless",
         "expects_continue",
         "gone",
         "head_only",
@@ -75,6 +77,7 @@ class Exchange:
         self.done = False
         self.hijacked = False
         self.streaming = False
+        self.endless = self.ending = False
         self.task: asyncio.Task[None] | None = None
         self._chunks: deque[bytes] = deque()
         self._pending = 0
@@ -106,6 +109,13 @@ class Exchange:
         if self._gone_event is not None:
             self._gone_event.set()
         if self.task is not None and (self.streaming or self.request.cancel_when_gone) and not self.done:
+            self.task.cancel()
+
+    def server_stops(self) -> None:
+        """The last answer of this connection; one without an end ends now."""
+        self.keep_alive = False
+        if self.endless and not self.ending and self.task is not None:
+            self.ending = True
             self.task.cancel()
 
     def _wake(self) -> None:
@@ -243,15 +253,16 @@ class Exchange:
     async def _stream(self, response: StreamResponse) -> None:
         self._start_stream(response)
         if not self.head_only and response.status not in (204, 304):
-            self.streaming = True
+            self.streaming, self.endless = True, response.endless
             asyncio.get_running_loop().call_soon(self._flush_head)
             try:
                 await response.run(self)
             except asyncio.CancelledError:
-                self.abort()
-                if self.gone:
-                    return
-                raise
+                if not self.ending or self.gone:
+                    self.abort()
+                    if self.gone:
+                        return
+                    raise
             except ClientGone:
                 self.abort()
                 return

@@ -323,7 +323,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self.exchange is None:
             self.transport.close()
         else:
-            self.exchange.keep_alive = False
+            self.exchange.server_stops()
 
 
 async def _server_options(request: Request) -> Any:

@@ -66,7 +66,7 @@ async def forward(
             if not connection.complete:
                 connection.close()
 
-    return StreamResponse(connection.status, back, run)
+    return StreamResponse(connection.status, back, run, endless=request.info is not None and request.info.verb == "watch")
 
 
 def _length(headers: HeaderList) -> int | None:
