@@ -70,7 +70,7 @@ class GarbageCollector:
         wanted = {r.gvr: r for r in found.resources if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED}
         self._resources = {(r.kind.group, r.kind.kind): r for r in found.resources if r.preferred}
         for gvr in wanted.keys() - self._informers.keys():
-            informer = Informer(self._client, gvr)
+            informer = Informer(self._client, gvr, metadata_only=True)
             informer.handlers.append(self._handler(gvr))
             self._informers[gvr] = (informer, group.create_task(informer.run()))
         if not found.stale:

@@ -28,7 +28,7 @@ class ClaimProtection:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._claims = Informer(client, CLAIMS)
-        self._pods = Informer(client, PODS)
+        self._pods = Informer(client, PODS, keep=_claims_alone)
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
         self._claims.handlers.append(self._on_claim)
         self._pods.handlers.append(self._on_pod)
@@ -102,6 +102,17 @@ def claims_of(pod: Object) -> set[str]:
         elif volume.get("ephemeral"):
             found.add(f"{pod['metadata']['name']}-{volume['name']}")
     return found
+
+
+def _claims_alone(pod: Object) -> Object:
+    """There may be very many pods: what is remembered of them is what is asked here."""
+    metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    volumes = [volume for volume in spec.get("volumes") or () if volume.get("persistentVolumeClaim") or volume.get("ephemeral")]
+    return {
+        "metadata": {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata},
+        "spec": {"nodeName": spec.get("nodeName"), "volumes": volumes},
+        "status": {"phase": status.get("phase")},
+    }
 
 
 def _runs(pod: Object) -> bool:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.backend import Unavailable
@@ -38,14 +38,20 @@ class Informer:
         label_selector: str = "",
         field_selector: str = "",
         metadata_only: bool = False,
+        keep: Callable[[Object], Object] | None = None,
     ) -> None:
+        """`keep` says what to remember of an object (client-go's TransformFunc); of metadata alone it is what controllers look at."""
         self.gvr = gvr
         self.objects: dict[tuple[str, str], Object] = {}
         self.synced = asyncio.Event()
         self.handlers: list[OnChange] = []
         self._client = client
         self._namespace = namespace
-        self._query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        self._query: dict[str, Any] = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        if metadata_only:
+            self._query["metadata_only"] = True
+            keep = keep or keep_metadata
+        self._keep = keep or _everything
         self.gone = False  # the resource is not served (any more)
 
     def get(self, namespace: str, name: str) -> Object | None:
@@ -75,7 +81,8 @@ class Informer:
 
     async def _list(self) -> str:
         page = await self._client.list(self.gvr, self._namespace, **self._query)
-        fresh = {key_of(item): item for item in page.get("items") or []}
+        keep = self._keep
+        fresh = {key_of(item): keep(item) for item in page.get("items") or []}
         old, self.objects = self.objects, fresh
         for key, item in fresh.items():
             before = old.get(key)
@@ -97,19 +104,32 @@ class Informer:
             version = event.object["metadata"]["resourceVersion"]
             if event.type == "BOOKMARK":
                 continue
-            key = key_of(event.object)
+            key, kept = key_of(event.object), self._keep(event.object)
             before = self.objects.get(key)
             if event.type == "DELETED":
                 self.objects.pop(key, None)
-                self._tell(before or event.object, None)
+                self._tell(before or kept, None)
             else:
-                self.objects[key] = event.object
-                self._tell(before, event.object)
+                self.objects[key] = kept
+                self._tell(before, kept)
         return version
 
     def _tell(self, old: Object | None, new: Object | None) -> None:
         for handler in self.handlers:
             handler(old, new)
+
+
+def _everything(obj: Object) -> Object:
+    return obj
+
+
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "ownerReferences", "finalizers", "deletionTimestamp")
+
+
+def keep_metadata(obj: Object) -> Object:
+    """What an object is called, who owns it, and how it goes."""
+    metadata = obj["metadata"]
+    return {"metadata": {name: metadata[name] for name in _METADATA if name in metadata}}
 
 
 def key_of(obj: Object) -> tuple[str, str]:

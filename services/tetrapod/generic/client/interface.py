@@ -21,9 +21,15 @@ class Client(Protocol):
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object: ...
 
-    async def list(self, gvr: GroupVersionResource, namespace: str = "", **query: Any) -> Object: ...
+    async def list(self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any) -> Object:
+        """`metadata_only`: a PartialObjectMetadataList."""
+        ...
 
-    def watch(self, gvr: GroupVersionResource, namespace: str = "", **query: Any) -> AsyncIterator[ClientEvent]: ...
+    def watch(
+        self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any
+    ) -> AsyncIterator[ClientEvent]:
+        """`metadata_only`: events of PartialObjectMetadata."""
+        ...
 
     async def create(
         self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any

@@ -23,6 +23,10 @@ PATCH_TYPES: Final = {
 }
 
 
+_PARTIAL: Final = {"accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+_PARTIAL_LIST: Final = {"accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+
+
 class Transport(Protocol):
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """`target` is path and query. Raises `Unavailable` where nobody answers."""
@@ -62,11 +66,20 @@ class RestClient:
         self._headers = {"accept": "application/json", "user-agent": user_agent}
 
     async def _call(
-        self, method: str, path: str, query: dict[str, Any], body: Any = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        query: dict[str, Any],
+        body: Any = None,
+        content_type: str = "application/json",
+        *,
+        partial: bool = False,
     ) -> Object:
         target = path + _query(query)
         data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         headers = {**self._headers, "content-type": content_type} if body is not None else self._headers
+        if partial:
+            headers = {**headers, **_PARTIAL_LIST}
         code, answer = await self._transport.send(method, target, data, headers)
         if code >= 300:
             raise error_from(code, answer)
@@ -76,12 +89,15 @@ class RestClient:
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
         return await self._call("GET", resource_path(gvr, namespace, name, subresource), {})
 
-    async def list(self, gvr: GroupVersionResource, namespace: str = "", **query: Any) -> Object:
-        return await self._call("GET", resource_path(gvr, namespace), query)
+    async def list(self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any) -> Object:
+        return await self._call("GET", resource_path(gvr, namespace), query, partial=metadata_only)
 
-    async def watch(self, gvr: GroupVersionResource, namespace: str = "", **query: Any) -> AsyncIterator[ClientEvent]:
+    async def watch(
+        self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any
+    ) -> AsyncIterator[ClientEvent]:
         target = resource_path(gvr, namespace) + _query({**query, "watch": "true"})
-        async for line in self._transport.stream(target, self._headers):
+        headers = {**self._headers, **_PARTIAL} if metadata_only else self._headers
+        async for line in self._transport.stream(target, headers):
             event = orjson.loads(line)
             yield ClientEvent(event["type"], event["object"])
 

@@ -28,7 +28,7 @@ from tetrapod.machinery.status import StatusError, not_acceptable
 
 STREAM_FROM: Final = 128 * 1024
 """A list of at least this size is written in pieces; the compression filter compresses from the same size on."""
-_PIECE_ITEMS: Final = 200
+_PIECE_ITEMS: Final = 20
 _PIECE_MESSAGES: Final = 50
 """Encoding one as protobuf for the first time takes longer."""
 
@@ -121,7 +121,7 @@ class Representation:
         if accepted.media_type != JSON or accepted.pretty:
             whole = await _gathered(pieces)
             return document(orjson.loads(head + whole + tail), accepted)
-        if sum(len(entry.raw) for entry in page.entries) < STREAM_FROM:
+        if not _large(page.entries):
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b",".join(pieces), tail, b"\n")))
         return StreamResponse(200, [_CONTENT_TYPES[JSON]], _Stream(head, pieces, tail + b"\n").run)
 
@@ -147,7 +147,7 @@ class Representation:
             return head + b"[", _joined(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
         if self.definition.custom and "continue" not in metadata:
             encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always say it
-        return b'%b%b,"items":[' % (self._list_head, encoded), _joined(entries, self._item), b"]}"
+        return b'%b%b,"items":[' % (self._list_head, encoded), self._items(entries), b"]}"
 
     def objects(self, listed: Object, accepted: Accepted) -> Response:
         """The answer with a list that a Rest made, whose items do not say what they are."""
@@ -183,20 +183,39 @@ class Representation:
         pieces = (b"".join(parts[start : start + _PIECE_ITEMS]) for start in range(0, len(parts), _PIECE_ITEMS))
         return StreamResponse(200, headers, _Stream(head, pieces, tail, between=b"").run)
 
+    def _items(self, entries: Sequence[Entry]) -> Iterator[bytes]:
+        """Objects as list items, some at a time: those of built-in kinds do not repeat what they are."""
+        conversion, prefix, length = self.conversion, self.conversion.prefix, self._prefix_length
+        if not length:
+            yield from _joined(entries, conversion.bytes)
+            return
+        for start in range(0, len(entries), _PIECE_ITEMS):
+            some = entries[start : start + _PIECE_ITEMS]
+            raws = [entry.raw for entry in some] if conversion.identity else list(map(conversion.bytes, some))
+            if all(raw.startswith(prefix) for raw in raws):
+                yield b"{" + b",{".join([raw[length:] for raw in raws])
+            else:
+                yield b",".join(map(self._item, some))
+
     def _item(self, entry: Entry) -> bytes:
-        """An object as a list item: those of built-in kinds do not repeat what they are."""
-        raw = self.conversion.bytes(entry)
-        if not self._prefix_length:
-            return raw
-        if raw.startswith(self.conversion.prefix):
-            return b"{" + raw[self._prefix_length :]
-        obj = orjson.loads(raw)
+        """Of an object that does not begin as we write them."""
+        obj = orjson.loads(self.conversion.bytes(entry))
         return orjson.dumps({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
     """Any JSON value in the media type that is accepted."""
     return Response(status, [_CONTENT_TYPES[accepted.media_type]], encode_document(value, accepted.media_type, pretty=accepted.pretty))
+
+
+def _large(entries: Sequence[Entry]) -> bool:
+    """Whether a list of these is to be written in pieces."""
+    size = 0
+    for entry in entries:
+        size += len(entry.raw)
+        if size >= STREAM_FROM:
+            return True
+    return False
 
 
 def _joined(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:

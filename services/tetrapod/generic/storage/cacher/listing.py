@@ -7,7 +7,7 @@ k8s.io/apiserver/pkg/storage/cacher/delegator (what the cache may answer) and et
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, TypeAlias
 
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Range
@@ -20,7 +20,7 @@ from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, TooLa
 from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.resource_version import parse_resource_version
 
-Snapshot: TypeAlias = list[StoredEntry]
+Snapshot: TypeAlias = Sequence[StoredEntry]
 """Entries of one revision, in order: it stays as it is while the cache moves on."""
 YIELD_EVERY: Final = 500
 BIGGEST_PAGE: Final = 10_000
