@@ -36,6 +36,7 @@ from tetrapod.core.validation import (
 )
 from tetrapod.core.warnings import cluster as cluster_warnings
 from tetrapod.core.warnings import volumes as volume_warnings
+from tetrapod.core.warnings import workloads as workload_warnings
 from tetrapod.core.warnings.pods import template_warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -209,7 +210,7 @@ def _replication_controllers() -> ResourceDefinition:
         initial_status={"replicas": 0},
         generation=["spec"],
         validate=pod_templates.validate_controller,
-        warnings=_controller_warnings,
+        warnings=workload_warnings.replicated,
         name=lambda name, prefix: [],  # validated with the rest
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )
@@ -222,11 +223,6 @@ def _replication_controllers() -> ResourceDefinition:
         table=pod_tables.REPLICATION_CONTROLLERS,
         subresources={"scale": scale(), "status": status_of(controller, validate=pod_templates.validate_controller_status)},
     )
-
-
-def _controller_warnings(new: Object, old: Object | None) -> list[str]:
-    before = ((old or {}).get("spec") or {}).get("template")
-    return template_warnings((new.get("spec") or {}).get("template"), before, "spec.template")
 
 
 def _quotas() -> ResourceDefinition:

@@ -10,7 +10,7 @@ from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningReque
 from tetrapod.core.strategies.events import EventStore, EventStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.validation import flow_schemas, leases, trust_bundles
+from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
 from tetrapod.core.validation import node_kinds as classes
 from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
@@ -41,7 +41,8 @@ def definitions() -> list[ResourceDefinition]:
 
 def _certificates() -> list[ResourceDefinition]:
     request = SigningRequestStrategy()
-    pod_request = KindStrategy(status=True)
+    pod_request = KindStrategy(validate=pod_certificates.validate, whole_update=pod_certificates.validate_update, status=True)
+    pod_status = status_of(pod_request, keep_metadata=ALL_METADATA, validate=pod_certificates.validate_status)
     return [
         builtin(
             CERTIFICATES,
@@ -61,7 +62,7 @@ def _certificates() -> list[ResourceDefinition]:
             ),
             table=tables.CLUSTER_TRUST_BUNDLES,
         ),
-        builtin(CERTIFICATES, "podcertificaterequests", pod_request, subresources={"status": status_of(pod_request)}),
+        builtin(CERTIFICATES, "podcertificaterequests", pod_request, subresources={"status": pod_status}),
     ]
 
 

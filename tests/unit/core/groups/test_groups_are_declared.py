@@ -1,0 +1,53 @@
+"""Every kind of the named groups has rules of its own; what is declared is what the rules say."""
+
+import pytest
+
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage
+from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+_GROUPS = (admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage)
+_DEFINITIONS = {f"{d.group}/{d.resource}": d for group in _GROUPS for d in group.definitions()}
+
+
+@pytest.mark.parametrize("name", sorted(_DEFINITIONS))
+def test_an_empty_object_is_judged_without_an_accident(name: str) -> None:
+    strategy = _DEFINITIONS[name].strategy
+    obj = {"apiVersion": "x/v1", "kind": _DEFINITIONS[name].kind, "metadata": {"name": "a", "namespace": "n"}}
+    strategy.default(obj, _DEFINITIONS[name].storage_version)
+    assert isinstance(strategy.validate(Context(), obj), list)
+    assert isinstance(strategy.validate_update(Context(), obj, obj), list)
+    assert isinstance(strategy.warnings_on_create(Context(), obj), list)
+
+
+@pytest.mark.parametrize("name", sorted(_DEFINITIONS))
+def test_every_kind_is_validated(name: str) -> None:
+    strategy = _DEFINITIONS[name].strategy
+    if isinstance(strategy, KindStrategy):
+        assert strategy._validate is not None
+
+
+@pytest.mark.parametrize(("name", "allowed"), [("coordination.k8s.io/leases", False), ("policy/poddisruptionbudgets", False)])
+def test_updates_that_need_a_version(name: str, allowed: bool) -> None:
+    assert _DEFINITIONS[name].strategy.allow_unconditional_update is allowed
+
+
+_RETURNED = {
+    "resource.k8s.io/deviceclasses",
+    "resource.k8s.io/resourceclaims",
+    "resource.k8s.io/resourceclaimtemplates",
+    "resource.k8s.io/resourceslices",
+    "storage.k8s.io/csidrivers",
+    "storage.k8s.io/csinodes",
+    "storage.k8s.io/storageclasses",
+    "storage.k8s.io/volumeattachments",
+    "storage.k8s.io/volumeattributesclasses",
+}
+
+
+def test_a_delete_answers_with_the_object_of_these_kinds_only() -> None:
+    def returns(definition: ResourceDefinition) -> bool:
+        return definition.strategy.return_deleted_object
+
+    assert {name for name, definition in _DEFINITIONS.items() if returns(definition)} == _RETURNED
