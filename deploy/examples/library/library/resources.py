@@ -11,6 +11,7 @@ from tetrapod.generic.openapi.custom import CustomKind, custom_document
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import Column, ResourceDefinition, Subresource, TableConvertor
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object
@@ -51,23 +52,8 @@ class BookStrategy(SchemaStrategy):
 
     has_status = True
 
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        new.pop("status", None)
-        if "status" in old:
-            new["status"] = old["status"]
-
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
-
-
-class BookStatusStrategy(BookStrategy):
-    """Of an update of `/status`, only status counts."""
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        new["spec"] = old["spec"]
-
-    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("spec",)]
 
 
 def _age(obj: Object) -> str:
@@ -93,6 +79,8 @@ _SHELF_COLUMNS: Final = TableConvertor(
 
 def _books() -> ResourceDefinition:
     node = build(SCHEMAS["book"])
+    strategy = BookStrategy(node, True)
+    status = StatusStrategy(strategy, validate=lambda new, old: validate(node, new))
     return ResourceDefinition(
         group=GROUP_VERSION.group,
         resource="books",
@@ -104,11 +92,11 @@ def _books() -> ResourceDefinition:
         storage_prefix=f"{GROUP_VERSION.group}/books",
         verbs=_VERBS,
         schema=lambda version: node,
-        strategy=BookStrategy(node, True),
+        strategy=strategy,
         list_kind="BookList",
         short_names=("bk",),
         categories=("all",),
-        subresources=(Subresource("status", ("get", "patch", "update"), strategy=BookStatusStrategy(node, True)),),
+        subresources=(Subresource("status", ("get", "patch", "update"), strategy=status),),
         table=_BOOK_COLUMNS,
         custom=True,
     )
