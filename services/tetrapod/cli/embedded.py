@@ -73,7 +73,7 @@ class Embedded:
         self.auth = AuthService(
             self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
         )
-        chosen = plugins(self.storage, self.client, options.enable_admission_plugins, options.disable_admission_plugins)
+        chosen = plugins(self.storage, self.auth.authorizer, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
         self._assemble_core(client_ca, front_proxy_ca)
         self._assemble_extensions()

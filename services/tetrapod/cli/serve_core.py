@@ -24,7 +24,7 @@ class RemoteCore(RemoteService):
         authenticator, authorizer = self.delegated()
         auth = self.client_of(options.auth_url, "auth-url", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
-        chosen = plugins(self.storage, client, options.enable_admission_plugins, options.disable_admission_plugins)
+        chosen = plugins(self.storage, authorizer, options.enable_admission_plugins, options.disable_admission_plugins)
         self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
         self.core = CoreService(
             self.server,

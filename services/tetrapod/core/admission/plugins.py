@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tetrapod.core.admission.certificates import CertificateApproval, CertificateSigning, CertificateSubjectRestriction
 from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
 from tetrapod.core.admission.limit_ranger import LimitRanger
 from tetrapod.core.admission.node_restriction import NodeRestriction
@@ -17,31 +18,34 @@ from tetrapod.core.admission.storage import PersistentVolumeClaimResize, Storage
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from tetrapod.generic.client.interface import Client
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.storage.interface import StorageFactory
 
-_Make = Callable[[StorageFactory, Client], Plugin]
+_Make = Callable[[StorageFactory, Authorizer], Plugin]
 
 ORDERED: Final[dict[str, _Make]] = {
-    "NamespaceLifecycle": lambda storages, client: NamespaceLifecycle(storages),
-    "LimitRanger": lambda storages, client: LimitRanger(storages),
-    "ServiceAccount": lambda storages, client: ServiceAccount(storages),
-    "NodeRestriction": lambda storages, client: NodeRestriction(storages),
-    "TaintNodesByCondition": lambda storages, client: TaintNodesByCondition(),
-    "PodSecurity": lambda storages, client: PodSecurity(storages),
-    "Priority": lambda storages, client: Priority(storages),
-    "DefaultTolerationSeconds": lambda storages, client: DefaultTolerationSeconds(),
-    "DefaultStorageClass": lambda storages, client: DefaultStorageClass(storages),
-    "StorageObjectInUseProtection": lambda storages, client: StorageObjectInUseProtection(),
-    "PersistentVolumeClaimResize": lambda storages, client: PersistentVolumeClaimResize(storages),
-    "RuntimeClass": lambda storages, client: RuntimeClass(storages),
-    "DefaultIngressClass": lambda storages, client: DefaultIngressClass(storages),
-    "ResourceQuota": lambda storages, client: ResourceQuota(storages),  # last: it charges what all others let through
+    "NamespaceLifecycle": lambda storages, authorizer: NamespaceLifecycle(storages),
+    "LimitRanger": lambda storages, authorizer: LimitRanger(storages),
+    "ServiceAccount": lambda storages, authorizer: ServiceAccount(storages),
+    "NodeRestriction": lambda storages, authorizer: NodeRestriction(storages),
+    "TaintNodesByCondition": lambda storages, authorizer: TaintNodesByCondition(),
+    "PodSecurity": lambda storages, authorizer: PodSecurity(storages),
+    "Priority": lambda storages, authorizer: Priority(storages),
+    "DefaultTolerationSeconds": lambda storages, authorizer: DefaultTolerationSeconds(),
+    "DefaultStorageClass": lambda storages, authorizer: DefaultStorageClass(storages),
+    "StorageObjectInUseProtection": lambda storages, authorizer: StorageObjectInUseProtection(),
+    "PersistentVolumeClaimResize": lambda storages, authorizer: PersistentVolumeClaimResize(storages),
+    "RuntimeClass": lambda storages, authorizer: RuntimeClass(storages),
+    "CertificateApproval": lambda storages, authorizer: CertificateApproval(authorizer),
+    "CertificateSigning": lambda storages, authorizer: CertificateSigning(authorizer),
+    "CertificateSubjectRestriction": lambda storages, authorizer: CertificateSubjectRestriction(),
+    "DefaultIngressClass": lambda storages, authorizer: DefaultIngressClass(storages),
+    "ResourceQuota": lambda storages, authorizer: ResourceQuota(storages),  # last: it charges what all others let through
 }
 OFF_BY_DEFAULT: Final = frozenset({"NodeRestriction"})
 
 
-def plugins(storages: StorageFactory, client: Client, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
+def plugins(storages: StorageFactory, authorizer: Authorizer, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
     """Those that are on by default or turned on, but not turned off. Names that upstream knows and we lack are passed over."""
     wanted = (ORDERED.keys() - OFF_BY_DEFAULT | set(enabled)) - set(disabled)
-    return [make(storages, client) for name, make in ORDERED.items() if name in wanted]
+    return [make(storages, authorizer) for name, make in ORDERED.items() if name in wanted]
