@@ -6,13 +6,14 @@ apiextensions-apiserver/pkg/controller/openapiv3.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.extensions.validation.structural import unsupported, validate_structural
 from tetrapod.generic.openapi.custom import CustomKind, custom_document
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
 
 class CustomOpenAPI:
@@ -27,8 +28,12 @@ class CustomOpenAPI:
     async def document(self, name: str) -> Object | None:
         for gv, crds in self._crds.served().items():
             if gv_name(gv) == name:
-                return custom_document([_kind(crd, gv.version) for crd in crds], gv)
+                return await asyncio.to_thread(_document, gv, crds)
         return None
+
+
+def _document(gv: GroupVersion, crds: list[Crd]) -> Object:
+    return custom_document([_kind(crd, gv.version) for crd in crds], gv)
 
 
 def _hash(gv: GroupVersion, crds: list[Crd]) -> str:

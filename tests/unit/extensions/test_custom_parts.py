@@ -11,9 +11,9 @@ from tetrapod.extensions.custom.deprecation import deprecation_warnings
 from tetrapod.extensions.custom.ratcheting import ratchet
 from tetrapod.extensions.custom.selectable import selected_values
 from tetrapod.extensions.custom.versions import ServedVersion
-from tetrapod.extensions.validation.fieldpath import PathError, resolve
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import validation
+from tetrapod.machinery.schema.fieldpath import PathError, resolve
 from tetrapod.machinery.schema.structural import build
 
 SCHEMA: Object = {

@@ -6,6 +6,7 @@ to the community (pkg/controller/apiapproval).
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from tetrapod.extensions.controllers.controller import CrdController
@@ -13,10 +14,10 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, find, put, remove
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
-from tetrapod.extensions.validation.structural import unsupported, validate_structural
 from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
 _CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotation", "bypassed": "UnapprovedAnnotation"}
 
@@ -41,7 +42,8 @@ class NonStructuralController(CrdController):
             return
         self._checked[name] = (crd.uid, crd.generation)
         obj = crd.object()
-        told, old = non_structural(obj), find(obj, NON_STRUCTURAL)
+        # Schemas can be large: others are served meanwhile.
+        told, old = await asyncio.to_thread(non_structural, obj), find(obj, NON_STRUCTURAL)
         if equivalent(told, old):
             return
         if told is None:

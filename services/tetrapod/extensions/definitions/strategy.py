@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tetrapod.extensions.definitions.defaults import set_defaults
 from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
-from tetrapod.extensions.validation.formats import unrecognized_formats
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.crd_schema import unrecognized_formats
 
 
 class CrdStrategy(Strategy):
@@ -40,11 +40,11 @@ class CrdStrategy(Strategy):
         return validate_update(new, old)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
-        return [f'unrecognized format "{name}"' for name in unrecognized_formats(obj)]
+        return [f'unrecognized format "{name}"' for name in _unrecognized_formats(obj)]
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
-        known = set(unrecognized_formats(old))
-        return [f'unrecognized format "{name}"' for name in unrecognized_formats(new) if name not in known]
+        known = set(_unrecognized_formats(old))
+        return [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in known]
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
@@ -77,3 +77,9 @@ def _store_version(crd: Object) -> None:
             if version["name"] not in stored:
                 status["storedVersions"] = [*stored, version["name"]]
             return
+
+
+def _unrecognized_formats(crd: Object) -> list[str]:
+    """Those of all versions, in order."""
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in (crd.get("spec") or {}).get("versions") or ()]
+    return [name for schema in schemas if schema is not None for name in unrecognized_formats(schema)]

@@ -16,18 +16,17 @@ from tetrapod.extensions.validation.conversion import (
     validate_conversion,
     validate_enum,
 )
-from tetrapod.extensions.validation.defaults import validate_defaults
-from tetrapod.extensions.validation.formats import walk
 from tetrapod.extensions.validation.internal import Spec, has_status, shown
-from tetrapod.extensions.validation.listtypes import keyed_list_errors, set_item_errors
 from tetrapod.extensions.validation.names import validate_names, validate_required_names
-from tetrapod.extensions.validation.schema import TYPES, Rules
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
 from tetrapod.machinery.field import FieldError, child, index, invalid, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_immutable
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
+from tetrapod.machinery.schema.crd_schema import TYPES, Rules, walk
+from tetrapod.machinery.schema.default_rules import validate_defaults
+from tetrapod.machinery.schema.list_type_rules import keyed_list_errors, set_item_errors
 
 SCOPES: Final = ("Cluster", "Namespaced")
 _STORED: Final = (
@@ -179,9 +178,9 @@ def _lenient(old: Spec, options: Options) -> Options:
             valid_types=all(not s.get("type") or s["type"] in TYPES for s in inner),
             atomic_sets=not any(set_item_errors(items, "") for s, items in lists if s.get("x-kubernetes-list-type") == "set"),
             keyed_lists=not any(keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed),
+            pruned_defaults=not any(e.detail == "must not have unknown fields" for s in schemas for e in validate_defaults(s, "")),
         ),
         schemas_required=not _missing_schemas(old, Options(), ""),
-        pruned_defaults=not any(e.detail == "must not have unknown fields" for s in schemas for e in validate_defaults(s, "")),
         recognized_review_version=has_recognized_version(old.conversion),
         any_ca=options.any_ca,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.extensions.validation.fieldpath import PathError, resolve
 from tetrapod.machinery.field import FieldError, child, duplicate, index, invalid, required, too_many
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.fieldpath import PathError, resolve
 
 MOST: Final = 8
 _SCALARS: Final = ("string", "boolean", "integer")

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
-from tetrapod.extensions.validation.defaults import validate_defaults
 from tetrapod.extensions.validation.gostructs import schema_struct
 from tetrapod.extensions.validation.internal import Version
-from tetrapod.extensions.validation.schema import Rules, schema_errors
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
-from tetrapod.extensions.validation.structural import unsupported, validate_structural
-from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid
+from tetrapod.machinery.field import FieldError, child, index, invalid
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema import crd_schema
+from tetrapod.machinery.schema.crd_schema import Rules
 
 _AT_ROOT: Final = {
     "description": "Description",
@@ -48,7 +47,6 @@ class Options:
 
     rules: Rules = field(default_factory=Rules)
     schemas_required: bool = True
-    pruned_defaults: bool = True
     recognized_review_version: bool = True
     any_ca: bool = True
 
@@ -72,17 +70,8 @@ def validate_schema(holder: Object | None, status: bool, path: str, options: Opt
     schema = (holder or {}).get("openAPIV3Schema")
     if schema is None:
         return []
-    at = child(path, "openAPIV3Schema")
     errors = _root_errors(schema, path) if status else []
-    if schema.get("nullable"):
-        errors.append(forbidden(child(at, "nullable"), "nullable cannot be true at the root"))
-    unreadable = unsupported(schema)
-    if not unreadable:
-        errors += validate_structural(schema, at) or validate_defaults(schema, at, pruned=options.pruned_defaults)
-    errors += schema_errors(schema, at, options.rules, root=True)
-    if unreadable and not errors:
-        errors.append(invalid(at, "", unreadable))
-    return errors
+    return errors + crd_schema.validate(schema, child(path, "openAPIV3Schema"), options.rules)
 
 
 def _root_errors(schema: Object, path: str) -> list[FieldError]:

@@ -17,7 +17,8 @@ Walk: TypeAlias = Callable[[Any], Any]
 ABSENT: Final = object()
 """The field is left out."""
 
-_RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
+_INT64: Final = 1 << 63
+_RANGES: Final = {"int32": 1 << 31, "int64": _INT64, "": _INT64}
 _ZEROS: Final[dict[str, Any]] = {"string": "", "boolean": False, "integer": 0, "number": 0}
 
 
@@ -93,10 +94,11 @@ def _integer(node: SchemaNode) -> Walk:
 def _number(node: SchemaNode) -> Walk:
     def check(value: Any) -> Any:
         if value.__class__ is float:
-            return int(value) if value.is_integer() and abs(value) < 1e21 else value
+            # 1.0 is stored as 1; what int64 does not hold stays a float, since JSON is written with no greater integers.
+            return int(value) if value.is_integer() and abs(value) < _INT64 else value
         if value.__class__ is not int:
             raise Mismatch(value, "float64")
-        return value
+        return value if -_INT64 <= value < _INT64 else float(value)
 
     return check
 

@@ -1,115 +1,93 @@
-"""Whether the defaults in a CRD's schema are valid themselves, and pruned.
+"""Defaults in a schema must themselves be valid, and complete enough to need no pruning.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go. Defaults inside the metadata of embedded
-resources are judged by the object around them.
+Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting (validation.go, surroundingobject.go).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.schema import objectmeta, validation
+from tetrapod.machinery.field import FieldError, child, invalid, key
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema import objectmeta, pruning, validation
 from tetrapod.machinery.schema.defaulting import copy
-from tetrapod.machinery.schema.node import NO_DEFAULT
+from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.objectmeta import CoerceError
-from tetrapod.machinery.schema.pruning import META_FIELDS, prune
 from tetrapod.machinery.schema.structural import build
-from tetrapod.machinery.schema.structural_rules import Schema
 
+_META: Final = frozenset({"metadata", "apiVersion", "kind"})
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-CheckDefault: TypeAlias = Callable[[Schema, Any, str], list[FieldError]]
-"""(schema, its default, the default's path): the CEL rules of the schema, which a default must fulfil too."""
-
-
-def _no_rules(schema: Schema, value: Any, path: str) -> list[FieldError]:
-    return []
-
-
 @dataclass(frozen=True, slots=True)
-class DefaultOptions:
-    """`require_pruned` is not asked of a CRD whose predecessor had unknown fields in defaults."""
+class _Place:
+    """Where in which resource a schema stands: `steps` lead from `root` (a resource's schema) to it, None into a list."""
 
-    require_pruned: bool = True
-    check: CheckDefault = _no_rules
+    root: Object
+    steps: tuple[str | None, ...] = ()
+    inside_meta: bool = False
 
 
-def validate(schema: Schema, path: str, options: DefaultOptions = DefaultOptions()) -> list[FieldError]:
-    """The errors of all defaults of a resource's schema."""
+def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list[FieldError]:
+    """Of a whole openAPIV3Schema that is structural. `pruned`: unknown fields are refused."""
     root = {**schema, _EMBEDDED: True}
-    return list(_walk(root, root, path, (), inside_meta=False, options=options))
+    return _validate(root, path, _Place(root), pruned)
 
 
-def _walk(
-    schema: Schema, resource: Schema, path: str, steps: tuple[str | None, ...], *, inside_meta: bool, options: DefaultOptions
-) -> Iterator[FieldError]:
-    """`resource` is the innermost resource's schema, `steps` lead from it here (None: into a list)."""
-    if schema.get(_EMBEDDED):
-        inside_meta, resource, steps = False, schema, ()
-    if schema.get("default") is not None:
-        at = field.child(path, "default")
-        yield from _inside_meta(schema, resource, at, steps) if inside_meta else _default_errors(schema, at, options)
-    if isinstance(schema.get("items"), dict):
-        below = field.child(path, "items")
-        yield from _walk(schema["items"], resource, below, (*steps, None), inside_meta=inside_meta, options=options)
-    for name, child in (schema.get("properties") or {}).items():
-        below = field.key(field.child(path, "properties"), name)
-        meta = inside_meta or (bool(schema.get(_EMBEDDED)) and name in META_FIELDS)
-        yield from _walk(child, resource, below, (*steps, name), inside_meta=meta, options=options)
+def _validate(s: Object, path: str, place: _Place, pruned: bool) -> list[FieldError]:
+    if s.get(_EMBEDDED):
+        place = _Place(s)
+    errors: list[FieldError] = []
+    if s.get("default") is not None:
+        at = child(path, "default")
+        errors += _in_metadata(s, at, place) if place.inside_meta else _default_errors(s, at, pruned)
+    if isinstance(s.get("items"), dict):
+        errors += _validate(s["items"], child(path, "items"), replace(place, steps=(*place.steps, None)), pruned)
+    for name, prop in (s.get("properties") or {}).items():
+        inside = place.inside_meta or bool(s.get(_EMBEDDED) and name in _META)
+        below = _Place(place.root, (*place.steps, name), inside)
+        errors += _validate(prop, key(child(path, "properties"), name), below, pruned)
+    return errors
 
 
-def _default_errors(schema: Schema, path: str, options: DefaultOptions) -> Iterator[FieldError]:
-    node, default = build(schema), schema["default"]
-    if options.require_pruned:
-        pruned = copy(default)
-        prune(node, pruned, root=node.embedded_resource)
-        if pruned != default:
-            yield field.invalid(path, default, "must not have unknown fields")
-    value = copy(default)
+def _default_errors(s: Object, at: str, pruned: bool) -> list[FieldError]:
+    node, value = build(s), copy(s["default"])
+    errors: list[FieldError] = []
+    if pruned and pruning.prune(node, copy(value), root=bool(s.get(_EMBEDDED))):
+        errors.append(invalid(at, s["default"], "must not have unknown fields"))
     try:
         objectmeta.coerce_embedded(node, value)
     except CoerceError as error:
-        yield FieldError(error.error.type, field.child(path, error.error.field), error.error.detail, error.error.value)
-        return
-    embedded = objectmeta.validate_embedded(node, value, path)
-    yield from embedded or _value_errors(schema, value, path) or options.check(schema, default, path)
+        found = error.error
+        return [*errors, FieldError(found.type, child(at, found.field), found.detail, found.value)]
+    if found_errors := objectmeta.validate_embedded(node, value, at):
+        return errors + found_errors
+    return errors + _value_errors(node, s["default"], at)
 
 
-def _inside_meta(schema: Schema, resource: Schema, path: str, steps: tuple[str | None, ...]) -> Iterator[FieldError]:
-    obj = _surrounding(steps, copy(schema["default"]))
-    node = build({**resource, _EMBEDDED: True})
+def _in_metadata(s: Object, at: str, place: _Place) -> list[FieldError]:
+    """A default inside apiVersion, kind or metadata is looked at in its place in an otherwise empty resource."""
+    whole = _surround(copy(s["default"]), place.steps)
+    whole = {"apiVersion": "validation/v1", "kind": "Validation", **whole}
+    root = build({**place.root, _EMBEDDED: True})
     try:
-        objectmeta.coerce_embedded(node, obj)
+        objectmeta.coerce_embedded(root, whole)
     except CoerceError as error:
-        yield field.invalid(path, schema["default"], f"must result in valid metadata: {error}")
-        return
-    if found := objectmeta.validate_embedded(node, obj):
-        texts = ", ".join(str(error) for error in found)
-        listed = f"[{texts}]" if len(found) > 1 else texts
-        yield field.invalid(path, schema["default"], f"must result in valid metadata: {listed}")
-        return
-    yield from _value_errors(schema, schema["default"], path)
+        return [invalid(at, s["default"], f"must result in valid metadata: {error.error}")]
+    if errors := objectmeta.validate_embedded(root, whole):
+        texts = ", ".join(str(e) for e in errors)
+        return [invalid(at, s["default"], f"must result in valid metadata: {texts if len(errors) == 1 else f'[{texts}]'}")]
+    return _value_errors(build(s), s["default"], at)
 
 
-def _surrounding(steps: tuple[str | None, ...], value: Any) -> Any:
+def _value_errors(node: SchemaNode, value: Any, at: str) -> list[FieldError]:
+    """What has no field of its own stands at the default."""
+    return [replace(e, field=at) if e.field == "<nil>" else e for e in validation.validate(node, value, at)]
+
+
+def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:
     for step in reversed(steps):
         value = [value] if step is None else {step: value}
-    return {"apiVersion": "validation/v1", "kind": "Validation", **value} if isinstance(value, dict) else value
-
-
-def _value_errors(schema: Schema, value: Any, path: str) -> list[FieldError]:
-    node = build({key: item for key, item in schema.items() if key != "default"})
-    assert node.default is NO_DEFAULT
-    return [_at_default(error, path) for error in validation.validate(node, value)]
-
-
-def _at_default(error: FieldError, path: str) -> FieldError:
-    if error.field in ("", "<nil>"):
-        return FieldError(error.type, path, error.detail, error.value)
-    joined = path + error.field if error.field.startswith("[") else f"{path}.{error.field}"
-    return FieldError(error.type, joined, error.detail, error.value)
+    found: Object = value
+    return found

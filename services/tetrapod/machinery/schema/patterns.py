@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import re2  # type: ignore[import-untyped]
+import re2
 
 
 class BadPattern(ValueError):

@@ -1,206 +1,213 @@
-"""Whether a CRD's openAPIV3Schema is structural: every field has a type, and value validations only restrict what is declared.
+"""Structural schemas: what a schema must be so that pruning, defaulting and server-side apply can follow it.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema (validation.go, complete.go, convert.go). Errors are sorted by their text, as
-upstream does since it walks maps. `crd_schema.py` puts this together with the other rules for schemas.
+Upstream: apiextensions-apiserver/pkg/apiserver/schema (validation.go, complete.go, convert.go). Errors come sorted by their text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, required
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.patterns import BadPattern, compile_pattern
 
-Schema: TypeAlias = Mapping[str, Any]
-
+ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
+_UNSUPPORTED: Final = (
+    ("id", "id"),
+    ("$schema", "schema"),
+    ("$ref", "ref"),
+    ("additionalItems", "additionalItems"),
+    ("patternProperties", "patternProperties"),
+    ("definitions", "definitions"),
+    ("dependencies", "dependencies"),
+)
+_UNSUPPORTED_NAMES: Final = frozenset(name for name, _ in _UNSUPPORTED)
+_NESTED_FORBIDDEN: Final = (
+    ("type", "must be empty to be structural"),
+    ("additionalProperties", "must be undefined to be structural"),
+    ("default", "must be undefined to be structural"),
+    ("title", "must be empty to be structural"),
+    ("description", "must be empty to be structural"),
+    ("nullable", "must be false to be structural"),
+    ("externalDocs", "must be undefined to be structural"),
+    ("x-kubernetes-preserve-unknown-fields", "must be false to be structural"),
+    ("x-kubernetes-embedded-resource", "must be false to be structural"),
+    ("x-kubernetes-int-or-string", "must be false to be structural"),
+    ("x-kubernetes-list-map-keys", "must be empty to be structural"),
+    ("x-kubernetes-list-type", "must be undefined to be structural"),
+    ("x-kubernetes-map-type", "must be undefined to be structural"),
+    ("x-kubernetes-validations", "must be empty to be structural"),
+)
+_DEFINED_COUNTS: Final = frozenset({"additionalProperties", "default", "externalDocs", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+_METADATA: Final = "must not specify anything other than name and generateName, but metadata is implicitly specified"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
-_INT_STRING: Final = "x-kubernetes-int-or-string"
-_UNTYPED: Final = {
-    "root": "must not be empty at the root",
-    "item": "must not be empty for specified array items",
-    "field": "must not be empty for specified object fields",
-}
-_UNSUPPORTED: Final = {
-    "id": "id",
-    "$schema": "schema",
-    "$ref": "ref",
-    "additionalItems": "additionalItems",
-    "patternProperties": "patternProperties",
-    "definitions": "definitions",
-    "dependencies": "dependencies",
-}
-_FORBIDDEN_NESTED: Final = {
-    "type": "must be empty to be structural",
-    "additionalProperties": "must be undefined to be structural",
-    "default": "must be undefined to be structural",
-    "title": "must be empty to be structural",
-    "description": "must be empty to be structural",
-    "nullable": "must be false to be structural",
-    "externalDocs": "must be undefined to be structural",
-    _PRESERVE: "must be false to be structural",
-    _EMBEDDED: "must be false to be structural",
-    _INT_STRING: "must be false to be structural",
-    "x-kubernetes-list-map-keys": "must be empty to be structural",
-    "x-kubernetes-list-type": "must be undefined to be structural",
-    "x-kubernetes-map-type": "must be undefined to be structural",
-    "x-kubernetes-validations": "must be empty to be structural",
-}
+_INT: Final = "x-kubernetes-int-or-string"
 
 
-def unsupported(schema: Schema) -> str:
-    """Why a schema cannot be read as a structural one at all, or ""."""
-    for key, name in _UNSUPPORTED.items():
-        if schema.get(key) not in (None, "", {}):
-            return f"OpenAPIV3Schema '{name}' is not supported"
-    if isinstance(schema.get("items"), list):
-        return "OpenAPIV3Schema 'items' must be a schema object, but is an array"
-    return next((text for child in _below(schema) if (text := unsupported(child))), "")
+def unsupported(schema: Object) -> str:
+    """Why a schema cannot be read as a structural one at all; "" where it can."""
+    if not _UNSUPPORTED_NAMES.isdisjoint(schema):
+        for name, shown in _UNSUPPORTED:
+            value = schema.get(name)
+            if value is not None and (value or name in ("additionalItems", "dependencies")):
+                return f"OpenAPIV3Schema '{shown}' is not supported"
+    if isinstance(schema.get("items"), list) and schema["items"]:
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    for below in _below(schema):
+        if text := unsupported(below):
+            return text
+    return ""
 
 
-def _below(schema: Schema) -> Iterator[Schema]:
-    for key in ("items", "additionalProperties", "not"):
-        if isinstance(schema.get(key), dict):
-            yield schema[key]
-    yield from (schema.get("properties") or {}).values()
-    for key in ("allOf", "anyOf", "oneOf"):
-        yield from schema.get(key) or ()
+def _below(schema: Object) -> list[Object]:
+    found = [below for name in ("items", "additionalProperties", "not") if isinstance(below := schema.get(name), dict)]
+    found += (schema.get("properties") or {}).values()
+    for name in ("allOf", "anyOf", "oneOf"):
+        found += schema.get(name) or ()
+    return found
 
 
-def validate(schema: Schema, path: str) -> list[FieldError]:
-    """The violations, sorted."""
-    return sorted([*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)], key=str)
+def validate_structural(schema: Object, path: str) -> list[FieldError]:
+    errors = _invariants(schema, ROOT, path) + _completeness(schema, schema, path, path)
+    return sorted(errors, key=str)
 
 
-def _invariants(schema: Schema, level: str, path: str) -> Iterator[FieldError]:
-    kind = schema.get("type") or ""
-    items, additional = schema.get("items"), schema.get("additionalProperties")
+def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    kind, items, properties, rest = s.get("type") or "", s.get("items"), s.get("properties") or {}, s.get("additionalProperties")
     if kind == "array" and items is None:
-        yield field.required(field.child(path, "items"), "must be specified")
+        errors.append(required(child(path, "items"), "must be specified"))
     if isinstance(items, dict):
-        yield from _invariants(items, "item", field.child(path, "items"))
-    for name, child in (schema.get("properties") or {}).items():
-        yield from _invariants(child, "field", field.key(field.child(path, "properties"), name))
-    if additional is not None:
-        at = field.child(path, "additionalProperties")
-        if level == "root":
-            yield field.forbidden(at, "must not be used at the root")
-        if isinstance(additional, dict):
-            yield from _invariants(additional, "field", at)
-        if schema.get(_EMBEDDED):
-            yield field.forbidden(at, f"must not be used if {_EMBEDDED} is set")
-    yield from _extension_errors(schema, path)
-    yield from _value_errors(schema, level, path)
-    yield from _type_errors(schema, kind, level, path)
-    yield from _meta_errors(schema, level, path)
+        errors += _invariants(items, ITEM, child(path, "items"))
+    for name, prop in properties.items():
+        errors += _invariants(prop, FIELD, key(child(path, "properties"), name))
+    if rest is not None:
+        if level is ROOT:
+            errors.append(forbidden(child(path, "additionalProperties"), "must not be used at the root"))
+        if isinstance(rest, dict):
+            errors += _invariants(rest, FIELD, child(path, "additionalProperties"))
+    errors += _extensions(s, path)
+    errors += _values(s, path, skip_any=s.get("anyOf") == _INT_OR_STRING, skip_all=_is_all_of_pattern(s))
+    return errors + _types(s, kind, level, path) + _meta_fields(s, level, path)
 
 
-def _extension_errors(schema: Schema, path: str) -> Iterator[FieldError]:
-    if schema.get(_INT_STRING):
-        for key in (_PRESERVE, _EMBEDDED):
-            if schema.get(key):
-                yield field.invalid(field.child(path, key), True, f"must be false if {_INT_STRING} is true")
+def _is_all_of_pattern(s: Object) -> bool:
+    all_of = s.get("allOf") or []
+    return bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING
 
 
-def _type_errors(schema: Schema, kind: str, level: str, path: str) -> Iterator[FieldError]:
-    at = field.child(path, "type")
-    if schema.get(_EMBEDDED) and kind != "object":
-        text = f"must be object if {_EMBEDDED} is true"
-        yield field.invalid(at, kind, text) if kind else field.required(at, text)
-    elif not kind and not schema.get(_INT_STRING) and not schema.get(_PRESERVE):
-        yield field.required(at, _UNTYPED[level])
-    if level == "root" and kind and kind != "object":
-        yield field.invalid(at, kind, "must be object at the root")
+def _extensions(s: Object, path: str) -> list[FieldError]:
+    text = "must be false if x-kubernetes-int-or-string is true"
+    return [invalid(child(path, name), True, text) for name in (_PRESERVE, _EMBEDDED) if s.get(_INT) and s.get(name)]
 
 
-def _meta_errors(schema: Schema, level: str, path: str) -> Iterator[FieldError]:
-    """apiVersion, kind and metadata of a resource are what they are; the root's schema may restrict names only."""
-    properties = schema.get("properties") or {}
-    embedded = bool(schema.get(_EMBEDDED))
-    below = field.child(path, "properties")
-    if level == "root" or embedded:
-        for name in ("kind", "apiVersion"):
-            if name in properties and properties[name].get("type") != "string":
-                yield field.invalid(field.child(field.key(below, name), "type"), properties[name].get("type") or "", "must be string")
-        if "metadata" in properties and properties["metadata"].get("type") != "object":
-            kind = properties["metadata"].get("type") or ""
-            yield field.invalid(field.child(field.key(below, "metadata"), "type"), kind, "must be object")
-    if level == "root" and "metadata" in properties and not _restricts_names_only(properties["metadata"]):
-        text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        yield field.forbidden(field.key(below, "metadata"), text)
-    if embedded and not schema.get(_PRESERVE) and not properties:
-        yield field.required(below, f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}")
+def _types(s: Object, kind: str, level: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    embedded = s.get(_EMBEDDED)
+    if embedded and kind != "object":
+        text = "must be object if x-kubernetes-embedded-resource is true"
+        errors.append(invalid(child(path, "type"), kind, text) if kind else required(child(path, "type"), text))
+    elif not kind and not s.get(_INT) and not s.get(_PRESERVE):
+        errors.append(required(child(path, "type"), f"must not be empty {level}"))
+    if embedded and s.get("additionalProperties") is not None:
+        text = "must not be used if x-kubernetes-embedded-resource is set"
+        errors.append(forbidden(child(path, "additionalProperties"), text))
+    if level is ROOT and kind and kind != "object":
+        errors.append(invalid(child(path, "type"), kind, "must be object at the root"))
+    return errors
 
 
-def _restricts_names_only(metadata: Schema) -> bool:
-    names = set(metadata.get("properties") or {})
-    return names <= {"name", "generateName"} and not any(metadata[key] for key in metadata.keys() - {"type", "default", "properties"})
+def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
+    """apiVersion, kind and metadata, where the schema describes a resource."""
+    errors: list[FieldError] = []
+    properties = s.get("properties") or {}
+    resource = level is ROOT or s.get(_EMBEDDED)
+    at = child(path, "properties")
+    if resource:
+        named = [(name, properties[name].get("type") or "") for name in ("kind", "apiVersion") if name in properties]
+        errors += [invalid(child(key(at, name), "type"), kind, "must be string") for name, kind in named if kind != "string"]
+    metadata = properties.get("metadata")
+    if metadata is not None:
+        if resource and metadata.get("type") != "object":
+            errors.append(invalid(child(key(at, "metadata"), "type"), metadata.get("type") or "", "must be object"))
+        if level is ROOT and _says_more_than_names(metadata):
+            errors.append(forbidden(key(at, "metadata"), _METADATA))
+    if s.get(_EMBEDDED) and not s.get(_PRESERVE) and not properties:
+        text = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        errors.append(required(at, text))
+    return errors
 
 
-def _value_errors(schema: Schema, level: str, path: str, *, skip_any_of: bool = False) -> Iterator[FieldError]:
-    """Of the value validations of a schema, nested ones included. The pattern of int-or-string may name types."""
-    if not skip_any_of and schema.get("anyOf") != _INT_OR_STRING:
-        for index, nested in enumerate(schema.get("anyOf") or ()):
-            yield from _nested_errors(nested, level, field.index(field.child(path, "anyOf"), index))
-    for index, nested in enumerate(schema.get("allOf") or ()):
-        skip = index == 0 and nested.get("anyOf") == _INT_OR_STRING
-        yield from _nested_errors(nested, level, field.index(field.child(path, "allOf"), index), skip_any_of=skip)
-    for index, nested in enumerate(schema.get("oneOf") or ()):
-        yield from _nested_errors(nested, level, field.index(field.child(path, "oneOf"), index))
-    if schema.get("not"):
-        yield from _nested_errors(schema["not"], level, field.child(path, "not"))
-    if pattern := schema.get("pattern"):
+def _says_more_than_names(metadata: Object) -> bool:
+    for name, value in metadata.items():
+        if name in ("type", "default") or value in (None, False, "", [], {}):
+            continue
+        if name == "properties" and value.keys() <= {"name", "generateName"}:
+            continue
+        return True
+    return False
+
+
+def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = False) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not skip_any:
+        for i, nested in enumerate(s.get("anyOf") or ()):
+            errors += _nested(nested, index(child(path, "anyOf"), i))
+    for i, nested in enumerate(s.get("allOf") or ()):
+        errors += _nested(nested, index(child(path, "allOf"), i), skip_any=skip_all and i == 0)
+    for i, nested in enumerate(s.get("oneOf") or ()):
+        errors += _nested(nested, index(child(path, "oneOf"), i))
+    if s.get("not") is not None:
+        errors += _nested(s["not"], child(path, "not"))
+    if pattern := s.get("pattern"):
         try:
             compile_pattern(pattern)
         except BadPattern as error:
-            yield field.invalid(field.child(path, "pattern"), pattern, f"must be a valid regular expression, but isn't: {error}")
+            errors.append(invalid(child(path, "pattern"), pattern, f"must be a valid regular expression, but isn't: {error}"))
+    return errors
 
 
-def _nested_errors(nested: Schema, level: str, path: str, *, skip_any_of: bool = False) -> Iterator[FieldError]:
-    yield from _nested_value_errors(nested, level, path, skip_any_of)
-    if isinstance(nested.get("items"), dict):
-        yield from _nested_errors(nested["items"], level, field.child(path, "items"))
-    for name, child in (nested.get("properties") or {}).items():
-        yield from _nested_errors(child, "field", field.key(field.child(path, "properties"), name))
-    for key, text in _FORBIDDEN_NESTED.items():
-        if nested.get(key) not in (None, "", False, []) or (key == "additionalProperties" and nested.get(key) is False):
-            yield field.forbidden(field.child(path, key), text)
-    if "metadata" in (nested.get("properties") or {}):
-        yield field.forbidden(field.key(field.child(path, "properties"), "metadata"), "must not be specified in a nested context")
+def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]:
+    """Below allOf, anyOf, oneOf and not a schema may only restrict values."""
+    errors = _values(s, path, skip_any=skip_any)
+    if isinstance(s.get("items"), dict):
+        errors += _nested(s["items"], child(path, "items"))
+    properties = s.get("properties") or {}
+    for name, prop in properties.items():
+        errors += _nested(prop, key(child(path, "properties"), name))
+    for name, text in _NESTED_FORBIDDEN:
+        value = s.get(name)
+        if value if name not in _DEFINED_COUNTS else value is not None:
+            errors.append(forbidden(child(path, name), text))
+    if "metadata" in properties:
+        errors.append(forbidden(key(child(path, "properties"), "metadata"), "must not be specified in a nested context"))
+    return errors
 
 
-def _nested_value_errors(nested: Schema, level: str, path: str, skip_any_of: bool) -> Iterator[FieldError]:
-    """The exception of int-or-string holds where the outer schema names it, not in nested ones by themselves."""
-    if skip_any_of or nested.get("anyOf") != _INT_OR_STRING:
-        yield from _value_errors(nested, level, path, skip_any_of=skip_any_of)
-        return
-    for index, inner in enumerate(nested["anyOf"]):
-        yield from _nested_errors(inner, level, field.index(field.child(path, "anyOf"), index))
-    yield from _value_errors({**nested, "anyOf": None}, level, path)
+def _completeness(v: Object, s: Object | None, s_path: str, v_path: str) -> list[FieldError]:
+    """Every field and item that a value validation names is in the structure too."""
+    if s is None:
+        return [required(s_path, f"because it is defined in {v_path}")]
+    errors: list[FieldError] = []
+    if v.get("not") is not None:
+        errors += _nested_completeness(v["not"], s, s_path, child(v_path, "not"))
+    for name in ("allOf", "anyOf", "oneOf"):
+        for i, nested in enumerate(v.get(name) or ()):
+            errors += _nested_completeness(nested, s, s_path, index(child(v_path, name), i))
+    return errors
 
 
-def _completeness(values: Schema, declared: Schema, declared_at: str, values_at: str) -> Iterator[FieldError]:
-    """Whatever a value validation speaks of must be declared outside."""
-    if values.get("not"):
-        yield from _nested_completeness(values["not"], declared, declared_at, field.child(values_at, "not"))
-    for key in ("allOf", "anyOf", "oneOf"):
-        for index, nested in enumerate(values.get(key) or ()):
-            yield from _nested_completeness(nested, declared, declared_at, field.index(field.child(values_at, key), index))
-
-
-def _nested_completeness(nested: Schema, declared: Schema | None, declared_at: str, nested_at: str) -> Iterator[FieldError]:
-    if declared is None:
-        yield field.required(declared_at, f"because it is defined in {nested_at}")
-        return
-    yield from _completeness(nested, declared, declared_at, nested_at)
-    if isinstance(nested.get("items"), dict):
-        yield from _nested_completeness(
-            nested["items"], declared.get("items"), field.child(declared_at, "items"), field.child(nested_at, "items")
-        )
-    for name, child in (nested.get("properties") or {}).items():
-        at = field.key(field.child(declared_at, "properties"), name)
-        inner = (declared.get("properties") or {}).get(name)
-        yield from _nested_completeness(child, inner, at, field.key(field.child(nested_at, "properties"), name))
+def _nested_completeness(v: Object, s: Object | None, s_path: str, v_path: str) -> list[FieldError]:
+    if s is None:
+        return [required(s_path, f"because it is defined in {v_path}")]
+    errors = _completeness(v, s, s_path, v_path)
+    if isinstance(v.get("items"), dict):
+        items = s.get("items")
+        errors += _nested_completeness(v["items"], items, child(s_path, "items"), child(v_path, "items"))
+    properties = s.get("properties") or {}
+    for name, prop in (v.get("properties") or {}).items():
+        at, v_at = key(child(s_path, "properties"), name), key(child(v_path, "properties"), name)
+        errors += _nested_completeness(prop, properties.get(name), at, v_at)
+    return errors

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import crd_schema
-from tetrapod.machinery.schema.default_rules import DefaultOptions
 
 FACTS = Path(__file__).parents[3] / "facts/schema/crd_schemas.json"
 AT = "spec.validation.openAPIV3Schema"
@@ -27,7 +25,7 @@ def test_recorded_schemas(case: Object) -> None:
     found = []
     for index, version in enumerate(versions):
         path = AT if len(versions) == 1 else f"spec.versions[{index}].schema.openAPIV3Schema"
-        found += [[e.field, e.type, e.body()] for e in crd_schema.validate(version["schema"], path, status=version["status"])]
+        found += [[e.field, e.type, e.body()] for e in crd_schema.validate(version["schema"], path)]
     assert found == case["causes"]
 
 
@@ -74,32 +72,25 @@ def test_what_cannot_be_read_as_structural_is_told_only_when_nothing_else_is() -
     assert texts(id="x") == ["s.id: Forbidden: id is not supported"]
 
 
+def test_an_array_of_item_schemas_cannot_be_read_as_structural() -> None:
+    items = {"type": "array", "items": [{"type": "string"}]}
+    assert texts(properties={"a": items}) == ["s.properties[a].items: Forbidden: items must be a schema object and not an array"]
+
+
 def test_rules_of_old_crds_may_be_waived() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "String"}}}
-    options = crd_schema.Options(structural=False, valid_types=False)
-    assert crd_schema.validate(schema, "s", options=options) == []
+    assert crd_schema.validate(schema, "s", crd_schema.Rules(valid_types=False)) == []
+    schema = {"type": "object", "properties": {"a": {"type": "object", "default": {"b": 1}}}}
+    assert crd_schema.validate(schema, "s") != []
+    assert crd_schema.validate(schema, "s", crd_schema.Rules(pruned_defaults=False)) == []
 
 
-def test_cel_rules_are_checked_where_the_schema_is_sound() -> None:
-    seen: list[tuple[str, str]] = []
-
-    def check(schema: Any, path: str, uncorrelatable: str) -> list[FieldError]:
-        seen.append((path, uncorrelatable))
-        return []
-
-    rules = {"type": "string", "x-kubernetes-validations": [{"rule": "true"}]}
-    properties = {"a": rules, "l": {"type": "array", "items": rules}, "bad": {**rules, "uniqueItems": True}}
-    crd_schema.validate({"type": "object", "properties": properties}, "s", options=crd_schema.Options(check_rules=check))
-    assert seen == [("s.properties[a]", ""), ("s.properties[l].items", "s.properties[l]")]
-
-
-def test_defaults_must_fulfil_rules_too() -> None:
-    def check(schema: Any, value: Any, path: str) -> list[FieldError]:
-        return [invalid(path, value, "no")] if value == 3 else []
-
-    options = crd_schema.Options(defaults=DefaultOptions(check=check))
-    schema = {"type": "object", "properties": {"a": {"type": "integer", "default": 3}}}
-    assert [str(e) for e in crd_schema.validate(schema, "s", options=options)] == ["s.properties[a].default: Invalid value: 3: no"]
+def test_only_the_outermost_schema_may_name_types_to_say_integer_or_string() -> None:
+    either = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    assert texts(properties={"a": {"x-kubernetes-int-or-string": True, "allOf": [either]}}) == []
+    found = texts(properties={"a": {"x-kubernetes-int-or-string": True, "allOf": [{"maxLength": 1}, {"allOf": [either]}]}})
+    at = "s.properties[a].allOf[1].allOf[0].anyOf"
+    assert found == [f"{at}[{i}].type: Forbidden: must be empty to be structural" for i in (0, 1)]
 
 
 def test_defaults_inside_embedded_metadata_are_judged_by_the_object_around() -> None:
@@ -112,6 +103,7 @@ def test_defaults_inside_embedded_metadata_are_judged_by_the_object_around() -> 
     )
 
 
-def test_formats_that_nobody_checks_are_listed_once() -> None:
-    properties = {"a": {"format": "bogus"}, "b": {"format": "int32"}, "c": {"format": "bogus"}, "d": {"format": "date-time"}}
-    assert crd_schema.unrecognized_formats({"properties": properties}) == ["bogus"]
+def test_formats_that_nobody_checks_are_told() -> None:
+    items = {"items": {"format": "uint-64"}, "anyOf": [{"format": "odd"}]}
+    properties = {"a": {"format": "bogus"}, "b": {"format": "int32"}, "c": items, "d": {"format": "date-time"}}
+    assert crd_schema.unrecognized_formats({"properties": properties}) == ["bogus", "odd"]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from tetrapod.machinery import types
@@ -156,3 +157,16 @@ def test_schemas_of_crds_take_their_forms() -> None:
     found = decode(types.schema_for(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")), crd)
     assert found == ["spec.versions[0].schema.openAPIV3Schema.properties.a.items.zz"]
     assert schema["properties"]["a"]["default"] == {"free": 1}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [(1.0, 1), (2.5, 2.5), (1e20, 1e20), (float(1 << 63), float(1 << 63)), (1 << 63, float(1 << 63)), ((1 << 63) - 1, (1 << 63) - 1)],
+)
+def test_numbers_that_int64_does_not_hold_are_floats(sent: float, kept: float) -> None:
+    schema = {"type": "number", "maximum": sent}
+    spec = {"versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}
+    crd = decoded("CustomResourceDefinition", {"spec": spec}, "apiextensions.k8s.io/v1")
+    found = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maximum"]
+    assert (found, type(found)) == (kept, type(kept))
+    assert json.loads(orjson.dumps(found)) == sent

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.extensions.validation.fieldpath import PathError, resolve
 from tetrapod.machinery.field import FieldError, child, index, invalid, not_supported, required
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.fieldpath import PathError, resolve
 
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
