@@ -68,6 +68,7 @@ def _slices() -> ResourceDefinition:
         fields={
             "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
             "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",
+            "spec.pool.name": lambda o: ((o.get("spec") or {}).get("pool") or {}).get("name") or "",
         },
     )
     return builtin(GROUP, "resourceslices", strategy, table=tables.RESOURCE_SLICES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.conversion.autoscaling import convert_autoscaler
 from tetrapod.core.tables.cells import (
     AGE,
     NAME,
@@ -234,6 +235,7 @@ CRON_JOBS: Final = TableConvertor(
 
 
 def _autoscaler_row(obj: Object) -> list[Any]:
+    obj = convert_autoscaler(obj, "v2")  # upstream makes rows of its internal form, whatever version is asked for
     spec, status = spec_of(obj), status_of(obj)
     target = spec.get("scaleTargetRef") or {}
     least = spec.get("minReplicas")
