@@ -8,7 +8,6 @@ Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
 from __future__ import annotations
 
 import asyncio
-import cProfile
 import gc
 import io
 import marshal
@@ -64,6 +63,8 @@ def _seconds(text: str) -> float:
 
 async def _profile(seconds: float) -> bytes:
     """What the event loop's thread ran."""
+    import cProfile
+
     if _recording.locked():
         raise status.bad_request("Could not enable CPU profiling: cpu profiling already in use")
     async with _recording:
