@@ -1,4 +1,4 @@
-"""Who may approve and sign, and what no certificate may say (upstream: plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}).
+"""Who may approve and sign, and what no certificate may say (upstream: certificates/{approval,signing,subjectrestriction}).
 
 Approving and signing take a right on the signer, `signers` in certificates.k8s.io, by its name or its domain's `example.com/*`.
 """

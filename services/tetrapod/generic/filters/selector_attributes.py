@@ -41,7 +41,5 @@ def _label_requirements(text: str) -> Requirements:
     except ValueError:
         return ()
     return tuple(
-        {"key": r.key, "operator": _OPERATORS[r.op], "values": sorted(r.values)}
-        for r in selector.requirements
-        if r.op in _OPERATORS
+        {"key": r.key, "operator": _OPERATORS[r.op], "values": sorted(r.values)} for r in selector.requirements if r.op in _OPERATORS
     )
