@@ -22,9 +22,17 @@ def served_versions(crd: Object) -> set[GroupVersion]:
     return {GroupVersion(spec["group"], v["name"]) for v in spec.get("versions") or [] if v.get("served")}
 
 
+def _without_schemas(crd: Object) -> Object:
+    """Schemas can be large, and nothing here looks into them."""
+    spec = crd["spec"]
+    versions = [{"name": v["name"], "served": v.get("served", False)} for v in spec.get("versions") or []]
+    metadata = {name: crd["metadata"][name] for name in ("name", "uid", "resourceVersion")}
+    return {"metadata": metadata, "spec": {"group": spec["group"], "versions": versions}}
+
+
 class CRDRegistration:
     def __init__(self, client: Client, registration: AutoRegistration) -> None:
-        self.informer = Informer(client, CRDS)
+        self.informer = Informer(client, CRDS, keep=_without_schemas)
         self.informer.handlers.append(self.changed)
         self._registration = registration
         self._served: dict[str, set[GroupVersion]] = {}
