@@ -150,8 +150,9 @@ class AggregatorService:
     def _start_informers(self, lifecycle: Lifecycle) -> Hook:
         async def start() -> None:
             lifecycle.follow("apiservices", self._informer)
-            lifecycle.follow("customresourcedefinitions of apiservices", self._crds.informer)
             self._cluster.start(lifecycle)
+            # Not followed: a front door without the service of custom resources is still one for all others.
+            lifecycle.background("informer/customresourcedefinitions of apiservices", self._crds.informer.run())
 
         return start
 
