@@ -85,7 +85,7 @@ class CoreService:
         return {
             "bindings": binding,
             "pods/binding": binding,
-            "pods/eviction": EvictionRest(stores),
+            "pods/eviction": EvictionRest(stores, self._client),
             "pods/ephemeralcontainers": EphemeralContainersStrategy(),
             "pods/resize": ResizeStrategy(),
             "serviceaccounts/token": token_rest,

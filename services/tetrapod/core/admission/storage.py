@@ -17,7 +17,12 @@ from tetrapod.machinery.quantity import Quantity
 
 CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
-_FINALIZERS: Final = {"persistentvolumeclaims": CLAIM_PROTECTION, "persistentvolumes": VOLUME_PROTECTION}
+ATTRIBUTES_PROTECTION: Final = "kubernetes.io/vac-protection"
+_FINALIZERS: Final = {
+    ("", "persistentvolumeclaims"): CLAIM_PROTECTION,
+    ("", "persistentvolumes"): VOLUME_PROTECTION,
+    ("storage.k8s.io", "volumeattributesclasses"): ATTRIBUTES_PROTECTION,
+}
 _ONLY_DYNAMIC: Final = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 
 
@@ -29,10 +34,11 @@ class StorageObjectInUseProtection(Plugin):
 
     def handles(self, attributes: Attributes) -> bool:
         group, _, resource = attributes.resource
-        return resource in _FINALIZERS and not group and not attributes.subresource
+        return (group, resource) in _FINALIZERS and not attributes.subresource
 
     async def admit(self, attributes: Attributes) -> None:
-        meta, finalizer = object_of(attributes)["metadata"], _FINALIZERS[attributes.resource.resource]
+        group, _, resource = attributes.resource
+        meta, finalizer = object_of(attributes)["metadata"], _FINALIZERS[group, resource]
         if finalizer not in (meta.get("finalizers") or ()):
             meta["finalizers"] = [*(meta.get("finalizers") or ()), finalizer]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tetrapod.core.defaults.resource_lists import round_up
+from tetrapod.core.resources_of import aggregate
 from tetrapod.machinery.gvk import Object
 
 _DEFAULT_MODE: Final = 0o644
@@ -140,6 +141,22 @@ def _requests_from_limits(container: Object) -> None:
         requests = resources["requests"] = {}
     for name, value in limits.items():
         requests.setdefault(name, value)
+
+
+def default_pod_requests(spec: Object) -> None:
+    """What a pod with limits of its own asks for: as its containers do, or as much as its limits."""
+    limits = (spec.get("resources") or {}).get("limits")
+    if not limits:
+        return
+    requests = dict(spec["resources"].get("requests") or {})
+    for name, amount in aggregate(spec, "requests").items():
+        if name in ("cpu", "memory"):
+            requests.setdefault(name, str(amount))
+    for name, value in limits.items():
+        if name in ("cpu", "memory") or name.startswith("hugepages-"):
+            requests.setdefault(name, value)
+    if requests:
+        spec["resources"]["requests"] = requests
 
 
 def default_volume(volume: Object) -> None:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 from tetrapod.core.rests.binding import SUCCESS
 from tetrapod.core.rests.stores import BUDGETS, PODS, Stores
+from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import labels, status
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _MAX_DISRUPTED: Final = 2000
+_BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
+_ATTEMPTS: Final = 20
+_BACKOFF: Final = 0.01
 
 
 class EvictionRest(Rest):
-    def __init__(self, stores: Stores) -> None:
+    """`client` is the server's own: the budget's status shows that it was the server who wrote."""
+
+    def __init__(self, stores: Stores, client: Client) -> None:
         self._stores = stores
+        self._client = client
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         if obj.get("metadata", {}).get("name", name) != name:
@@ -57,29 +65,19 @@ class EvictionRest(Rest):
 
     async def _use(self, ctx: Context, budget: Object, pod: str) -> None:
         """Take one disruption from the budget, or refuse."""
-
-        async def take(current: Object | None) -> Object:
-            if current is None:
-                raise status.not_found(BUDGETS, budget["metadata"]["name"])
-            found = current.setdefault("status", {})
-            name = current["metadata"]["name"]
-            if (found.get("observedGeneration") or 0) < (current["metadata"].get("generation") or 0):
-                raise _refusal(f"The disruption budget {name} is still being processed by the server.", 10)
-            allowed = found.get("disruptionsAllowed") or 0
-            if allowed < 0:
-                raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
-            if len(found.get("disruptedPods") or {}) > _MAX_DISRUPTED:
-                raise status.forbidden(BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
-            if allowed == 0:
-                text = f"The disruption budget {name} needs {found.get('desiredHealthy', 0)} healthy pods and has "
-                raise _refusal(f"{text}{found.get('currentHealthy', 0)} currently", 0)
-            found["disruptionsAllowed"] = allowed - 1
-            if allowed == 1:
-                _deny(current)
-            found.setdefault("disruptedPods", {})[pod] = now_rfc3339()
-            return current
-
-        await self._stores[BUDGETS].update(ctx, budget["metadata"]["name"], take, strategy=_Unchecked())
+        meta = budget["metadata"]
+        for attempt in range(_ATTEMPTS):
+            current = (await self._stores[BUDGETS].get(Context(namespace=ctx.namespace), meta["name"])).object()
+            _take(current, pod)
+            if ctx.dry_run:
+                return
+            try:
+                await self._client.update(_BUDGETS, ctx.namespace, current, subresource="status")
+                return
+            except StatusError as error:
+                if error.code != 409 or attempt == _ATTEMPTS - 1:
+                    raise
+            await asyncio.sleep(_BACKOFF)
 
     async def _mark(self, ctx: Context, store: Store, name: str) -> None:
         """Say in the pod's status why it goes."""
@@ -102,6 +100,25 @@ class EvictionRest(Rest):
             return current
 
         await store.update(ctx, name, mark, strategy=_Unchecked())
+
+
+def _take(budget: Object, pod: str) -> None:
+    found = budget.setdefault("status", {})
+    name = budget["metadata"]["name"]
+    if (found.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+        raise _refusal(f"The disruption budget {name} is still being processed by the server.", 10)
+    allowed = found.get("disruptionsAllowed") or 0
+    if allowed < 0:
+        raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
+    if len(found.get("disruptedPods") or {}) > _MAX_DISRUPTED:
+        raise status.forbidden(BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+    if allowed == 0:
+        text = f"The disruption budget {name} needs {found.get('desiredHealthy', 0)} healthy pods and has "
+        raise _refusal(f"{text}{found.get('currentHealthy', 0)} currently", 0)
+    found["disruptionsAllowed"] = allowed - 1
+    if allowed == 1:
+        _deny(budget)
+    found.setdefault("disruptedPods", {})[pod] = now_rfc3339()
 
 
 class _Unchecked(Strategy):

@@ -15,6 +15,10 @@ class NodeStrategy(KindStrategy):
         super().__init__(**options)
         self.has_status = False  # the status sent at creation counts
 
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
+        (obj.get("spec") or {}).pop("configSource", None)  # of a feature that is gone
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = copy_value(old.get("status") or {})
 

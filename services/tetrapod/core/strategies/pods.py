@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.core.defaults.pod_spec import default_pod
+from tetrapod.core.defaults.pod_spec import default_pod, default_pod_requests
 from tetrapod.core.qos import qos_class
 from tetrapod.core.validation import pod_status, pods
 from tetrapod.core.warnings.pods import pod_warnings
@@ -45,6 +45,8 @@ class PodStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
             spec["terminationGracePeriodSeconds"] = 1
+        if spec.get("resources"):
+            default_pod_requests(spec)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
         if spec.get("schedulingGates"):
             obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_GATED}]

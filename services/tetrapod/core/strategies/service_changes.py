@@ -79,7 +79,7 @@ def drop_unused(new: Object, old: Object) -> None:
         for key in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
             if _same(spec, before, key):
                 spec.pop(key, None)
-        new["status"] = {"loadBalancer": {}}
+        new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
     external = spec.get("type") in _WITH_PORTS or bool(spec.get("externalIPs"))
     if not external and _same(spec, before, "externalTrafficPolicy"):
         spec.pop("externalTrafficPolicy", None)

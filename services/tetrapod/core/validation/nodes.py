@@ -93,13 +93,12 @@ def _declared_features(obj: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, name in enumerate(listed):
         at = f"status.declaredFeatures[{i}]"
+        if i and name == listed[i - 1]:
+            errors.append(field.duplicate(at, name))
+        elif i and name < listed[i - 1]:
+            errors.append(field.invalid(at, name, "list must be sorted alphabetically"))
         if not _feature(name):
             errors.append(field.invalid(at, name, f"invalid feature name {go_quote(name)}: {_FEATURE}"))
-        if i and name <= listed[i - 1]:
-            if name == listed[i - 1]:
-                errors.append(field.duplicate(at, name))
-            else:
-                errors.append(field.invalid(at, name, "list must be sorted alphabetically"))
     return errors
 
 

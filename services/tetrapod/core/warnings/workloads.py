@@ -44,7 +44,7 @@ def daemon_set(obj: Object, old: Object | None) -> list[str]:
 
 
 def replicated(obj: Object, old: Object | None) -> list[str]:
-    """Deployment and ReplicaSet, after which pods are named."""
+    """Deployment, ReplicaSet and ReplicationController, after which pods are named."""
     return _name(obj, old) + _template(obj, old)
 
 
