@@ -17,9 +17,9 @@ Written by `make bench` ({when}, {cores} cores, Python {python}). Do not edit: n
 
 Machines here are shared and change their speed by the hour, so what counts is **CPU of the server's processes in multiples of
 `hello`**: a raw ASGI answer of 1 kB on stock uvicorn (httptools, uvloop) over TLS, measured before and after each work in the same minute
-(here {hello:.0f} µs). etcd's CPU and memory are not counted. Load comes from wrk, one thread, 16 connections, TLS, a static bearer token of
-a user in `system:masters`; watches from a client of the bench's own. *kube-apiserver* is what v1.37.1 with etcd 3.6.8 needed on such
-a machine, in the same multiples; *of it* is ours as a share of that.
+(here {hello:.0f} µs); of three rounds of each work the one in the middle is shown. etcd's CPU and memory are not counted. Load comes
+from wrk, one thread, 16 connections, TLS, a static bearer token of a user in `system:masters`; watches from a client of the bench's own.
+*kube-apiserver* is what v1.37.1 with etcd 3.6.8 needed on such a machine, in the same multiples; *of it* is ours as a share of that.
 """
 
 
