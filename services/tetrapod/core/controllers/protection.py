@@ -1,6 +1,7 @@
 """Volumes and claims go only when nobody uses them (upstream: pkg/controller/volume/{pvcprotection,pvprotection}).
 
 Admission gives every new one a finalizer; these take it away from those being deleted that no pod, or no claim, uses any more.
+Bound claims are told in their status whether a pod refers to them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_rfc3339
 
 PODS: Final = GroupVersionResource("", "v1", "pods")
 CLAIMS: Final = GroupVersionResource("", "v1", "persistentvolumeclaims")
@@ -20,6 +22,10 @@ VOLUMES: Final = GroupVersionResource("", "v1", "persistentvolumes")
 _CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 _VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
 _ENDED: Final = ("Succeeded", "Failed")
+_USE: Final = {
+    False: {"reason": "NoPodsUsingPVC", "message": "No pods are currently referencing this PVC"},
+    True: {"reason": "PodUsingPVC", "message": "A pod is currently referencing this PVC"},
+}
 
 
 class ClaimProtection:
@@ -42,21 +48,45 @@ class ClaimProtection:
             group.create_task(self._queue.run())
 
     def _on_claim(self, old: Object | None, new: Object | None) -> None:
-        if new is not None and new["metadata"].get("deletionTimestamp"):
+        if new is not None and (new["metadata"].get("deletionTimestamp") or _bound(new)):
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
 
     def _on_pod(self, old: Object | None, new: Object | None) -> None:
-        if new is None or not _runs(new):
-            for name in claims_of(old or new or {}):
-                self._queue.add(((old or new or {})["metadata"]["namespace"], name))
+        pod = new or old or {}
+        for name in claims_of(pod):
+            self._queue.add((pod["metadata"]["namespace"], name))
 
     async def _sync(self, key: tuple[str, str]) -> None:
         claim = self._claims.get(*key)
-        if claim is None or not claim["metadata"].get("deletionTimestamp"):
+        if claim is None:
+            return
+        if not claim["metadata"].get("deletionTimestamp"):
+            await self._tell_use(key, claim)
             return
         if await self._used(*key):
             return
         await drop_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
+
+    async def _tell_use(self, key: tuple[str, str], claim: Object) -> None:
+        """The condition Unused of a bound claim."""
+        if not _bound(claim):
+            return
+        namespace, name = key
+        pods = (pod for (where, _), pod in self._pods.objects.items() if where == namespace)
+        used = any(not _ended(pod) and name in claims_of(pod) for pod in pods)
+        conditions = (claim.get("status") or {}).get("conditions") or []
+        known = next((c for c in conditions if c.get("type") == "Unused"), None)
+        wanted = "False" if used else "True"
+        if (known is None and used) or (known is not None and known.get("status") == wanted):
+            return
+        told = {"type": "Unused", "status": wanted, "lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_USE[used]}
+        status = {"conditions": [*(c for c in conditions if c is not known), told]}
+        patch = {"metadata": {key: claim["metadata"][key] for key in ("uid", "resourceVersion")}, "status": status}
+        try:
+            await self._client.patch(CLAIMS, namespace, name, patch, subresource="status")
+        except StatusError as error:
+            if error.code != 404:
+                raise
 
     async def _used(self, namespace: str, name: str) -> bool:
         """Asked live as well: a pod may have been made after the informer's last event."""
@@ -116,7 +146,15 @@ def _claims_alone(pod: Object) -> Object:
 
 
 def _runs(pod: Object) -> bool:
-    return bool((pod.get("spec") or {}).get("nodeName")) and (pod.get("status") or {}).get("phase") not in _ENDED
+    return bool((pod.get("spec") or {}).get("nodeName")) and not _ended(pod)
+
+
+def _ended(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in _ENDED
+
+
+def _bound(claim: Object) -> bool:
+    return (claim.get("status") or {}).get("phase") == "Bound"
 
 
 async def drop_finalizer(client: Client, gvr: GroupVersionResource, obj: Object, finalizer: str) -> None:
