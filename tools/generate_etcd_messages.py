@@ -1,6 +1,6 @@
 """Generates services/tetrapod/generic/storage/etcd/etcd_pb2.py and .pyi from etcd.proto. Needs grpcio-tools.
 
-    python tools/generate_etcd_messages.py
+python tools/generate_etcd_messages.py
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ apps.v1.DaemonSetSpec selector
 apps.v1.DeploymentSpec selector
 apps.v1.ReplicaSetSpec selector
 apps.v1.StatefulSetSpec selector
-authentication.v1.TokenRequestSpec boundObjectRef
+authentication.v1.TokenRequestSpec audiences boundObjectRef
 autoscaling.v2.HorizontalPodAutoscalerStatus currentMetrics
 certificates.v1.CertificateSigningRequestSpec request
 certificates.v1.PodCertificateRequestSpec stubPKCS10Request
