@@ -9,6 +9,7 @@ from tetrapod.core.admission.certificates import CertificateApproval, Certificat
 from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
 from tetrapod.core.admission.limit_ranger import LimitRanger
 from tetrapod.core.admission.node_restriction import NodeRestriction
+from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, PodResize
 from tetrapod.core.admission.pod_security import PodSecurity
 from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.resource_quota import ResourceQuota
@@ -16,6 +17,7 @@ from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
+from tetrapod.core.admission.topology_labels import PodTopologyLabels
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.authorization.interface import Authorizer
@@ -40,6 +42,9 @@ ORDERED: Final[dict[str, _Make]] = {
     "CertificateSigning": lambda storages, authorizer: CertificateSigning(authorizer),
     "CertificateSubjectRestriction": lambda storages, authorizer: CertificateSubjectRestriction(),
     "DefaultIngressClass": lambda storages, authorizer: DefaultIngressClass(storages),
+    "PodTopologyLabels": lambda storages, authorizer: PodTopologyLabels(storages),
+    "PodResize": lambda storages, authorizer: PodResize(storages),
+    "NodeDeclaredFeatureValidator": lambda storages, authorizer: NodeDeclaredFeatureValidator(storages),
     "ResourceQuota": lambda storages, authorizer: ResourceQuota(storages),  # last: it charges what all others let through
 }
 OFF_BY_DEFAULT: Final = frozenset({"NodeRestriction"})

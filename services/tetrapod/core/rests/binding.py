@@ -53,6 +53,7 @@ class BindingRest(Rest):
                 raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
             spec["nodeName"] = node
             _merge(current["metadata"], "annotations", binding["metadata"].get("annotations"))
+            _merge(current["metadata"], "labels", binding["metadata"].get("labels"))
             _set_condition(current, {"type": "PodScheduled", "status": "True"})
             return current
 

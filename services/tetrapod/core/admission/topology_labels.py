@@ -1,0 +1,37 @@
+"""PodTopologyLabels: a pod bears its node's zone and region (upstream: plugin/pkg/admission/podtopologylabels)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.admission.kinds import NODES
+from tetrapod.core.admission.pod_plugin import object_of
+from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+
+_COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+class PodTopologyLabels(Plugin):
+    """On a pod made with its node named, and on the binding that assigns one: the binding's labels become the pod's."""
+
+    name = "PodTopologyLabels"
+    operations = frozenset({"CREATE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._nodes = Lister(storages, NODES)
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return not group and (resource == "bindings" or (resource == "pods" and attributes.subresource in ("", "binding")))
+
+    async def admit(self, attributes: Attributes) -> None:
+        obj = object_of(attributes)
+        pod = attributes.resource.resource == "pods" and not attributes.subresource
+        name = (obj.get("spec") or {}).get("nodeName") if pod else (obj.get("target") or {}).get("name")
+        node = await self._nodes.get("", name) if name else None
+        labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+        copied = {key: labels[key] for key in _COPIED if key in labels}
+        if copied:
+            obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **copied}
