@@ -158,7 +158,9 @@ def check(listed: list[dict[str, Any]], aggregated: dict[str, dict[str, Any]]) -
 
 
 def main() -> None:
-    facts = Path(sys.argv[1])
+    facts = Path(sys.argv[1]) if len(sys.argv) == 2 else Path()
+    if not (facts / "discovery").is_dir():
+        sys.exit("usage: generate_types.py FACTS; the directory holds discovery/ and openapi-v3/; nothing was changed")
     OUTPUT.mkdir(parents=True, exist_ok=True)
     for old in OUTPUT.glob("*.types"):
         old.unlink()

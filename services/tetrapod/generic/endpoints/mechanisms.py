@@ -97,11 +97,13 @@ class Patching(Mechanism):
             raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(patched)} into Go value of type {decoder.kind.kind}")
         gvk = self._said(patched)
         decoder.check_kind(gvk, patched)
+        if gvk != decoder.kind and not decoder.custom:
+            # Unlike a whole object, a patch may name another version of the kind. It was made from an object in
+            # the request's version, so that is what it still is.
+            return decoder.shape(patched, decoder.kind)
         unknown = decoder.shape(patched, gvk)
         if gvk != decoder.kind:
-            if decoder.custom:
-                raise invalid_object(gvk.group_kind, patched["metadata"].get("name") or "", decoder.kind_errors(gvk))
-            decoder.check_version(gvk)
+            raise invalid_object(gvk.group_kind, patched["metadata"].get("name") or "", decoder.kind_errors(gvk))
         return unknown
 
     def _said(self, patched: Object) -> GroupVersionKind:

@@ -137,7 +137,8 @@ class Type:
 
 def compile_node(node: SchemaNode, *, preserve: bool = False) -> Type:
     """The type of a node; `preserve`: unknown fields are kept because a schema around the node says so."""
-    key = "fieldmanager+preserve" if preserve else "fieldmanager"
+    # A field may say otherwise than its definition whether it is owned as a whole; the two share what is compiled.
+    key = f"fieldmanager {node.map_type} {preserve}"
     found: Type | None = node.compiled.get(key)
     if found is None:
         # Put there before its parts are compiled: types may be circles.
