@@ -31,7 +31,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import field as errors
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.names import name_is_dns1035_label
+from tetrapod.machinery.names import name_is_dns_label
 from tetrapod.machinery.status import internal_error, invalid
 
 _KIND: Final = GroupKind("", "Service")
@@ -61,7 +61,7 @@ class ServiceStrategy(Strategy):
         default_service(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        return name_is_dns1035_label(name, prefix)
+        return name_is_dns_label(name, prefix)
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return validation.validate(obj)
