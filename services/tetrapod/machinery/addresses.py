@@ -134,7 +134,7 @@ def ip_warnings(path: str, value: str) -> list[str]:
     strict = parse_strict(value)
     if strict is None or unmapped(strict) is not strict:
         good = go_quote(str(unmapped(sloppy)))
-        return [f"{path}: non-standard IP address {go_quote(value)} will be considered invalid in a future Kubernetes release: use {good}"]
+        return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {good}"]
     if strict.version == 6 and str(strict) != value:
         return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(strict))})"]
     return []
