@@ -1,0 +1,74 @@
+"""The default plugins on a pod's way in."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from integration.core.conftest import NS, Core, v1
+from tetrapod.machinery.gvk import GroupVersionResource
+from tetrapod.machinery.status import StatusError
+
+
+async def test_a_pod_gets_account_token_priority_and_tolerations(core: Core) -> None:
+    spec = (await core.pod("p"))["spec"]
+    assert (spec["serviceAccountName"], spec["priority"], spec["preemptionPolicy"]) == ("default", 0, "PreemptLowerPriority")
+    (mount,) = spec["containers"][0]["volumeMounts"]
+    assert mount["mountPath"] == "/var/run/secrets/kubernetes.io/serviceaccount"
+    assert [t["key"] for t in spec["tolerations"]] == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
+
+
+async def test_a_pod_without_its_account_waits(core: Core) -> None:
+    with pytest.raises(StatusError, match='error looking up service account default/robot: serviceaccount "robot" not found') as raised:
+        await core.pod("p", serviceAccountName="robot")
+    assert raised.value.code == 403
+
+
+async def test_limits_are_filled_in_and_kept(core: Core) -> None:
+    limit = {"type": "Container", "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "100m"}, "max": {"cpu": "1"}}
+    await core.create("limitranges", "LimitRange", "l", spec={"limits": [limit]})
+    resources = (await core.pod("p"))["spec"]["containers"][0]["resources"]
+    assert resources == {"limits": {"cpu": "500m"}, "requests": {"cpu": "100m"}}
+    big = [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "2"}}}]
+    with pytest.raises(StatusError, match="maximum cpu usage per Container is 1, but limit is 2"):
+        await core.pod("q", containers=big)
+
+
+async def test_a_binding_brings_the_topology_of_its_node(core: Core) -> None:
+    labels = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "other": "o"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}}
+    await core.client.create(v1("nodes"), "", node)
+    await core.pod("p")
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    code, _ = await core.client.raw(
+        "POST", f"/api/v1/namespaces/{NS}/pods/p/binding", orjson.dumps(binding), {"content-type": "application/json"}
+    )
+    pod = await core.client.get(v1("pods"), NS, "p")
+    assert (code, pod["spec"]["nodeName"]) == (201, "n")
+    assert pod["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}
+
+
+async def test_volumes_in_use_are_held(core: Core) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = await core.create("persistentvolumeclaims", "PersistentVolumeClaim", "c", spec=spec)
+    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+
+
+async def test_an_eviction_takes_from_the_budget(core: Core) -> None:
+    budgets = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
+    await core.client.create(
+        v1("pods"),
+        NS,
+        {"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}},
+    )
+    ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    await core.client.patch(v1("pods"), NS, "p", ready, subresource="status")
+    budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}}
+    await core.client.create(budgets, NS, budget)
+    allowed = {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}
+    await core.client.patch(budgets, NS, "b", {"status": allowed}, subresource="status")
+    body = orjson.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}})
+    headers = {"content-type": "application/json"}
+    code, _ = await core.client.raw("POST", f"/api/v1/namespaces/{NS}/pods/p/eviction", body, headers)
+    status = (await core.client.get(budgets, NS, "b"))["status"]
+    assert (code, status["disruptionsAllowed"], list(status["disruptedPods"])) == (201, 0, ["p"])

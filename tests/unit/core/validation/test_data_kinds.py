@@ -1,0 +1,72 @@
+"""ConfigMaps and secrets."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from tetrapod.core.validation import configmaps, secrets
+from tetrapod.machinery.gvk import Object
+
+_LIMIT = 1 << 20
+
+
+def config_map(**parts: Any) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "ns"}, **parts}
+
+
+def secret(kind: str = "Opaque", **data: str) -> Object:
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "ns"}, "type": kind, "data": encoded}
+
+
+def fields(errors: list[Any]) -> list[str]:
+    return [error.field for error in errors]
+
+
+def test_keys_of_a_config_map() -> None:
+    assert configmaps.validate(config_map(data={"a.b_c-D": "x"})) == []
+    assert fields(configmaps.validate(config_map(data={"a/b": "x"}))) == ["data[a/b]"]
+    assert fields(configmaps.validate(config_map(data={"..": "x"}))) == ["data[..]"]
+    assert fields(configmaps.validate(config_map(data={"k": "x"}, binaryData={"k": "eA=="}))) == ["data[k]"]
+
+
+def test_text_and_bytes_of_a_config_map_count_together() -> None:
+    half = _LIMIT // 2
+    binary = base64.b64encode(b"x" * half).decode()
+    assert configmaps.validate(config_map(data={"a": "x" * half}, binaryData={"b": binary})) == []
+    (error,) = configmaps.validate(config_map(data={"a": "x" * (half + 1)}, binaryData={"b": binary}))
+    assert "may not be more than 1048576 bytes" in str(error)
+
+
+def test_what_is_immutable_stays() -> None:
+    old = config_map(data={"a": "1"}, immutable=True)
+    assert configmaps.validate_update(config_map(data={"a": "1"}, immutable=True), old) == []
+    assert fields(configmaps.validate_update(config_map(data={"a": "2"}, immutable=True), old)) == ["data"]
+    assert fields(configmaps.validate_update(config_map(data={"a": "1"}), old)) == ["immutable"]
+
+
+@pytest.mark.parametrize(
+    ("obj", "wanted"),
+    [
+        (secret(anything="x"), []),
+        (secret("kubernetes.io/tls"), ["data[tls.crt]", "data[tls.key]"]),
+        (secret("kubernetes.io/ssh-auth"), ["data[ssh-privatekey]"]),
+        (secret("kubernetes.io/basic-auth", username="u"), []),
+        (secret("kubernetes.io/service-account-token"), ["metadata.annotations[kubernetes.io/service-account.name]"]),
+        (secret("kubernetes.io/dockerconfigjson"), ["data[.dockerconfigjson]"]),
+        (secret("kubernetes.io/dockerconfigjson", **{".dockerconfigjson": "no json"}), ["data[.dockerconfigjson]"]),
+        (secret("kubernetes.io/dockerconfigjson", **{".dockerconfigjson": "{}"}), []),
+    ],
+)
+def test_types_of_secrets(obj: Object, wanted: list[str]) -> None:
+    assert fields(secrets.validate(obj)) == wanted
+
+
+def test_no_refusal_shows_what_a_secret_holds() -> None:
+    errors = secrets.validate(secret("kubernetes.io/dockerconfigjson", **{".dockerconfigjson": "hunter2"}))
+    errors += secrets.validate_update(secret("example.com/other", a="hunter2"), secret(a="hunter2"))
+    assert errors
+    assert not any("hunter2" in str(error) for error in errors)
