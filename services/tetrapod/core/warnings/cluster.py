@@ -33,6 +33,8 @@ def service_account_warnings(account: Object, old: Object | None) -> list[str]:
 
 
 def quota_warnings(quota: Object, old: Object | None) -> list[str]:
+    if old is not None:
+        return []
     hard = amounts((quota.get("spec") or {}).get("hard"))
     out = []
     for name in ("cpu", "memory", "ephemeral-storage"):
