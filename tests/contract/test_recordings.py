@@ -16,7 +16,9 @@ from contract import golden
 from support.server import Server, running
 
 HERE = Path(__file__).parent
-NOT_YET = {line.split("#")[0].strip() for line in (HERE / "not_yet.txt").read_text().splitlines()} - {""}
+LINES = (HERE / "not_yet.txt").read_text().splitlines()
+NOT_YET = {line.split("#")[0].strip() for line in LINES} - {""}
+UNSTEADY = {line.split("#")[0].strip() for line in LINES if "# unsteady:" in line}
 RECORDINGS = sorted((HERE / "recordings").glob("*.json"))
 FLAGS = (
     f"--token-auth-file={HERE / 'tokens.csv'}",
@@ -42,9 +44,9 @@ def test_scenario_answers_as_recorded(path: Path, server: Server) -> None:
     differences = replay(path, server, patience=5.0 if listed else 20.0)
     if differences and not listed:
         differences = replay(path, server, patience=30.0)  # a controller may have been late on a busy machine: once more
-    if listed and not differences:
+    if listed and not differences and path.stem not in UNSTEADY:
         pytest.fail(f"{path.stem} is equal now: take it off not_yet.txt")
-    if listed:
+    if listed and differences:
         pytest.xfail("not equal yet")
     assert not differences, "\n".join(differences)
 
