@@ -194,7 +194,7 @@ class Measuring:
         rounds = []
         for _ in range(self.plan.rounds):
             before = self._calibrate()
-            rate = self._load(work.load, self.plan.seconds, size)
+            rate = self._load(work.load, self.plan.seconds * (3 if work.heavy else 1), size)
             rounds.append(replace(rate, hello=(before + self._hello_after()) / 2))
         rounds.sort(key=lambda rate: rate.multiple)
         self._put_rate(work.key, rounds[len(rounds) // 2])

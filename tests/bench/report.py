@@ -69,8 +69,8 @@ def _cells(rate: Rate) -> list[str]:
     failed = f" ({rate.failed} failed)" if rate.failed else ""
     return [
         _number(rate.per_second) + failed,
-        f"{rate.p50_ms:.2f}",
-        f"{rate.p99_ms:.2f}",
+        f"{rate.p50_ms:.2f}" if rate.p50_ms else "none ended",  # a round in which no request came to its end
+        f"{rate.p99_ms:.2f}" if rate.p99_ms else "none ended",
         _number(rate.cpu * 1e6),
         _number(rate.multiple),
     ]
