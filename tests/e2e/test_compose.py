@@ -42,7 +42,7 @@ def admin(compose: Compose) -> Kubectl:
 @pytest.fixture(scope="module")
 def kubectl(admin: Kubectl) -> Kubectl:
     admin("create", "namespace", "tour")
-    admin("wait", "--for=create", "--namespace=tour", "serviceaccount/default", "--timeout=20s")
+    admin.exists("--namespace=tour", "serviceaccount/default")
     return replace(admin, namespace="tour")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,13 @@ class Kubectl:
         done = self.run(*args, stdin=stdin, env=env)
         assert done.returncode != 0, f"kubectl {' '.join(args)} succeeded:\n{done.stdout}"
         return done.stderr
+
+    def exists(self, *args: str, patience: float = 30) -> None:
+        """Wait for an object to be there; `kubectl wait --for=create` is younger than the kubectls that we test with."""
+        deadline = time.monotonic() + patience
+        while self.run("get", *args).returncode != 0:
+            assert time.monotonic() < deadline, f"{' '.join(args)} never came"
+            time.sleep(0.1)
 
     def json(self, *args: str) -> Any:
         return json.loads(self(*args, "-o", "json"))
