@@ -1,0 +1,116 @@
+"""`CelType`: the static types of CEL, and how they are written in messages.
+
+Upstream: cel-go common/types/types.go and checker/format.go. A type is immutable; equality is by kind, name and parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+Kind = Literal[
+    "any",
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "error",
+    "int",
+    "list",
+    "map",
+    "null",
+    "opaque",
+    "string",
+    "struct",
+    "timestamp",
+    "type",
+    "param",
+    "uint",
+]
+
+
+class CelType:
+    """`name` is upstream's run-time name (`google.protobuf.Timestamp`, `list`, `kubernetes.IP`); `str()` is what messages show."""
+
+    __slots__ = ("_hash", "_shown", "kind", "name", "params")
+
+    def __init__(self, kind: Kind, name: str, params: tuple[CelType, ...] = ()) -> None:
+        self.kind: Kind = kind
+        self.name = name
+        self.params = params
+        self._hash = hash((kind, name, params))
+        self._shown: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, CelType) or self._hash != other._hash:
+            return False
+        return self.kind == other.kind and self.name == other.name and self.params == other.params
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        if self._shown is None:
+            self._shown = _SHOWN.get(self.kind) or (f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name)
+        return self._shown
+
+    def __repr__(self) -> str:
+        return f"CelType({self})"
+
+
+_SHOWN: Final[dict[str, str]] = {
+    "any": "any",
+    "duration": "duration",
+    "error": "!error!",
+    "null": "null",
+    "timestamp": "timestamp",
+}
+
+ANY: Final = CelType("any", "google.protobuf.Any")
+BOOL: Final = CelType("bool", "bool")
+BYTES: Final = CelType("bytes", "bytes")
+DOUBLE: Final = CelType("double", "double")
+DURATION: Final = CelType("duration", "google.protobuf.Duration")
+DYN: Final = CelType("dyn", "dyn")
+ERROR: Final = CelType("error", "error")
+INT: Final = CelType("int", "int")
+NULL: Final = CelType("null", "null_type")
+STRING: Final = CelType("string", "string")
+TIMESTAMP: Final = CelType("timestamp", "google.protobuf.Timestamp")
+TYPE: Final = CelType("type", "type")
+UINT: Final = CelType("uint", "uint")
+
+
+def list_of(element: CelType) -> CelType:
+    return CelType("list", "list", (element,))
+
+
+def map_of(key: CelType, value: CelType) -> CelType:
+    return CelType("map", "map", (key, value))
+
+
+def object_type(name: str) -> CelType:
+    """A struct: its fields are known to the environment under its name (see `declarations`)."""
+    return CelType("struct", name)
+
+
+def opaque(name: str, *params: CelType) -> CelType:
+    return CelType("opaque", name, params)
+
+
+def optional_of(value: CelType) -> CelType:
+    return CelType("opaque", "optional_type", (value,))
+
+
+def type_of(value: CelType) -> CelType:
+    return CelType("type", "type", (value,))
+
+
+def type_param(name: str) -> CelType:
+    return CelType("param", name)
+
+
+LIST_DYN: Final = list_of(DYN)
+MAP_STRING_DYN: Final = map_of(STRING, DYN)
