@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.aggregator.apiservice import service_of
-from tetrapod.aggregator.resolver import Resolver
+from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
 from tetrapod.generic.proxy.headers import identity_headers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.aggregator.resolver import SERVICE_NAME
+from tetrapod.generic.proxy.resolver import SERVICE_NAME
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle

@@ -17,7 +17,7 @@ import orjson
 from tetrapod.aggregator.apiservice import GROUP, group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.discovery_fallback import from_resource_list
-from tetrapod.aggregator.resolver import Unresolvable
+from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.discovery import documents

@@ -20,7 +20,7 @@ from tetrapod.aggregator.discovery import MergedDiscovery
 from tetrapod.aggregator.openapi import ExternalOpenAPI
 from tetrapod.aggregator.priorities import priorities
 from tetrapod.aggregator.registration.resources import definitions
-from tetrapod.aggregator.resolver import Resolver
+from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.aggregator.routing import ExternalProxy, Records
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client

@@ -26,32 +26,45 @@ class Cluster(Protocol):
 
 
 class Resolver:
+    """Over what an informer knows, for the aggregator; webhooks look at what is stored (generic/webhook/services.py)."""
+
     def __init__(self, cluster: Cluster, *, by_endpoints: bool) -> None:
         self._cluster = cluster
         self._by_endpoints = by_endpoints
 
     def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Host and port. Raises Unresolvable."""
-        service = self._cluster.service(namespace, name)
-        if service is None:
-            raise Unresolvable(f'services "{name}" not found')
-        if self._by_endpoints:
-            return self._endpoint(service, namespace, name, port)
-        return _cluster_ip(service, name, port)
-
-    def _endpoint(self, service: Object, namespace: str, name: str, port: int) -> tuple[str, int]:
-        kind = service["spec"].get("type", "ClusterIP")
-        if kind not in ("ClusterIP", "LoadBalancer", "NodePort"):
-            raise Unresolvable(f'unsupported service type "{kind}"')
-        port_name = service_port(service, name, port).get("name", "")
-        slices = self._cluster.endpoint_slices(namespace, name)
-        found = list(ready_addresses(slices, port_name))
-        if not found:
-            raise Unresolvable(f'no endpoints available for service "{name}"')
-        return random.choice(found)
+        service = found_service(self._cluster.service(namespace, name), name)
+        if not self._by_endpoints:
+            return cluster_ip(service, name, port)
+        port_name = endpoint_port(service, name, port)
+        return endpoint(self._cluster.endpoint_slices(namespace, name), name, port_name)
 
 
-def _cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
+def found_service(service: Object | None, name: str) -> Object:
+    if service is None:
+        raise Unresolvable(f'service "{name}" not found')
+    return service
+
+
+def endpoint_port(service: Object, name: str, port: int) -> str:
+    """The name of the port of a service that has endpoints."""
+    kind = service["spec"].get("type", "ClusterIP")
+    if kind not in ("ClusterIP", "LoadBalancer", "NodePort"):
+        raise Unresolvable(f'unsupported service type "{kind}"')
+    named: str = service_port(service, name, port).get("name", "")
+    return named
+
+
+def endpoint(slices: Iterable[Object], name: str, port_name: str) -> tuple[str, int]:
+    """One of the ready endpoints."""
+    found = list(ready_addresses(slices, port_name))
+    if not found:
+        raise Unresolvable(f'no endpoints available for service "{name}"')
+    return random.choice(found)
+
+
+def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
     spec = service["spec"]
     kind = spec.get("type", "ClusterIP")
     if kind == "ExternalName":

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.aggregator.resolver import Resolver, Unresolvable
+from tetrapod.generic.proxy.resolver import Resolver, Unresolvable
 from unit.aggregator.objects import FakeCluster
 
 HTTPS = {"name": "https", "port": 443}
