@@ -12,12 +12,12 @@ from typing import Final
 
 from tetrapod.aggregator.apiservice import APISERVICES, condition, local_condition, service_of, set_condition
 from tetrapod.aggregator.backends import Backends
-from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError, Endpoint
+from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

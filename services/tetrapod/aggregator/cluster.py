@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.generic.proxy.resolver import SERVICE_NAME
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy.resolver import SERVICE_NAME
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 SERVICES: Final = GroupVersionResource("", "v1", "services")

@@ -17,13 +17,13 @@ import orjson
 from tetrapod.aggregator.apiservice import GROUP, group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.discovery_fallback import from_resource_list
-from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.handlers import DiscoverySource
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError
+from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)

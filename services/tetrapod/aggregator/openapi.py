@@ -16,10 +16,10 @@ import orjson
 
 from tetrapod.aggregator.apiservice import group_version, is_available
 from tetrapod.aggregator.backends import Backends
-from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.proxy import BackendError
+from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)

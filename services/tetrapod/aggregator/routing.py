@@ -13,8 +13,8 @@ from typing import Final
 
 from tetrapod.aggregator.apiservice import by_priority, group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
-from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy import BackendError, forward
+from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 

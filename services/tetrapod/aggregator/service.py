@@ -20,7 +20,6 @@ from tetrapod.aggregator.discovery import MergedDiscovery
 from tetrapod.aggregator.openapi import ExternalOpenAPI
 from tetrapod.aggregator.priorities import priorities
 from tetrapod.aggregator.registration.resources import definitions
-from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.aggregator.routing import ExternalProxy, Records
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
@@ -28,6 +27,7 @@ from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySour
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.proxy import BackendPool, ClientTLS
+from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.generic.proxy.tls import client_context
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.routes import not_found
