@@ -48,6 +48,10 @@ class Conversion:
             for entry, obj in zip(missing, converted, strict=True):
                 entry.representations[self.version] = encode(obj)
 
+    def metadata_bytes(self, entry: Entry) -> bytes:
+        """Bytes whose metadata counts: of built-in kinds the stored ones, whatever version is asked for."""
+        return self.bytes(entry) if self.definition.custom else entry.raw
+
     def bytes(self, entry: Entry) -> bytes:
         """The finished object in this version."""
         raw = entry.raw

@@ -61,10 +61,15 @@ class Representation:
         if accepted.media_type == PROTOBUF:
             self._check_form(accepted)
             return Response(status, [_CONTENT_TYPES[PROTOBUF]], self.messages.entry(entry, accepted))
-        raw = conversion.bytes(entry)
         if accepted is PLAIN or accepted.plain:
-            return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")
-        return self._formed(lambda: conversion.peek(entry), raw, accepted, status)
+            return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
+        match accepted.form:
+            case "PartialObjectMetadata":
+                return self._formed(entry.peek, conversion.metadata_bytes(entry), accepted, status)
+            case "Table":
+                tables = self.tables(accepted)
+                return self._table(tables, tables.row_of(entry, conversion), entry.peek(), accepted, status)
+        return self._formed(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
         """The answer with an object that is not stored as it is (a Status, a Scale, what a Rest made)."""
@@ -85,13 +90,15 @@ class Representation:
             case "PartialObjectMetadata":
                 body = partial_bytes(raw, accepted.form_version)
             case "Table":
-                tables = self.tables(accepted)
-                obj = peek()
-                version = obj.get("metadata", {}).get("resourceVersion")
-                body = tables.table([tables.row(obj, raw)], {"resourceVersion": version} if version else {})
+                tables, obj = self.tables(accepted), peek()
+                return self._table(tables, tables.row(obj, raw), obj, accepted, status)
             case _:
                 self._check_form(accepted)
         return self._encoded(body, accepted, status)
+
+    def _table(self, tables: Tables, row: bytes, obj: Object, accepted: Accepted, status: int) -> Response:
+        version = obj.get("metadata", {}).get("resourceVersion")
+        return self._encoded(tables.table([row], {"resourceVersion": version} if version else {}), accepted, status)
 
     def _check_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL_LIST:
@@ -136,14 +143,14 @@ class Representation:
                 return tables.table((), metadata), iter(()), b""
             conversion = self.conversion
             head = tables.head(metadata) + b"["
-            return head, _joined(entries, lambda e: tables.row(conversion.peek(e), conversion.bytes(e))), b"]}"
+            return head, _joined(entries, lambda e: tables.row_of(e, conversion)), b"]}"
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:
             version = accepted.form_version
             head = b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b,"items":' % (PARTIAL_LIST.encode(), version.encode(), encoded)
             if not entries:
                 return head + b"null}", iter(()), b""
-            to_bytes = self.conversion.bytes
+            to_bytes = self.conversion.metadata_bytes
             return head + b"[", _joined(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
         if self.definition.custom and "continue" not in metadata:
             encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always say it

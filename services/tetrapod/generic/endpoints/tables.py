@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 
@@ -56,6 +58,11 @@ class Tables:
             row["conditions"] = conditions
         head = orjson.dumps(row)[:-1]
         return b'%b,"object":%b}' % (head, self._object(raw))
+
+    def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
+        """The row of a stored object. Only a whole object beside the cells is in the version that was asked for."""
+        obj = conversion.peek(entry) if conversion.definition.custom else entry.peek()
+        return self.row(obj, conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry))
 
     def _object(self, raw: bytes) -> bytes:
         match self._include:

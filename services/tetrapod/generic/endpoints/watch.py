@@ -193,15 +193,16 @@ class Frames:
         key = (PARTIAL, self._version)
         made: bytes | None = entry.representations.get(key)
         if made is None:
-            made = entry.representations[key] = partial_bytes(self._conversion.bytes(entry), self._version)
+            made = entry.representations[key] = partial_bytes(self._conversion.metadata_bytes(entry), self._version)
         return made
 
     def _table(self, entry: Entry, event: WatchEvent) -> bytes:
-        return self._one_row(self._conversion.peek(entry), self._conversion.bytes(entry), event.revision or entry.revision)
-
-    def _one_row(self, obj: Object, raw: bytes, revision: int) -> bytes:
         assert self._tables is not None
-        table = self._tables.table([self._tables.row(obj, raw)], {"resourceVersion": str(revision)}, columns=self._first)
+        return self._one_row(self._tables.row_of(entry, self._conversion), event.revision or entry.revision)
+
+    def _one_row(self, row: bytes, revision: int) -> bytes:
+        assert self._tables is not None
+        table = self._tables.table([row], {"resourceVersion": str(revision)}, columns=self._first)
         self._first = False
         return table
 
@@ -211,7 +212,7 @@ class Frames:
         if self._plain:
             return encode(obj)
         if self._tables is not None:
-            return self._one_row(obj, encode(obj), event.revision)
+            return self._one_row(self._tables.row(obj, encode(obj)), event.revision)
         return partial_bytes(encode(obj), self._version)
 
     def _empty_object(self, revision: str, initial_end: bool) -> Object:

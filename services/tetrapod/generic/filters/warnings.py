@@ -30,21 +30,28 @@ def with_warnings(handler: Handler) -> Handler:
 
 def warning_headers(texts: list[str]) -> HeaderList:
     distinct = list(dict.fromkeys(text for text in texts if text))
-    values = [_header_value(text) for text in distinct]
-    if sum(map(len, values)) > TOTAL_LIMIT:
-        values = _within_limits(distinct)
-    return [(b"warning", value.encode("utf-8")) for value in values]
+    return [(b"warning", _header_value(text).encode("utf-8")) for text in _within_limits(distinct)]
 
 
 def _within_limits(texts: list[str]) -> list[str]:
+    """Cut ones are counted as the recorder of upstream does: those until the limit is reached, that which passes it included."""
     kept: list[str] = []
     total = 0
     for text in texts:
-        value = _header_value(text[:ITEM_LIMIT])
-        if total + len(value) > TOTAL_LIMIT:
+        total += len(text)
+        if total > TOTAL_LIMIT:
             break
-        kept.append(value)
-        total += len(value)
+        kept.append(text)
+    else:
+        return kept
+    passed = len(kept) + 1  # those that were seen when the limit was passed are all written again
+    kept = [text[:ITEM_LIMIT] for text in texts[:passed]]
+    total = sum(map(len, kept))
+    for text in texts[passed:]:
+        if total >= TOTAL_LIMIT:
+            break
+        kept.append(text[:ITEM_LIMIT])
+        total += len(kept[-1])
     return kept
 
 

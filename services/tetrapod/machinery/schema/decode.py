@@ -23,6 +23,8 @@ __all__ = ["DecodeError", "decode", "zero"]
 Make: TypeAlias = Callable[[], Any]
 
 _CORE: Final = "io.k8s.api.core.v1."
+_TELLING_EMPTY: Final = frozenset({("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")})
+"""Lists with omitempty that are kept when empty: a default and validation tell them from absent ones, and none is ever stored."""
 
 
 def decode(node: SchemaNode, obj: Object) -> list[str]:
@@ -115,10 +117,17 @@ def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: Schema
     """Compile the decoder of a field when a value of it comes by."""
 
     def first(value: Any) -> Any:
-        walks[name] = walk = field_walk(child, parent)
+        walk = field_walk(child, parent)
+        if (parent.definition, name) in _TELLING_EMPTY:
+            walk = _keeping_empty(walk)
+        walks[name] = walk
         return walk(value)
 
     return first
+
+
+def _keeping_empty(walk: Walk) -> Walk:
+    return lambda value: value if value == [] else walk(value)
 
 
 def _made_when_absent(child: SchemaNode) -> Make | None:
