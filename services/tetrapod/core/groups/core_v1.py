@@ -9,7 +9,7 @@ from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.defaults import cluster, networking, volumes, workloads
 from tetrapod.core.defaults.pod_spec import default_pod_template
-from tetrapod.core.strategies.events import EventStrategy
+from tetrapod.core.groups.events import core_events
 from tetrapod.core.strategies.namespace_store import NamespaceStore
 from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
 from tetrapod.core.strategies.nodes import NodeStrategy
@@ -109,7 +109,7 @@ def _simple() -> list[ResourceDefinition]:
             table=network_tables.ENDPOINTS,
             deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
         ),
-        builtin("", "events", EventStrategy(), table=tables.EVENTS),
+        core_events(),
         builtin(
             "",
             "limitranges",

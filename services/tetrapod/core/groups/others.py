@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tetrapod.core.conversion.events import convert_event
 from tetrapod.core.defaults import cluster as defaults
+from tetrapod.core.groups.events import new_events
 from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
-from tetrapod.core.strategies.events import EventStore, EventStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
@@ -77,18 +74,7 @@ def _coordination() -> list[ResourceDefinition]:
     )
     return [
         builtin("coordination.k8s.io", "leases", lease, table=tables.LEASES),
-        replace(
-            builtin(
-                "events.k8s.io",
-                "events",
-                EventStrategy(new_group=True),
-                storage_version="v1",
-                storage_group="",
-                table=tables.EVENTS,
-                convert=convert_event,
-            ),
-            store=EventStore,
-        ),
+        new_events(),
         builtin("node.k8s.io", "runtimeclasses", runtime, table=tables.RUNTIME_CLASSES),
         builtin("scheduling.k8s.io", "priorityclasses", priority, table=tables.PRIORITY_CLASSES),
     ]

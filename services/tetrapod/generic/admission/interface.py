@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.status import forbidden as _forbidden
+
+DETAILED_ANNOTATIONS: Final = "audit annotations of level Request"
+"""Where in `Request.state` they are."""
+
+
+class Equivalent(NamedTuple):
+    """Another group-version in which the objects of a request's resource are served."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+
+
+class Versions(Protocol):
+    """How a plugin sees objects in the version that it wants (upstream: admission.ObjectInterfaces)."""
+
+    def equivalents(self) -> Sequence[Equivalent]:
+        """Of the request's resource and subresource, itself among them, in the order of preference."""
+        ...
+
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """`Attributes.object` or `old_object` as `kind`; maybe the object itself, so nobody may change what is returned."""
+        ...
+
+    async def accept(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """The other way: a changed object of `kind` (taken over), decoded and defaulted, in the form of `Attributes.object`.
+
+        Raises:
+            ValueError: a value of a wrong type; the text is upstream's decoder's.
+        """
+        ...
 
 
 @dataclass(slots=True)
@@ -32,6 +63,14 @@ class Attributes:
     reinvoke: bool = False
     """Set by a mutating plugin that changed the object in a way that those before it should see: all are asked once more."""
     is_reinvocation: bool = False
+    versions: Versions | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+    """What a plugin remembers from its first turn for its second."""
+
+    def annotate(self, key: str, value: str, *, level: str = "Metadata") -> None:
+        """Say something in the audit event; what is of level "Request" is written only where requests are. The first value stays."""
+        kept = self.annotations if level == "Metadata" or self.request is None else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
+        kept.setdefault(key, value)
 
 
 def forbidden(attributes: Attributes, why: str) -> StatusError:

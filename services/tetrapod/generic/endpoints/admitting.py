@@ -44,6 +44,7 @@ class Admitting:
             warnings=self._request.warnings,
             annotations=self._request.annotations,
             request=self._request,
+            versions=scope.versions,
         )
 
     async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.admission.interface import AdmissionChain, Versions
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.accept import DEFAULT_OFFER, Offer
 from tetrapod.generic.endpoints.decoding import Decoder
@@ -36,6 +36,7 @@ class Scope:
     representation: Representation
     decoder: Decoder
     ownership: Ownership | None
+    versions: Versions
     subresource: str = ""
     strategy: Strategy | None = None  # of a subresource
     rest: Rest | None = None

@@ -12,6 +12,7 @@ from tetrapod.generic.endpoints.decoding import Decoder
 from tetrapod.generic.endpoints.ownership import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.endpoints.versions import AdmissionVersions
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
@@ -39,6 +40,7 @@ class Scopes:
         definition, version = self._definition, self._version
         rest = definition.rest.bind(definition, version, self._store) if definition.rest is not None else None
         offer = Offer(messages=not definition.custom, table=rest is None or definition.table is not None)
+        decoder = self._decoder(definition.strategy)
         return Scope(
             definition=definition,
             version=version,
@@ -46,8 +48,9 @@ class Scopes:
             admission=self._admission,
             kind=definition.gvk(version),
             representation=self._representation,
-            decoder=self._decoder(definition.strategy),
+            decoder=decoder,
             ownership=ownership.of_resource(definition, version, definition.strategy, ""),
+            versions=AdmissionVersions(definition, None, decoder, self._decoder_of),
             rest=rest,
             authorizer=self._authorizer,
             offer=offer,
@@ -73,6 +76,7 @@ class Scopes:
             representation=self._representation,
             decoder=decoder,
             ownership=owner,
+            versions=AdmissionVersions(definition, declared, decoder, self._decoder_of),
             subresource=declared.name,
             strategy=declared.strategy,
             rest=declared.rest.bind(definition, version, self._store) if declared.rest is not None else None,
@@ -81,7 +85,10 @@ class Scopes:
         )
 
     def _decoder(self, strategy: Strategy) -> Decoder:
-        definition, version = self._definition, self._version
+        return self._decoder_of(self._definition, self._version, strategy)
+
+    def _decoder_of(self, definition: ResourceDefinition, version: str, strategy: Strategy | None = None) -> Decoder:
+        strategy = strategy or definition.strategy
         default: Callable[[Object], None] | None = None
         if type(strategy).default is not Strategy.default:
             default = _defaulter(strategy, version)

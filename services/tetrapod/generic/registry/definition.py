@@ -87,6 +87,7 @@ class ResourceDefinition:
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text
     storage_group: str | None = None  # where it is stored under another group (events)
+    equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple  # who serves the same objects under another group (events)
     store: Callable[[ResourceDefinition, ResourceStorage], Store] | None = None  # a Store with a verb of its own (namespaces)
 
     @property

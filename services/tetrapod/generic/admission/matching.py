@@ -1,0 +1,194 @@
+"""Which requests a webhook or a policy wants to see: rules, selectors of namespaces and objects, equivalent resources.
+
+Shared by webhooks and policies. Follows k8s.io/apiserver/pkg/admission/plugin/webhook/predicates (rules, namespace, object) and
+ShouldCallHook of plugin/webhook/generic/webhook.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tetrapod.generic.admission.interface import Attributes, Equivalent
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery import labels
+from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
+from tetrapod.machinery.labels import Selector
+from tetrapod.machinery.status import internal_error, not_found
+
+_NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
+_EXEMPT: Final = frozenset(
+    {
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    }
+)
+_VIRTUAL: Final = frozenset(
+    {
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+    }
+)
+"""Nobody is to lock a cluster out of its own ways of asking who may do what."""
+
+
+def exempt(attributes: Attributes) -> bool:
+    """Of what configures admission, and of reviews, no webhook or policy of the API hears."""
+    kind = attributes.kind
+    if kind.group == "admissionregistration.k8s.io" and kind.kind in _EXEMPT:
+        return True
+    return attributes.resource.group_resource in _VIRTUAL
+
+
+class Rule(NamedTuple):
+    operations: frozenset[str]
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: tuple[tuple[str, str], ...]  # resource and subresource
+    scope: str
+    names: frozenset[str] = frozenset()  # policies only; empty: any
+
+    @classmethod
+    def of(cls, rule: Object) -> Rule:
+        """From the `rules` member of a webhook, or of a policy's matchConstraints."""
+        resources = []
+        for given in rule.get("resources") or ():
+            resource, _, subresource = given.partition("/")
+            resources.append((resource, subresource))
+        return cls(
+            frozenset(rule.get("operations") or ()),
+            frozenset(rule.get("apiGroups") or ()),
+            frozenset(rule.get("apiVersions") or ()),
+            tuple(resources),
+            rule.get("scope") or "*",
+            frozenset(rule.get("resourceNames") or ()),
+        )
+
+    def matches(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
+        """As if the request were about `resource`, which is its own or an equivalent one."""
+        return (
+            _listed(self.operations, attributes.operation)
+            and _listed(self.groups, resource.group)
+            and _listed(self.versions, resource.version)
+            and self._matches_resource(resource.resource, attributes.subresource)
+            and self._matches_scope(attributes, resource)
+            and (not self.names or attributes.name in self.names)
+        )
+
+    def _matches_resource(self, resource: str, subresource: str) -> bool:
+        return any(r in ("*", resource) and s in ("*", subresource) for r, s in self.resources)
+
+    def _matches_scope(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
+        if self.scope == "*":
+            return True
+        # A namespace's own requests carry its name as their namespace, though it is in none.
+        clusterwide = resource == _NAMESPACES or not attributes.namespace
+        return clusterwide if self.scope == "Cluster" else not clusterwide and self.scope == "Namespaced"
+
+
+def _listed(items: frozenset[str], requested: str) -> bool:
+    return requested in items or "*" in items
+
+
+def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> Equivalent | None:
+    """As what resource and kind the first rule that matches wants to see the request; None if no rule matches."""
+    own = attributes.resource
+    for rule in rules:
+        if rule.matches(attributes, own):
+            return Equivalent(own, attributes.kind)
+    if not equivalent or attributes.versions is None:
+        return None
+    others = attributes.versions.equivalents()
+    for rule in rules:
+        for other in others:
+            if other.resource != own and rule.matches(attributes, other.resource):
+                return other
+    return None
+
+
+class ParsedSelector:
+    """A LabelSelector; one that makes no sense refuses whoever it is asked about."""
+
+    def __init__(self, selector: Mapping[str, object] | None) -> None:
+        self._selector: Selector | None = None
+        self._error = ""
+        try:
+            self._selector = labels.from_label_selector(selector)
+        except ValueError as error:
+            self._error = str(error)
+
+    def parsed(self) -> Selector:
+        """
+        Raises:
+            StatusError: 500.
+        """
+        if self._selector is None:
+            raise internal_error(self._error)
+        return self._selector
+
+
+class Namespaces:
+    """The namespaces of requests, whoever serves them."""
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._lister = Lister(storages, NAMESPACES)
+
+    async def get(self, name: str) -> Object:
+        """
+        Raises:
+            StatusError: 404.
+        """
+        # One made a moment ago through another server may not be in the cache yet.
+        found = await self._lister.get("", name) or await self._lister.get_live("", name)
+        if found is None:
+            raise not_found(GroupResource("", "namespaces"), name)
+        return found
+
+    async def selects(self, selector: ParsedSelector, attributes: Attributes) -> bool:
+        """Whether the namespace of a request is wanted. What is in none, and is none, always is.
+
+        Raises:
+            StatusError: 404 for a namespace that is not there, 500.
+        """
+        if not attributes.namespace and attributes.resource.resource != "namespaces":
+            return True
+        parsed = selector.parsed()
+        return parsed.empty or parsed.matches(await self._labels(attributes))
+
+    async def _labels(self, attributes: Attributes) -> Mapping[str, str]:
+        new = attributes.object
+        if attributes.resource.resource == "namespaces" and not attributes.subresource and new is not None:
+            return labels_of(new)
+        return labels_of(await self.get(attributes.namespace))
+
+
+def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
+    """Whether the new object or the old one is wanted.
+
+    Raises:
+        StatusError: 500.
+    """
+    parsed = selector.parsed()
+    if parsed.empty:
+        return True
+    return any(
+        obj is not None and "metadata" in obj and parsed.matches(labels_of(obj)) for obj in (attributes.object, attributes.old_object)
+    )
+
+
+def labels_of(obj: Object) -> Mapping[str, str]:
+    found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
+    return found
+
+
+__all__ = ["Namespaces", "ParsedSelector", "Rule", "exempt", "find", "labels_of", "selects_object"]

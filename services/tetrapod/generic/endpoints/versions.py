@@ -1,0 +1,78 @@
+"""`AdmissionVersions`: how admission sees the objects of a request in the version that a webhook or a policy asks for.
+
+Upstream: admission.ObjectInterfaces, ConvertToGVK of k8s.io/apiserver/pkg/admission/conversion.go, and the
+EquivalentResourceRegistry of k8s.io/apimachinery/pkg/runtime/mapper.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tetrapod.generic.admission.interface import Equivalent
+from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.endpoints.decoding import Decoder, ShapeError
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+
+DecoderOf = Callable[[ResourceDefinition, str], Decoder]
+
+
+class AdmissionVersions:
+    """Implements `Versions` for one resource or subresource. What a Rest answers (a Scale, an Eviction) is never converted."""
+
+    def __init__(self, definition: ResourceDefinition, declared: Subresource | None, decoder: Decoder, decoder_of: DecoderOf) -> None:
+        self._definition, self._declared = definition, declared
+        self._own_decoder, self._decoder_of = decoder, decoder_of
+        self._converts = declared is None or declared.rest is None
+        self._equivalents: list[Equivalent] | None = None
+        self._ways: dict[GroupVersionKind, tuple[Conversion, Decoder]] = {}
+
+    def equivalents(self) -> Sequence[Equivalent]:
+        if self._equivalents is None:
+            self._equivalents = list(self._all())
+        return self._equivalents
+
+    def _all(self) -> Iterator[Equivalent]:
+        declared = self._declared
+        for definition in (self._definition, *self._definition.equivalents()):
+            for version in definition.versions:
+                resource = GroupVersionResource(definition.group, version, definition.resource)
+                if declared is None:
+                    yield Equivalent(resource, definition.gvk(version))
+                elif definition is self._definition and (not declared.versions or version in declared.versions):
+                    yield Equivalent(resource, declared.kind or definition.gvk(version))
+
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        if not self._converts:
+            return obj
+        conversion, _ = self._way(kind)
+        return obj if conversion.identity else await conversion.from_stored(copy_object(obj))
+
+    async def accept(self, obj: Object, kind: GroupVersionKind) -> Object:
+        if not self._converts:
+            _shape(self._own_decoder, obj)
+            return obj
+        conversion, decoder = self._way(kind)
+        _shape(decoder, obj)
+        return await conversion.to_stored(obj)
+
+    def _way(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
+        found = self._ways.get(kind)
+        if found is None:
+            found = self._ways[kind] = self._find(kind)
+        return found
+
+    def _find(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
+        for definition in (self._definition, *self._definition.equivalents()):
+            for version in definition.versions:
+                if definition.gvk(version) == kind:
+                    return Conversion(definition, version), self._decoder_of(definition, version)
+        raise ValueError(f"unable to convert to {kind}: unknown kind")
+
+
+def _shape(decoder: Decoder, obj: Object) -> None:
+    try:
+        decoder.shape(obj)
+    except ShapeError as error:
+        raise ValueError(str(error)) from None
