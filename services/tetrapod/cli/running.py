@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import sys
@@ -48,12 +49,23 @@ async def _run(make: Callable[[], Runnable]) -> int:
             await starting
         await server.stop()
         return 0
+    _settle()
     for line in server.describe():
         print(line, flush=True)
     await stopping.wait()
     log.info("shutting down")
     await server.stop()
     return 0
+
+
+def _settle() -> None:
+    """What start-up has made stays: the collector need not look at it again, and looks less often at what requests make.
+
+    Measured: with Python's own thresholds a tenth of the CPU of a GET went to the collector.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 async def _unless(event: asyncio.Event, work: asyncio.Task[None]) -> bool:
