@@ -53,10 +53,6 @@ def aggregate(spec: Object, kind: str) -> Amounts:
     return total
 
 
-def aggregate_container_requests(spec: Object) -> Amounts:
-    return aggregate(spec, "requests")
-
-
 def pod_amounts(spec: Object, kind: str) -> Amounts:
     """With what the pod says for itself, which goes before its containers', and overhead."""
     total = aggregate(spec, kind)

@@ -48,6 +48,11 @@ class FieldError:
         return f"{self.field}: {self.body()}"
 
 
+def distinct(errors: list[FieldError]) -> list[FieldError]:
+    """Each complaint once, in its first place (upstream: ErrorList.ToAggregate)."""
+    return list({(e.type, str(e)): e for e in errors}.values())
+
+
 _TITLES: Final = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",

@@ -199,11 +199,8 @@ def is_valid_port_number(port: int) -> list[str]:
 
 
 def is_valid_user_id(uid: int) -> list[str]:
-    return is_in_range(uid, 0, 0xFFFFFFFF)
-
-
-def is_valid_group_id(gid: int) -> list[str]:
-    return is_in_range(gid, 0, 0xFFFFFFFF)
+    """Of a user or a group."""
+    return is_in_range(uid, 0, 2**31 - 1)
 
 
 def is_valid_port_name(port: str) -> list[str]:

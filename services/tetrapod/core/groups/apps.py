@@ -39,9 +39,11 @@ class DaemonSetStrategy(KindStrategy):
         annotations.setdefault(_TEMPLATE_GENERATION, "0")
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
         obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = "1"
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
         counted = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION) or "0"
         if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
             counted = str(int(counted) + 1)
@@ -65,6 +67,7 @@ def _daemon_sets() -> ResourceDefinition:
         validate_update=validation.selector_is_kept,
         status=True,
         initial_status=defaults.DAEMON_SET_STATUS,
+        template=("spec", "template"),
         generation=["spec"],
     )
     status = status_of(strategy, validate=validation.validate_daemon_set_status)
@@ -75,6 +78,7 @@ def _deployments() -> ResourceDefinition:
     strategy = DeploymentStrategy(
         default=defaults.default_deployment,
         validate=validation.validate_deployment,
+        template=("spec", "template"),
         warnings=warnings.replicated,
         validate_update=validation.selector_is_kept,
         status=True,
@@ -88,6 +92,7 @@ def _replica_sets() -> ResourceDefinition:
     strategy = KindStrategy(
         default=defaults.default_replica_set,
         validate=validation.validate_replica_set,
+        template=("spec", "template"),
         warnings=warnings.replicated,
         validate_update=validation.selector_is_kept,
         status=True,
@@ -102,6 +107,7 @@ def _stateful_sets() -> ResourceDefinition:
     strategy = KindStrategy(
         default=defaults.default_stateful_set,
         validate=stateful_sets.validate,
+        template=("spec", "template"),
         warnings=warnings.stateful_set,
         validate_update=stateful_sets.validate_update,
         status=True,

@@ -16,6 +16,7 @@ def definitions() -> list[ResourceDefinition]:
     cron_job = KindStrategy(
         default=defaults.default_cron_job,
         validate=cron_jobs.validate,
+        template=("spec", "jobTemplate", "spec", "template"),
         whole_update=cron_jobs.validate_update,
         warnings=workloads.cron_job,
         status=True,

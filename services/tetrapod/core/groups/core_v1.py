@@ -123,6 +123,7 @@ def _simple() -> list[ResourceDefinition]:
                 generation=["template"],
                 returns_deleted=True,
                 validate=pod_templates.validate,
+                template=("template",),
                 warnings=lambda new, old: template_warnings(new.get("template"), (old or {}).get("template"), "template"),
             ),
             table=pod_tables.POD_TEMPLATES,
@@ -209,6 +210,7 @@ def _replication_controllers() -> ResourceDefinition:
         initial_status={"replicas": 0},
         generation=["spec"],
         validate=pod_templates.validate_controller,
+        template=("spec", "template"),
         warnings=workload_warnings.replicated,
         name=lambda name, prefix: [],  # validated with the rest
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},

@@ -23,6 +23,7 @@ class JobStrategy(KindStrategy):
             default=default_job,
             status=True,
             validate=jobs.validate,
+            template=("spec", "template"),
             whole_update=jobs.validate_update,
             warnings=workloads.job,
             generation=["spec"],
@@ -36,6 +37,7 @@ class JobStrategy(KindStrategy):
         return label, value
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
         template = (obj.get("spec") or {}).get("template") or {}
         meta = obj["metadata"]
         inherited = not meta.get("labels") or meta["labels"] == (template.get("metadata") or {}).get("labels")

@@ -7,11 +7,15 @@ from typing import Any, Final
 
 from tetrapod.core.defaults.pod_spec import default_pod, default_pod_requests
 from tetrapod.core.qos import qos_class
+from tetrapod.core.strategies.pod_features import drop_disabled, drop_init_container_annotations
+from tetrapod.core.strategies.pod_preparation import app_armor_into_fields, merge_label_keys
 from tetrapod.core.validation import pod_status, pods
 from tetrapod.core.warnings.pods import pod_warnings
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -31,6 +35,10 @@ _GATED: Final = {
 }
 
 
+_CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
+_KEPT_IN_STATUS: Final = ("qosClass", "observedGeneration", "extendedResourceClaimStatus", *_CLEARED_BY_EMPTY)
+
+
 class PodStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {}
@@ -45,6 +53,10 @@ class PodStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
             spec["terminationGracePeriodSeconds"] = 1
+        drop_disabled(spec, {})
+        drop_init_container_annotations(obj["metadata"])
+        merge_label_keys(obj)
+        ctx.warnings += app_armor_into_fields(obj)
         if spec.get("resources"):
             default_pod_requests(spec)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
@@ -53,7 +65,11 @@ class PodStrategy(Strategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})
-        spec = new.get("spec") or {}
+        spec, before = new.get("spec") or {}, old.get("spec") or {}
+        if spec.get("resources") is None and before.get("resources") is not None:
+            spec["resources"] = copy_value(before["resources"])  # a client that does not know the field has not removed it
+        drop_disabled(spec, before)
+        drop_init_container_annotations(new["metadata"])
         if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
             spec["terminationGracePeriodSeconds"] = 1
 
@@ -103,12 +119,34 @@ class PodStatusStrategy(StatusStrategy):
                 meta[key] = old_meta[key]
             elif key == "ownerReferences":
                 meta.pop(key, None)
-        status = new.setdefault("status", {})
-        if not status.get("qosClass") and (old.get("status") or {}).get("qosClass"):
-            status["qosClass"] = old["status"]["qosClass"]
+        status, before = new.setdefault("status", {}), old.get("status") or {}
+        for key in _KEPT_IN_STATUS:  # old kubelets drop what they do not know
+            if not status.get(key) and not (key in _CLEARED_BY_EMPTY and status.get(key) == []) and before.get(key):
+                status[key] = before[key]
+        _keep_observed_generations(status.get("conditions") or [], before.get("conditions") or [])
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return pod_status.validate_status(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")]
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        status = new.get("status") or {}
+        out: list[str] = []
+        for key in ("podIPs", "hostIPs"):
+            for i, entry in enumerate(status.get(key) or ()):
+                out += ip_warnings(f"status.{key}[{i}].ip", entry.get("ip") or "")
+        return out
+
+
+def _keep_observed_generations(conditions: list[Object], before: list[Object]) -> None:
+    """A condition that leaves its generation out keeps the one that the condition of its type had."""
+    known: dict[str, list[int]] = {}
+    for condition in before:
+        known.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
+    for condition in conditions:
+        generations = known.get(condition.get("type") or "")
+        kept = generations.pop(0) if generations else 0
+        if not condition.get("observedGeneration") and kept:
+            condition["observedGeneration"] = kept

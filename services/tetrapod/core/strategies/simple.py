@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tetrapod.core.strategies.pod_features import drop_disabled_of_template
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
@@ -22,6 +23,7 @@ NameCheck = Callable[[str, bool], list[str]]
 class KindStrategy(Strategy):
     """`fields` maps what field selectors may name to how its value is read.
 
+    `template` is where the kind has a pod template, whose fields behind gates are dropped.
     An update is checked by `validate` and then `validate_update`, or by `whole_update` alone where upstream has another order.
     """
 
@@ -42,6 +44,7 @@ class KindStrategy(Strategy):
         name: NameCheck | None = None,
         fields: Mapping[str, Callable[[Object], str]] | None = None,
         ttl: int = 0,
+        template: tuple[str, ...] = (),
     ) -> None:
         self._default = default
         self._validate = validate
@@ -58,11 +61,26 @@ class KindStrategy(Strategy):
         self._fields = dict(fields or {})
         self.field_labels = tuple(self._fields)
         self._ttl = ttl
+        self._template = template
 
     def default(self, obj: Object, version: str) -> None:
         function = self._default.get(version) if isinstance(self._default, Mapping) else self._default
         if function is not None:
             function(obj)
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        if self._template:
+            drop_disabled_of_template(self._pod_template(obj), None)
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        if self._template:
+            drop_disabled_of_template(self._pod_template(new), self._pod_template(old))
+
+    def _pod_template(self, obj: Object) -> Object | None:
+        found: Object | None = obj
+        for part in self._template:
+            found = (found or {}).get(part)
+        return found
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return self._validate(obj) if self._validate else []

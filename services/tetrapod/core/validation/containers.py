@@ -21,6 +21,7 @@ PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _RESIZABLE: Final = frozenset({"cpu", "memory"})
 _RESIZE_POLICIES: Final = frozenset({"NotRequired", "RestartContainer"})
+_RESTART_POLICIES: Final = frozenset({"Always", "OnFailure", "Never"})
 _RULE_OPERATORS: Final = frozenset({"In", "NotIn"})
 _EPHEMERAL_NO: Final = "cannot be set for an Ephemeral Container"
 _NOT_EPHEMERAL: Final = (
@@ -61,7 +62,7 @@ def containers(listed: list[Object], around: Surroundings, path: str) -> list[Fi
         seen.add(name)
         errors += handlers.lifecycle_and_probes(container, around.grace, at)
         if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
-            errors += _restart_rules(container, ("Always", "OnFailure", "Never"), at)
+            errors += _restart_rules(container, at)
     return errors + host_port_conflicts(listed, path)
 
 
@@ -72,7 +73,7 @@ def init_containers(listed: list[Object], regular: list[Object], around: Surroun
         at = f"{path}[{i}]"
         errors += _common(container, around, at)
         if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
-            errors += _restart_rules(container, ("Always", "OnFailure", "Never"), at)
+            errors += _restart_rules(container, at)
         name = container.get("name") or ""
         if name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
@@ -134,7 +135,7 @@ def _common(container: Object, around: Surroundings, path: str) -> list[FieldErr
     if listed := get("ports"):
         errors += _ports(listed, f"{path}.ports")
     if env := get("env"):
-        errors += environment.variables(env, f"{path}.env", around.volumes)
+        errors += environment.variables(env, f"{path}.env")
     if env_from := get("envFrom"):
         errors += environment.sources(env_from, f"{path}.envFrom")
     mounted, raw = get("volumeMounts") or [], get("volumeDevices") or []
@@ -196,18 +197,18 @@ def _resize_policy(policies: list[Object], restart_policy: str, path: str) -> li
         seen.add(name)
         errors += one_of(name, _RESIZABLE, path) + one_of(restart, _RESIZE_POLICIES, path)
         if restart_policy == "Never" and restart != "NotRequired":
-            errors.append(field.invalid(path, restart, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
+            errors.append(field.invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
     return errors
 
 
-def _restart_rules(container: Object, allowed: tuple[str, ...], path: str) -> list[FieldError]:
+def _restart_rules(container: Object, path: str) -> list[FieldError]:
     """A container's own restart policy, and exit codes that go before it (upstream: validateContainerRestartPolicy)."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     errors: list[FieldError] = []
     if policy is None:
         errors.append(field.required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
     else:
-        errors += known(policy, allowed, f"{path}.restartPolicy")
+        errors += known(policy, _RESTART_POLICIES, f"{path}.restartPolicy")
     if len(rules) > 20:
         errors.append(field.too_many(f"{path}.restartPolicyRules", len(rules), 20))
     for i, rule in enumerate(rules):

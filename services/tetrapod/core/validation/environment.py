@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tetrapod.core.validation.downward import ENV_FIELDS, field_ref, resource_ref
-from tetrapod.core.validation.names import complaints, dns_subdomain
-from tetrapod.core.validation.paths import descending
+from tetrapod.core.validation.names import complaints, dns_label, dns_subdomain
+from tetrapod.core.validation.paths import no_backsteps
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -13,7 +15,7 @@ from tetrapod.machinery.names import is_config_map_key, is_relaxed_env_var_name,
 _SEVERAL = "may not have more than one field specified at a time"
 
 
-def variables(env: list[Object], path: str, volumes: dict[str, Object]) -> list[FieldError]:
+def variables(env: list[Object], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, variable in enumerate(env):
         at = f"{path}[{i}]"
@@ -22,11 +24,11 @@ def variables(env: list[Object], path: str, volumes: dict[str, Object]) -> list[
         else:
             errors.append(field.required(f"{at}.name"))
         if (source := variable.get("valueFrom")) is not None:
-            errors += _value_from(source, variable.get("value") or "", f"{at}.valueFrom", volumes)
+            errors += _value_from(source, variable.get("value") or "", f"{at}.valueFrom")
     return errors
 
 
-def _value_from(source: Object, value: str, path: str, volumes: dict[str, Object]) -> list[FieldError]:
+def _value_from(source: Object, value: str, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     count = 0
     if (ref := source.get("fieldRef")) is not None:
@@ -41,7 +43,7 @@ def _value_from(source: Object, value: str, path: str, volumes: dict[str, Object
             errors += _key_ref(ref, f"{path}.{name}")
     if (ref := source.get("fileKeyRef")) is not None:
         count += 1
-        errors += _file_key_ref(ref, f"{path}.fileKeyRef", volumes)
+        errors += _file_key_ref(ref, f"{path}.fileKeyRef")
     if not count:
         text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         errors.append(field.invalid(path, "", text))
@@ -59,19 +61,30 @@ def _key_ref(ref: Object, path: str) -> list[FieldError]:
     return [*errors, field.required(f"{path}.key")]
 
 
-def _file_key_ref(ref: Object, path: str, volumes: dict[str, Object]) -> list[FieldError]:
+def _file_key_ref(ref: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     key = ref.get("key") or ""
     errors += complaints(is_relaxed_env_var_name, key, f"{path}.key") if key else [field.required(f"{path}.key")]
     name = ref.get("volumeName") or ""
-    if not name:
-        errors.append(field.required(f"{path}.volumeName"))
-    elif name not in volumes:
-        errors.append(field.not_found(f"{path}.volumeName", name))
-    elif volumes[name].get("emptyDir") is None:
-        errors.append(field.invalid(f"{path}.volumeName", name, "referenced volume must be of type emptyDir"))
+    errors += dns_label(name, f"{path}.volumeName") if name else [field.required(f"{path}.volumeName")]
     file = ref.get("path") or ""
-    return errors + (descending(file, f"{path}.path") if file else [field.required(f"{path}.path")])
+    return errors + (no_backsteps(file, f"{path}.path") if file else [field.required(f"{path}.path")])
+
+
+def volumes_of_files(spec: Object, containers: Iterable[tuple[Object, str]]) -> list[FieldError]:
+    """What a variable reads from a file lies in a volume of the pod's own (upstream: validateFileKeyRefVolumes)."""
+    sources = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
+    errors: list[FieldError] = []
+    for container, path in containers:
+        for i, variable in enumerate(container.get("env") or ()):
+            if (ref := (variable.get("valueFrom") or {}).get("fileKeyRef")) is None:
+                continue
+            name, at = ref.get("volumeName") or "", f"{path}.env[{i}].valueFrom.fileKeyRef.volumeName"
+            if name not in sources:
+                errors.append(field.not_found(at, name))
+            elif sources[name].get("emptyDir") is None:
+                errors.append(field.invalid(at, name, "referenced volume must be of type emptyDir"))
+    return errors
 
 
 def sources(env_from: list[Object], path: str) -> list[FieldError]:

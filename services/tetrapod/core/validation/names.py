@@ -44,7 +44,8 @@ def in_range(value: int, low: int, high: int, path: str) -> list[FieldError]:
 
 
 def user_id(value: int, path: str) -> list[FieldError]:
-    return in_range(value, 0, 0xFFFFFFFF, path)
+    """Of a user or a group."""
+    return [field.invalid(path, value, text) for text in names.is_valid_user_id(value)]
 
 
 def not_negative(value: int | None, path: str) -> list[FieldError]:

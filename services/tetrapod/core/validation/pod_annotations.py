@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from tetrapod.core.validation.paths import descending
+from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.core.validation.security import all_containers
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
@@ -12,6 +14,7 @@ from tetrapod.machinery.gvk import Object
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"
 APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
 _SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
@@ -25,6 +28,8 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if MIRROR in found and not spec.get("nodeName"):
         errors.append(field.invalid(f"{path}[{MIRROR}]", found[MIRROR], "must set spec.nodeName if mirror pod annotation is set"))
+    if found.get(TOLERATIONS):
+        errors += _tolerations(found[TOLERATIONS], path)
     if DELETION_COST in found and not _is_int32(found[DELETION_COST]):
         errors.append(field.invalid(f"{path}[{DELETION_COST}]", found[DELETION_COST], "must be a 32bit integer"))
     if _SECCOMP_POD in found:
@@ -39,6 +44,14 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
             if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
                 errors.append(field.invalid(f"{path}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}"))
     return errors
+
+
+def _tolerations(written: str, path: str) -> list[FieldError]:
+    try:
+        listed = json.loads(written)
+    except ValueError as error:
+        return [field.invalid(path, TOLERATIONS, str(error))]
+    return tolerations(listed, f"{path}.{TOLERATIONS}") if isinstance(listed, list) else []
 
 
 def _is_int32(value: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from tetrapod.core.validation import containers, scheduling, windows
 from tetrapod.core.validation.containers import Surroundings
 from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.environment import volumes_of_files
 from tetrapod.core.validation.names import address, complaints, dns_label, dns_subdomain, in_range, one_of, qualified_name
 from tetrapod.core.validation.resources import container_resources, pod_resources
 from tetrapod.core.validation.security import all_containers, host_users, pod_security
@@ -50,7 +51,10 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     errors += one_of(get("dnsPolicy"), _DNS_POLICIES, f"{path}.dnsPolicy")
     if selector := get("nodeSelector"):
         errors += validate_labels(selector, f"{path}.nodeSelector")
-    errors += pod_security(get("securityContext"), spec, path, f"{path}.securityContext")
+    errors += pod_security(get("securityContext"), spec, f"{path}.securityContext")
+    if get("shareProcessNamespace") and get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        errors.append(field.invalid(f"{path}.shareProcessNamespace", True, text))
     errors += scheduling.affinity(get("affinity"), f"{path}.affinity")
     errors += _dns_config(spec, f"{path}.dnsConfig")
     for i, gate in enumerate(get("readinessGates") or ()):
@@ -90,7 +94,8 @@ def _rest(spec: Object, path: str) -> list[FieldError]:
         errors += one_of(policy, _PREEMPTION, f"{path}.preemptionPolicy")
     if overhead := get("overhead"):
         errors += container_resources({"limits": overhead}, (), f"{path}.overhead")
-    return errors + windows.operating_system(spec, everyone, path)
+    errors += windows.operating_system(spec, everyone, path)
+    return errors + volumes_of_files(spec, everyone)
 
 
 def _hostname_override(spec: Object, path: str) -> list[FieldError]:

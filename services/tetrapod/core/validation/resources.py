@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tetrapod.core.resources_of import aggregate_container_requests
+from tetrapod.core.resources_of import aggregate
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.quantities import NameCheck, container_resource_name, pod_resource_name, quantity
@@ -95,17 +95,22 @@ def pod_resources(spec: Object, path: str) -> list[FieldError]:
     resources = spec.get("resources")
     if resources is None:
         return []
+    if (spec.get("os") or {}).get("name") == "windows":
+        return [field.forbidden(path, "may not be set for a windows pod")]
     errors: list[FieldError] = []
     if resources.get("claims") is not None:
-        errors.append(field.forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
+        errors.append(field.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
     errors += requirements(resources, pod_resource_name, (), path)
     requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
-    for name, total in aggregate_container_requests(spec).items():
-        given = requests.get(name, Quantity(0))
-        if total > given:
+    for name, total in aggregate(spec, "requests").items():
+        if name in requests and total > requests[name]:
             text = f"must be greater than or equal to aggregate container requests of {total}"
-            errors.append(field.invalid(f"{path}.requests[{name}]", str(given), text))
+            errors.append(field.invalid(f"{path}.requests[{name}]", str(requests[name]), text))
     limits = {name: quantity(v) for name, v in (resources.get("limits") or {}).items()}
+    for name, total in aggregate(spec, "limits").items():
+        if quantities.is_huge_page(name) and name in limits and total > limits[name]:
+            text = f"must be greater than or equal to aggregate container limits of {total}"
+            errors.append(field.invalid(f"{path}.limits[{name}]", str(limits[name]), text))
     for i, container in enumerate(spec.get("containers") or ()):
         for name, value in ((container.get("resources") or {}).get("limits") or {}).items():
             if name in limits and quantity(value) > limits[name]:

@@ -5,7 +5,7 @@ Upstream: validateAffinity, ValidateTolerations, validateTopologySpreadConstrain
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tetrapod.core.validation.names import complaints, known, qualified_name
 from tetrapod.machinery import field
@@ -171,8 +171,9 @@ def _toleration(toleration: Object, path: str) -> list[FieldError]:
     elif operator == "Exists":
         if value:
             errors.append(field.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    else:
-        errors.append(field.not_supported(f"{path}.operator", operator, ["Equal", "Exists"]))
+    else:  # Lt and Gt are known, but behind a gate
+        supported = ["Equal", "Exists", "Lt", "Gt"] if operator in ("Lt", "Gt") else ["Equal", "Exists"]
+        errors.append(field.not_supported(f"{path}.operator", operator, supported))
     return errors + (known(effect, TAINT_EFFECTS, f"{path}.effect") if effect else [])
 
 
@@ -211,26 +212,10 @@ def _spread(constraint: Object, later: list[Object], path: str) -> list[FieldErr
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if (policy := constraint.get(name)) is not None:
             errors += known(policy, _INCLUSION, f"{path}.{name}")
-    errors += _spread_keys(constraint, f"{path}.matchLabelKeys")
-    return errors + validate_label_selector(constraint.get("labelSelector"), f"{path}.labelSelector")
+    selector = constraint.get("labelSelector")
+    errors += _label_keys(constraint, selector, path)
+    return errors + validate_label_selector(selector, f"{path}.labelSelector")
 
 
 def _positive(value: int, path: str) -> list[FieldError]:
     return [] if value > 0 else [field.invalid(path, value, "must be greater than zero")]
-
-
-def _spread_keys(constraint: Object, path: str) -> list[FieldError]:
-    keys, selector = constraint.get("matchLabelKeys") or [], constraint.get("labelSelector")
-    if not keys:
-        return []
-    errors: list[FieldError] = []
-    said: set[Any] = set()
-    if selector is None:
-        errors.append(field.forbidden(path, _NO_SELECTOR))
-    else:
-        said = {*(selector.get("matchLabels") or ()), *(e.get("key") for e in selector.get("matchExpressions") or ())}
-    for i, key in enumerate(keys):
-        errors += validate_label_name(key, f"{path}[{i}]")
-        if key in said:
-            errors.append(field.invalid(f"{path}[{i}]", key, _BOTH))
-    return errors

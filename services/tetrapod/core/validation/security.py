@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, user_id
 from tetrapod.core.validation.paths import descending
 from tetrapod.core.validation.windows import windows_options
@@ -19,6 +20,7 @@ _GROUPS_POLICIES: Final = frozenset({"Merge", "Strict"})
 _SELINUX_POLICIES: Final = frozenset({"MountOption", "Recursive"})
 _SYSCTL: Final = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 _sysctl = re.compile(_SYSCTL).match
+_NO_HOST_USERS: Final = "when `hostUsers` is false"
 _IPC: Final = frozenset({"kernel.sem"})
 _IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 
@@ -33,30 +35,27 @@ def container_security(context: Object, path: str, host_users: bool) -> list[Fie
     errors += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
-            errors.append(field.invalid(path, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
+            text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            errors.append(field.invalid(path, internal("SecurityContext", context), text))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
             text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            errors.append(field.invalid(path, context, text))
+            errors.append(field.invalid(path, internal("SecurityContext", context), text))
     errors += windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
-    return errors + _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    return errors + app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 
-def pod_security(context: Object | None, spec: Object, spec_path: str, path: str) -> list[FieldError]:
-    if not context and not spec.get("shareProcessNamespace"):
+def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldError]:
+    if not context:
         return []
-    context = context or {}
     errors = _ids(context, ("fsGroup", "runAsUser", "runAsGroup"), path)
     for i, group in enumerate(context.get("supplementalGroups") or ()):
         errors += user_id(group, f"{path}.supplementalGroups[{i}]")
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(field.invalid(f"{path}.shareProcessNamespace", True, text))
     errors += _sysctls(context.get("sysctls") or [], spec, f"{path}.sysctls")
     if (policy := context.get("fsGroupChangePolicy")) is not None:
         errors += known(policy, _FS_GROUP_POLICIES, f"{path}.fsGroupChangePolicy")
     errors += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     errors += windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
-    errors += _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    errors += app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
     if (policy := context.get("supplementalGroupsPolicy")) is not None:
         errors += known(policy, _GROUPS_POLICIES, f"{path}.supplementalGroupsPolicy")
     if (policy := context.get("seLinuxChangePolicy")) is not None:
@@ -92,7 +91,7 @@ def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
     return errors
 
 
-def _app_armor(profile: Object | None, path: str) -> list[FieldError]:
+def app_armor(profile: Object | None, path: str) -> list[FieldError]:
     if profile is None:
         return []
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
@@ -156,4 +155,6 @@ def host_users(spec: Object, path: str) -> list[FieldError]:
     if spec.get("hostUsers") is not False:
         return []
     named = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
-    return [field.forbidden(f"{path}.{shown}", "when `pod.Spec.HostUsers` is false") for key, shown in named if spec.get(key)]
+    errors = [field.forbidden(f"{path}.{shown}", _NO_HOST_USERS) for key, shown in named if spec.get(key)]
+    raw = (at for container, at in all_containers(spec, path) if container.get("volumeDevices"))
+    return errors + [field.forbidden(f"{at}.volumeDevices", _NO_HOST_USERS) for at in raw]

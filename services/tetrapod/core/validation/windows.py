@@ -24,21 +24,10 @@ _bad_user = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
 _only_dots = re.compile(r"[. ]+").fullmatch
 _NOT_ON_WINDOWS: Final = "cannot be set for a windows pod"
 _POD_ORDER: Final = (
-    ("securityContext", "appArmorProfile"),
-    ("securityContext", "seLinuxOptions"),
-    ("", "hostUsers"),
-    ("", "hostPID"),
-    ("", "hostIPC"),
-    ("securityContext", "seccompProfile"),
-    ("securityContext", "fsGroup"),
-    ("securityContext", "fsGroupChangePolicy"),
-    ("securityContext", "sysctls"),
-    ("", "shareProcessNamespace"),
-    ("securityContext", "runAsUser"),
-    ("securityContext", "runAsGroup"),
-    ("securityContext", "supplementalGroups"),
-    ("securityContext", "supplementalGroupsPolicy"),
-    ("securityContext", "seLinuxChangePolicy"),
+    *(("securityContext", key) for key in ("appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy")),
+    *(("securityContext", key) for key in ("sysctls", "runAsUser", "runAsGroup", "supplementalGroups")),
+    *(("securityContext", key) for key in ("supplementalGroupsPolicy", "seLinuxChangePolicy")),
+    *(("", key) for key in ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")),
 )
 _CONTAINER_ORDER: Final = (
     "appArmorProfile",
@@ -128,7 +117,7 @@ def operating_system(spec: Object, containers: _Containers, path: str) -> list[F
         return []
     name = system.get("name") or ""
     if not name:
-        return [field.required(f"{path}.os.name", "cannot be empty")]
+        return [field.required(f"{path}.os.name")]
     if name == "linux":
         return _linux(spec, containers, path)
     if name == "windows":

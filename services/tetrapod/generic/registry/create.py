@@ -14,6 +14,7 @@ from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Taken, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
+from tetrapod.machinery.field import distinct
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
 from tetrapod.machinery.status import StatusError, bad_request, generate_name_conflict, invalid
@@ -116,6 +117,8 @@ def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -
     errors = validate_meta(meta, store.namespaced, strategy.validate_name)
     errors += strategy.validate(ctx, obj)
     if errors:
+        if strategy.qualified_finalizers:  # the kinds whose validation is in part declared: filtering errors makes them distinct
+            errors = distinct(errors)
         raise invalid(store.kind, meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
     strategy.canonicalize(obj)

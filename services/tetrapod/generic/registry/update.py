@@ -180,11 +180,7 @@ def _update_errors(store: Store, strategy: Strategy, ctx: Context, new: Object, 
         errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
     errors += validate_object_meta_update(meta, old_meta)
     errors += strategy.validate_update(ctx, new, old)
-    return errors if strategy.repeats_errors or len(errors) < 2 else _distinct(errors)
-
-
-def _distinct(errors: list[FieldError]) -> list[FieldError]:
-    return list({(e.type, str(e)): e for e in errors}.values())
+    return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)
 
 
 def _deletes(new: Object, old: Object) -> bool:

@@ -1,0 +1,115 @@
+"""Fields of pods behind feature gates that are off: they are dropped, unless the object before had them.
+
+Pods, and every kind with a pod template. Upstream: pkg/api/pod/util.go (DropDisabledPodFields, DropDisabledTemplateFields); the gates are
+ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS, AtomicWriteVolumeUserFields, EmptyDirVolumeMode, VolumeBindMountOptions,
+GenericWorkload and EvictionRequestAPI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tetrapod.machinery.gvk import Object
+
+Holders = Iterator[tuple[Object, str]]
+"""Objects with the name of the member that is behind a gate."""
+
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_INIT_ANNOTATIONS: Final = tuple(
+    f"pod.{stage}.kubernetes.io/init-container{rest}" for stage in ("alpha", "beta") for rest in ("s", "-statuses")
+)
+
+
+def drop_disabled(spec: Object, before: Object) -> None:
+    """`before` is the spec that is replaced, empty where there is none."""
+    for members in _GATES:
+        found = [(holder, key) for holder, key in members(spec) if holder.get(key) is not None]
+        if found and not any(holder.get(key) is not None for holder, key in members(before)):
+            for holder, key in found:
+                del holder[key]
+    for container in _containers(spec):
+        if container.get("lifecycle") == {}:
+            del container["lifecycle"]
+
+
+def drop_init_container_annotations(meta: Object) -> None:
+    """Init containers once were annotations; those mean nothing any more."""
+    for key in _INIT_ANNOTATIONS:
+        (meta.get("annotations") or {}).pop(key, None)
+
+
+def drop_disabled_of_template(template: Object | None, before: Object | None) -> None:
+    if template:
+        drop_disabled(template.get("spec") or {}, (before or {}).get("spec") or {})
+        drop_init_container_annotations(template.get("metadata") or {})
+
+
+def _containers(spec: Object) -> Iterator[Object]:
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        yield from spec.get(kind) or ()
+
+
+def _stop_signals(spec: Object) -> Holders:
+    for container in _containers(spec):
+        yield container.get("lifecycle") or {}, "stopSignal"
+
+
+def _http_protocols(spec: Object) -> Holders:
+    for container in _containers(spec):
+        hooks = container.get("lifecycle") or {}
+        for handler in (*(container.get(probe) for probe in _PROBES), hooks.get("postStart"), hooks.get("preStop")):
+            yield (handler or {}).get("httpGet") or {}, "protocol"
+
+
+def _grpc_modes(spec: Object) -> Holders:
+    for container in _containers(spec):
+        for probe in _PROBES:
+            yield (container.get(probe) or {}).get("grpc") or {}, "mode"
+
+
+def _volume_users(spec: Object) -> Holders:
+    for volume in spec.get("volumes") or ():
+        for kind in ("secret", "configMap", "downwardAPI", "projected"):
+            if source := volume.get(kind):
+                yield source, "defaultUser"
+                for part in (source, *_projected(source)):
+                    yield part, "user"
+                    for item in part.get("items") or ():
+                        yield item, "user"
+
+
+def _projected(source: Object) -> Iterator[Object]:
+    for projection in source.get("sources") or ():
+        yield from (part for part in projection.values() if isinstance(part, dict))
+
+
+def _volume_modes(spec: Object) -> Holders:
+    for volume in spec.get("volumes") or ():
+        yield volume.get("emptyDir") or {}, "mode"
+
+
+def _bind_options(spec: Object) -> Holders:
+    for container in _containers(spec):
+        for mount in container.get("volumeMounts") or ():
+            yield mount, "bindMountOptions"
+
+
+def _scheduling_group(spec: Object) -> Holders:
+    yield spec, "schedulingGroup"
+
+
+def _eviction_responders(spec: Object) -> Holders:
+    yield spec, "evictionResponders"
+
+
+_GATES: Final[tuple[Callable[[Object], Holders], ...]] = (
+    _stop_signals,
+    _http_protocols,
+    _grpc_modes,
+    _volume_users,
+    _volume_modes,
+    _bind_options,
+    _scheduling_group,
+    _eviction_responders,
+)

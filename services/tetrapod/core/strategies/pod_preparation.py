@@ -1,0 +1,71 @@
+"""What the server writes into a new pod before it is validated.
+
+Upstream: pkg/registry/core/pod/strategy.go (mutatePodAffinity, mutateTopologySpreadConstraints, applyAppArmorVersionSkew).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tetrapod.core.validation.pod_annotations import APP_ARMOR
+from tetrapod.core.validation.security import all_containers, app_armor
+from tetrapod.machinery.gvk import Object
+
+_LOCALHOST: Final = "localhost/"
+_NAMED_PROFILES: Final = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
+
+
+def merge_label_keys(pod: Object) -> None:
+    """`matchLabelKeys` and `mismatchLabelKeys` become expressions over the pod's own labels."""
+    labels = pod["metadata"].get("labels") or {}
+    spec = pod["spec"]
+    for term in (*_affinity_terms(spec.get("affinity") or {}), *(spec.get("topologySpreadConstraints") or ())):
+        selector = term.get("labelSelector")
+        if selector is None:  # matches nothing, whatever is added
+            continue
+        for keys, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+            added = [{"key": key, "operator": operator, "values": [labels[key]]} for key in term.get(keys) or () if key in labels]
+            if added:
+                selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
+
+
+def _affinity_terms(affinity: Object) -> Iterator[Object]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        part = affinity.get(kind) or {}
+        for weighted in part.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            yield weighted.get("podAffinityTerm") or {}
+        yield from part.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+
+
+def app_armor_into_fields(pod: Object) -> list[str]:
+    """Profiles that stand in annotations, as they once did, become fields; returns what to warn of."""
+    notes = pod["metadata"].get("annotations")
+    if not notes or not any(key.startswith(APP_ARMOR) for key in notes):
+        return []
+    spec = pod["spec"]
+    if (spec.get("os") or {}).get("name") == "windows":
+        return []
+    common = (spec.get("securityContext") or {}).get("appArmorProfile")
+    warnings = []
+    for container, _ in all_containers(spec, "spec"):
+        key = APP_ARMOR + (container.get("name") or "")
+        if key not in notes or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
+            continue
+        profile = _profile(notes[key])
+        if profile is not None and profile == common:
+            continue
+        if profile is not None:
+            container["securityContext"] = {**(container.get("securityContext") or {}), "appArmorProfile": profile}
+        warnings.append(f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
+    return warnings
+
+
+def _profile(written: str) -> Object | None:
+    """The field that says the same, None where there is no valid one."""
+    if written in _NAMED_PROFILES:
+        return {"type": _NAMED_PROFILES[written]}
+    if not written.startswith(_LOCALHOST) or written == _LOCALHOST:
+        return None
+    profile = {"type": "Localhost", "localhostProfile": written.removeprefix(_LOCALHOST)}
+    return None if app_armor(profile, "") else profile
