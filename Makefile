@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 
-.PHONY: run install dev lint test contract bench e2e e2e-kubectl e2e-compose images clean generate
+.PHONY: run install dev lint test contract bench e2e e2e-kubectl e2e-compose e2e-stock images clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -33,7 +33,7 @@ test: dev
 	./tools/prepare.sh
 	$(BIN)/python -m pytest tests/unit tests/integration
 	$(BIN)/python -m pytest tests/contract
-	$(BIN)/python -m pytest tests/e2e -m "not containers"
+	$(BIN)/python -m pytest tests/e2e -m "not containers and not stock"
 
 ## contract: replay every recorded exchange and print the share per area
 contract: dev
@@ -48,6 +48,12 @@ bench: dev
 e2e: dev
 	./tools/prepare.sh containers
 	$(BIN)/python -m pytest tests/e2e -m containers
+
+## e2e-stock: upstream's own kube-controller-manager and kube-scheduler over Tetrapod (the first run builds them: minutes)
+e2e-stock: dev
+	./tools/prepare.sh
+	./tools/stock.sh >/dev/null
+	$(BIN)/python -m pytest tests/e2e/stock -m stock
 
 clean:
 	rm -rf $(VENV) dist build

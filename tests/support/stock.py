@@ -1,0 +1,107 @@
+"""Upstream's kube-controller-manager and kube-scheduler as child processes, given nothing but a kubeconfig and keys."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.server import free_port
+
+BUILDER = Path(__file__).parents[2] / "tools/stock.sh"
+NAMES = ("kube-controller-manager", "kube-scheduler")
+_COMPLAINT = re.compile(r"^[EF]\d{4} ")
+_ALSO_OVER_THE_REAL_ONE = re.compile(
+    r"The manifest file is empty, ignoring"
+    # What a test asked for: no metrics, no such class, no place, claims of a pod that come later.
+    r"|failed to compute desired number of replicas|storageclass\S* not found|Status after running PostFilter plugins"
+    # A controller that read its own write too late, or wrote too early.
+    r"|is not as new as written version|the object has been modified|may specify no more than one CIDR"
+    # A namespace that goes while they work in it.
+    r"|because it is being terminated|unexpected items still remain in namespace"
+)
+"""What these components say at the level of errors in the same session over upstream's server."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What the components sign with: the key of service accounts, the CA of clients, and the root CA they publish."""
+
+    service_accounts: Path
+    client_ca: Path
+    client_ca_key: Path
+    root_ca: Path
+
+
+@dataclass(frozen=True)
+class Component:
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def complaints(self) -> list[str]:
+        """Errors that they would not tell of the real server."""
+        lines = self.log.read_text().splitlines()
+        return [line for line in lines if _COMPLAINT.match(line) and not _ALSO_OVER_THE_REAL_ONE.search(line)]
+
+
+def binaries() -> dict[str, Path]:
+    """Built once (tools/stock.sh); skips the test where they are not there: their build takes minutes and is nobody's surprise."""
+    directory = subprocess.run([BUILDER, "--where"], capture_output=True, text=True, check=True).stdout.strip()
+    found = {name: Path(directory) / name for name in NAMES}
+    if not all(path.exists() for path in found.values()):
+        pytest.skip("the stock components are not built; make e2e-stock builds them")
+    return found
+
+
+@contextmanager
+def stock_components(directory: Path, kubeconfig: Path, keys: Keys) -> Iterator[list[Component]]:
+    found = binaries()
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(_running(found[NAMES[0]], directory, kubeconfig, *_manager_flags(keys))),
+            stack.enter_context(_running(found[NAMES[1]], directory, kubeconfig)),
+        ]
+
+
+def _manager_flags(keys: Keys) -> list[str]:
+    return [
+        "--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
+        "--use-service-account-credentials",
+        f"--service-account-private-key-file={keys.service_accounts}",
+        f"--root-ca-file={keys.root_ca}",
+        f"--cluster-signing-cert-file={keys.client_ca}",
+        f"--cluster-signing-key-file={keys.client_ca_key}",
+        "--allocate-node-cidrs",
+        "--cluster-cidr=10.244.0.0/16",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        # A node that is silent is told of in seconds, so that a test can see it.
+        "--node-monitor-grace-period=6s",
+        "--node-monitor-period=1s",
+    ]
+
+
+@contextmanager
+def _running(binary: Path, directory: Path, kubeconfig: Path, *flags: str) -> Iterator[Component]:
+    log = directory / f"{binary.name}.log"
+    argv = [binary, *(f"--{name}kubeconfig={kubeconfig}" for name in ("", "authentication-", "authorization-"))]
+    argv += [f"--secure-port={free_port()}", "--bind-address=127.0.0.1", f"--cert-dir={directory / binary.name}", "-v=2", *flags]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+    with log.open("wb") as out:
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
+    try:
+        yield Component(binary.name, process, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,8 @@
+//go:build tools
+
+package stock
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+)
