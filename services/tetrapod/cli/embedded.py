@@ -26,6 +26,7 @@ from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
+from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -73,7 +74,8 @@ class Embedded:
         self.auth = AuthService(
             self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
         )
-        chosen = plugins(self.storage, self.auth.authorizer, options.enable_admission_plugins, options.disable_admission_plugins)
+        surroundings = Surroundings(self.storage, self.auth.authorizer, self.client, self.lifecycle.background)
+        chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
         self._assemble_core(client_ca, front_proxy_ca)
         self._assemble_extensions()

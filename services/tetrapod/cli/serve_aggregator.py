@@ -9,8 +9,11 @@ from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.admission.dynamic import standard_plugins
+from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
+from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
 from tetrapod.generic.server import GenericAPIServer
@@ -22,7 +25,10 @@ class RemoteAggregator(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         options = self.options
         authenticator, authorizer = self.delegated()
-        server = GenericAPIServer("aggregator", self.storage, Chain([]), self.lifecycle, authorizer=authorizer)
+        own = in_process_client(self._director, "kube-apiserver")
+        surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background)
+        admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
+        server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer)
         certificate = ProxyCertificate(
             self.file("front-proxy-client.crt", options.proxy_client_cert_file),
             self.file("front-proxy-client.key", options.proxy_client_key_file),
@@ -51,7 +57,10 @@ class RemoteAggregator(RemoteService):
         install_openapi(server.routes, JoinedSource(documents))
         self.delegation.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
-        return self.aggregator.director, authenticator, authorizer
+        return self._director, authenticator, authorizer
+
+    async def _director(self, request: Request) -> Response:
+        return await self.aggregator.director(request)
 
 
 SERVICE = RemoteAggregator

@@ -9,7 +9,8 @@ from tetrapod.cli.auth_options import auth_options
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from tetrapod.generic.admission.dynamic import standard_plugins
+from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.request import Handler
@@ -27,9 +28,9 @@ class RemoteAuth(RemoteService):
         client = self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager")
         given = auth_options(options, self.client_ca, self.front_proxy_ca, reserve_services=False)
         self.auth = AuthService(self.storage, given, client)
-        self.server = GenericAPIServer(
-            "auth", self.storage, Chain([NamespaceLifecycle(self.storage)]), self.lifecycle, authorizer=self.auth.authorizer
-        )
+        surroundings = Surroundings(self.storage, self.auth.authorizer, client, self.lifecycle.background)
+        admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
+        self.server = GenericAPIServer("auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer)
         self.server.install(self.auth.definitions)
         for path, handler in self.auth.rest_routes.items():
             self.server.routes.add_rest(path, handler)

@@ -9,6 +9,7 @@ from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
@@ -24,7 +25,9 @@ class RemoteCore(RemoteService):
         authenticator, authorizer = self.delegated()
         auth = self.client_of(options.auth_url, "auth-url", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
-        chosen = plugins(self.storage, authorizer, options.enable_admission_plugins, options.disable_admission_plugins)
+        aggregator = self.client_of(options.aggregator_url, "aggregator-url", "kube-apiserver")
+        surroundings = Surroundings(self.storage, authorizer, aggregator, self.lifecycle.background)
+        chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
         self.core = CoreService(
             self.server,

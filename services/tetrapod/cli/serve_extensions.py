@@ -6,7 +6,8 @@ from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from tetrapod.generic.admission.dynamic import standard_plugins
+from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.discovery.joined import JoinedDiscovery
@@ -21,6 +22,8 @@ class RemoteExtensions(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         authenticator, authorizer = self.delegated()
         admission = Chain([NamespaceLifecycle(self.storage)])
+        surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background)
+        admission = Chain(standard_plugins(surroundings, self.options.disable_admission_plugins))
         client = self.client_of(self.options.aggregator_url, "aggregator-url", "kube-apiserver")
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, authorizer)
         self.server = GenericAPIServer(

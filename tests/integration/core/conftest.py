@@ -12,6 +12,7 @@ from integration.registry.conftest import backend, storages
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.interface import Client
@@ -54,10 +55,12 @@ Kubelet = Callable[[Handler], Awaitable[None]]
 @pytest.fixture
 async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator[Core]:
     lifecycle = Lifecycle()
-    server = GenericAPIServer("core", storages, Chain(plugins(storages, allow_all, (), ())), lifecycle)
 
     async def director(request: Request) -> Response:
         return await server.director(request)
+
+    surroundings = Surroundings(storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background)
+    server = GenericAPIServer("core", storages, Chain(plugins(surroundings, (), ())), lifecycle)
 
     async def sign(*_: object) -> str:
         return "token"

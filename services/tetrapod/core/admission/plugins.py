@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.core.admission.certificates import CertificateApproval, CertificateSigning, CertificateSubjectRestriction
@@ -18,39 +18,38 @@ from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
+from tetrapod.generic.admission.dynamic import DYNAMIC, Make
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.admission.surroundings import Surroundings
 
-_Make = Callable[[StorageFactory, Authorizer], Plugin]
-
-ORDERED: Final[dict[str, _Make]] = {
-    "NamespaceLifecycle": lambda storages, authorizer: NamespaceLifecycle(storages),
-    "LimitRanger": lambda storages, authorizer: LimitRanger(storages),
-    "ServiceAccount": lambda storages, authorizer: ServiceAccount(storages),
-    "NodeRestriction": lambda storages, authorizer: NodeRestriction(storages),
-    "TaintNodesByCondition": lambda storages, authorizer: TaintNodesByCondition(),
-    "PodSecurity": lambda storages, authorizer: PodSecurity(storages),
-    "Priority": lambda storages, authorizer: Priority(storages),
-    "DefaultTolerationSeconds": lambda storages, authorizer: DefaultTolerationSeconds(),
-    "DefaultStorageClass": lambda storages, authorizer: DefaultStorageClass(storages),
-    "StorageObjectInUseProtection": lambda storages, authorizer: StorageObjectInUseProtection(),
-    "PersistentVolumeClaimResize": lambda storages, authorizer: PersistentVolumeClaimResize(storages),
-    "RuntimeClass": lambda storages, authorizer: RuntimeClass(storages),
-    "CertificateApproval": lambda storages, authorizer: CertificateApproval(authorizer),
-    "CertificateSigning": lambda storages, authorizer: CertificateSigning(authorizer),
-    "CertificateSubjectRestriction": lambda storages, authorizer: CertificateSubjectRestriction(),
-    "DefaultIngressClass": lambda storages, authorizer: DefaultIngressClass(storages),
-    "PodTopologyLabels": lambda storages, authorizer: PodTopologyLabels(storages),
-    "PodResize": lambda storages, authorizer: PodResize(storages),
-    "NodeDeclaredFeatureValidator": lambda storages, authorizer: NodeDeclaredFeatureValidator(storages),
-    "ResourceQuota": lambda storages, authorizer: ResourceQuota(storages),  # last: it charges what all others let through
+ORDERED: Final[dict[str, Make]] = {
+    "NamespaceLifecycle": lambda s: NamespaceLifecycle(s.storages),
+    "LimitRanger": lambda s: LimitRanger(s.storages),
+    "ServiceAccount": lambda s: ServiceAccount(s.storages),
+    "NodeRestriction": lambda s: NodeRestriction(s.storages),
+    "TaintNodesByCondition": lambda s: TaintNodesByCondition(),
+    "PodSecurity": lambda s: PodSecurity(s.storages),
+    "Priority": lambda s: Priority(s.storages),
+    "DefaultTolerationSeconds": lambda s: DefaultTolerationSeconds(),
+    "DefaultStorageClass": lambda s: DefaultStorageClass(s.storages),
+    "StorageObjectInUseProtection": lambda s: StorageObjectInUseProtection(),
+    "PersistentVolumeClaimResize": lambda s: PersistentVolumeClaimResize(s.storages),
+    "RuntimeClass": lambda s: RuntimeClass(s.storages),
+    "CertificateApproval": lambda s: CertificateApproval(s.authorizer),
+    "CertificateSigning": lambda s: CertificateSigning(s.authorizer),
+    "CertificateSubjectRestriction": lambda s: CertificateSubjectRestriction(),
+    "DefaultIngressClass": lambda s: DefaultIngressClass(s.storages),
+    "PodTopologyLabels": lambda s: PodTopologyLabels(s.storages),
+    "PodResize": lambda s: PodResize(s.storages),
+    "NodeDeclaredFeatureValidator": lambda s: NodeDeclaredFeatureValidator(s.storages),
+    **DYNAMIC,
+    "ResourceQuota": lambda s: ResourceQuota(s.storages),  # last: it charges what all others let through
 }
 OFF_BY_DEFAULT: Final = frozenset({"NodeRestriction"})
 
 
-def plugins(storages: StorageFactory, authorizer: Authorizer, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
+def plugins(surroundings: Surroundings, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
     """Those that are on by default or turned on, but not turned off. Names that upstream knows and we lack are passed over."""
     wanted = (ORDERED.keys() - OFF_BY_DEFAULT | set(enabled)) - set(disabled)
-    return [make(storages, authorizer) for name, make in ORDERED.items() if name in wanted]
+    return [make(surroundings) for name, make in ORDERED.items() if name in wanted]

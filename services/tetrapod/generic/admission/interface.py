@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.status import forbidden as _forbidden
 
@@ -33,12 +34,16 @@ class Versions(Protocol):
         """`Attributes.object` or `old_object` as `kind`; maybe the object itself, so nobody may change what is returned."""
         ...
 
-    async def accept(self, obj: Object, kind: GroupVersionKind) -> Object:
+    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
         """The other way: a changed object of `kind` (taken over), decoded and defaulted, in the form of `Attributes.object`.
 
         Raises:
-            ValueError: a value of a wrong type; the text is upstream's decoder's.
+            ValueError: a value of a wrong type, or (`strict`) an unknown field; the text is upstream's decoder's.
         """
+        ...
+
+    def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
+        """Of an object of `kind`; None where nothing is known of it."""
         ...
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tetrapod.generic.admission.interface import Equivalent
 from tetrapod.generic.endpoints.conversion import Conversion
-from tetrapod.generic.endpoints.decoding import Decoder, ShapeError
+from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fields
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.schema.node import SchemaNode
 
 DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 
@@ -49,13 +50,20 @@ class AdmissionVersions:
         conversion, _ = self._way(kind)
         return obj if conversion.identity else await conversion.from_stored(copy_object(obj))
 
-    async def accept(self, obj: Object, kind: GroupVersionKind) -> Object:
+    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
         if not self._converts:
-            _shape(self._own_decoder, obj)
+            _shape(self._own_decoder, obj, strict)
             return obj
         conversion, decoder = self._way(kind)
-        _shape(decoder, obj)
+        _shape(decoder, obj, strict)
         return await conversion.to_stored(obj)
+
+    def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
+        decoder = self._way(kind)[1] if self._converts else self._own_decoder
+        try:
+            return decoder.schema
+        except KeyError:
+            return None
 
     def _way(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
         found = self._ways.get(kind)
@@ -71,8 +79,10 @@ class AdmissionVersions:
         raise ValueError(f"unable to convert to {kind}: unknown kind")
 
 
-def _shape(decoder: Decoder, obj: Object) -> None:
+def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
     try:
-        decoder.shape(obj)
+        unknown = decoder.shape(obj)
     except ShapeError as error:
         raise ValueError(str(error)) from None
+    if strict and unknown and not decoder.custom:
+        raise ValueError(f"strict decoding error: {', '.join(unknown_fields(unknown))}")

@@ -22,6 +22,10 @@ class JSONPatchError(Exception):
     """An operation that does not apply, with evanphx's text (which the API server hides from its clients)."""
 
 
+class TestFailed(JSONPatchError):
+    """A `test` that found another value."""
+
+
 def parse(body: Any) -> list[dict[str, Any]]:
     """Check the decoded body of a JSON patch request.
 
@@ -162,7 +166,7 @@ class _Document:
         wanted = operation.get("value")
         found = self.root if path == "" else self._get(path, "test operation does not apply: is missing path: ", "error in test for path")
         if not equal(found, wanted):
-            raise JSONPatchError(f"testing value {path} failed: test failed")
+            raise TestFailed(f"testing value {path} failed: test failed")
 
     def _get(self, path: str, missing: str, failed: str) -> Any:
         """The value at a path; None where a member is missing, an error where an index is."""

@@ -1,0 +1,57 @@
+"""`Authorizing`: the `authorizer` of expressions, over an authorizer that has to be waited for.
+
+An expression that asks something new is left (Interrupt), the question is put, and the expression is evaluated again; what has been
+answered is not asked twice in a request. Upstream: pkg/cel/library/authz.go and pkg/admission/plugin/authorizer of k8s.io/apiserver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.authorization.interface import Answer, Authorizer
+from tetrapod.generic.authorization.interface import Attributes as Question
+from tetrapod.generic.authorization.interface import Decision as Verdict
+from tetrapod.machinery.cel.authorizer import AuthorizerValue, CheckAttributes, Decision
+from tetrapod.machinery.cel.errors import Interrupt
+
+
+class _Asked(Interrupt):
+    def __init__(self, check: CheckAttributes) -> None:
+        super().__init__("an authorizer must be asked")
+        self.check = check
+
+
+class Authorizing:
+    """Of one request."""
+
+    def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
+        self._authorizer = authorizer
+        self._attributes = attributes
+        self._answers: dict[CheckAttributes, Answer] = {}
+
+    @cached_property
+    def bindings(self) -> Mapping[str, Any]:
+        attributes = self._attributes
+        value = AuthorizerValue(self._decide, attributes.user)
+        group, _, resource = attributes.resource
+        own = value.resource_check(group, resource, attributes.subresource, attributes.namespace, attributes.name)
+        return {"authorizer": value, "authorizer.requestResource": own}
+
+    def _decide(self, check: CheckAttributes) -> Decision:
+        answer = self._answers.get(check)
+        if answer is None:
+            raise _Asked(check)
+        return Decision(answer.decision is Verdict.ALLOW, answer.reason, answer.error)
+
+    async def settle(self, asked: Interrupt) -> None:
+        """Answer what an expression wanted to know."""
+        assert isinstance(asked, _Asked)
+        check = asked.check
+        self._answers[check] = await self._authorizer.authorize(_question(check))
+
+
+def _question(check: CheckAttributes) -> Question:
+    raise NotImplementedError

@@ -1,0 +1,121 @@
+"""What expressions of admission may name: object, oldObject, request, namespaceObject, params, authorizer, variables.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go (BuildRequestType, BuildNamespaceType, createEnvForOpts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from tetrapod.machinery.cel import declarations, types
+from tetrapod.machinery.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
+from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
+from tetrapod.machinery.cel.environment import Environment
+from tetrapod.machinery.cel.types import CelType
+
+VARIABLES: Final = "kubernetes.variables"
+_STRING: Final = declarations.STRING
+_STRINGS: Final = list_decl(_STRING)
+_LABELS: Final = map_decl(_STRING, _STRING)
+
+
+def _strings(*names: str) -> dict[str, DeclType]:
+    return dict.fromkeys(names, _STRING)
+
+
+@cache
+def request_type() -> DeclType:
+    """An AdmissionRequest. It has no uid, and the objects are variables of their own."""
+    kind = object_decl("kubernetes.GroupVersionKind", _strings("group", "version", "kind"))
+    resource = object_decl("kubernetes.GroupVersionResource", _strings("group", "version", "resource"))
+    user = {**_strings("username", "uid"), "groups": _STRINGS, "extra": map_decl(_STRING, _STRINGS)}
+    return object_decl(
+        "kubernetes.AdmissionRequest",
+        {
+            "kind": kind,
+            "resource": resource,
+            "requestKind": kind,
+            "requestResource": resource,
+            **_strings("subResource", "requestSubResource", "name", "namespace", "operation"),
+            "userInfo": object_decl("kubernetes.UserInfo", user),
+            "dryRun": declarations.BOOL,
+            "options": declarations.DYN,
+        },
+    )
+
+
+@cache
+def namespace_type() -> DeclType:
+    """A Namespace without what upstream leaves out (owners, managed fields; `UID` is upstream's slip)."""
+    condition = {**_strings("status", "type", "message", "reason"), "lastTransitionTime": declarations.TIMESTAMP}
+    metadata = {
+        **_strings("name", "generateName", "namespace", "UID", "resourceVersion"),
+        "labels": _LABELS,
+        "annotations": _LABELS,
+        "creationTimestamp": declarations.TIMESTAMP,
+        "deletionTimestamp": declarations.TIMESTAMP,
+        "deletionGracePeriodSeconds": declarations.INT,
+        "generation": declarations.INT,
+        "finalizers": _STRINGS,
+    }
+    status = {"conditions": list_decl(object_decl("kubernetes.NamespaceCondition", condition)), "phase": _STRING}
+    return object_decl(
+        "kubernetes.Namespace",
+        {
+            "metadata": object_decl("kubernetes.NamespaceMetadata", metadata),
+            "spec": object_decl("kubernetes.NamespaceSpec", {"finalizers": _STRINGS}),
+            "status": object_decl("kubernetes.NamespaceStatus", status),
+        },
+    )
+
+
+@cache
+def admission_environment(params: bool, authorizer: bool = True, patch_types: bool = False) -> Environment:
+    """`params`: whether there are any; `authorizer`: not in message expressions; `patch_types`: what mutations may make."""
+    variables: dict[str, CelType | DeclType] = {
+        "object": types.DYN,
+        "oldObject": types.DYN,
+        "namespaceObject": namespace_type(),
+        "request": request_type(),
+    }
+    if params:
+        variables["params"] = types.DYN
+    if authorizer:
+        variables |= {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
+    return Environment(variables, patch_types=patch_types)
+
+
+def typed_environment(object_type: DeclType | None, params: bool, params_type: DeclType | None) -> Environment:
+    """As type checking of a policy wants it: objects of one type, which is dyn where nothing is known of it."""
+    variables: dict[str, CelType | DeclType] = {
+        "namespaceObject": namespace_type(),
+        "request": request_type(),
+        "object": object_type or types.DYN,
+        "oldObject": object_type or types.DYN,
+        "authorizer": AUTHORIZER,
+    }
+    if params:
+        variables["params"] = params_type or types.DYN
+    return Environment(variables)
+
+
+def with_variables(environment: Environment, fields: Mapping[str, DeclType]) -> Environment:
+    return environment.extend({"variables": object_decl(VARIABLES, fields)})
+
+
+_KEPT: Final = frozenset(
+    {types.ANY, types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP, types.UINT}
+)
+
+
+def variable_type(of: CelType | None) -> DeclType:
+    """The type of a variable by that of its expression: what is no basic type, list or map is dyn (convertCelTypeToDeclType)."""
+    if of in _KEPT:
+        return DeclType(of.name, of, 0)
+    if of is not None and of.kind == "list":
+        return list_decl(variable_type(of.params[0]))
+    if of is not None and of.kind == "map":
+        return map_decl(variable_type(of.params[0]), variable_type(of.params[1]))
+    return declarations.DYN

@@ -1,0 +1,108 @@
+"""`Activation`: what the expressions of one policy are evaluated with, for one request; and what that may cost.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/activation.go and composition.go (lazy variables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.environment import VARIABLES
+from tetrapod.generic.admission.policy.expressions import Compiled
+from tetrapod.machinery.cel.environment import Meter
+from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded, EvaluationError, Interrupt
+from tetrapod.machinery.cel.values import LazyFields
+
+_OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+class BudgetExceeded(Exception):
+    """A policy as a whole has cost too much."""
+
+    def __init__(self) -> None:
+        super().__init__(_OUT_OF_BUDGET)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A value, or an error's text."""
+
+    value: Any = None
+    error: str = ""
+
+
+NOTHING: Final = Outcome()
+
+
+class Activation:
+    """One evaluation of a list of expressions: variables are computed once at most within it.
+
+    `bindings` are the other variables; `authorizing` adds the authorizer, and is asked for what expressions want to know from it.
+    """
+
+    def __init__(self, bindings: Mapping[str, Any], variables: Mapping[str, Compiled], authorizing: Authorizing | None) -> None:
+        self._bindings = dict(bindings)
+        self._authorizing = authorizing
+        if authorizing is not None:
+            self._bindings |= authorizing.bindings
+        self._spent = 0
+        lazy = {name: self._variable(name, compiled) for name, compiled in variables.items()}
+        self._bindings["variables"] = LazyFields(VARIABLES, lazy)
+
+    async def all(self, listed: Sequence[Compiled | None], budget: int) -> tuple[list[Outcome], int]:
+        """The outcomes in order (of None: nothing), and what is left of the budget.
+
+        Raises:
+            BudgetExceeded: nothing is.
+        """
+        outcomes = []
+        for compiled in listed:
+            outcome, budget = (NOTHING, budget) if compiled is None else await self.one(compiled, budget)
+            outcomes.append(outcome)
+        return outcomes, budget
+
+    async def one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
+        if compiled.program is None:
+            return Outcome(error=f"compilation error: {compiled.error}"), budget
+        while True:
+            meter = Meter()
+            try:
+                outcome = Outcome(compiled.program.evaluate(self._bindings, meter))
+            except Interrupt as asked:
+                assert self._authorizing is not None
+                await self._authorizing.settle(asked)
+                continue
+            except (EvaluationError, CostLimitExceeded) as error:
+                outcome = Outcome(error=f"expression '{compiled.expression}' resulted in error: {error}")
+            break
+        budget -= self._spent + meter.cost
+        self._spent = 0
+        if budget < 0:
+            raise BudgetExceeded
+        return outcome, budget
+
+    def _variable(self, name: str, compiled: Compiled) -> Callable[[], Any]:
+        failed: list[str] = []
+
+        def compute() -> Any:
+            if failed:
+                raise EvaluationError(failed[0])
+            if compiled.program is None:
+                failed.append(f'composited variable "{name}" fails to compile: {compiled.error}')
+                raise EvaluationError(failed[0])
+            meter = Meter()
+            try:
+                value = compiled.program.evaluate(self._bindings, meter)
+            except Interrupt:
+                raise
+            except CelError as error:
+                self._spent += meter.cost
+                failed.append(f'composited variable "{name}" fails to evaluate: {error}')
+                raise EvaluationError(failed[0]) from None
+            self._spent += meter.cost
+            return value
+
+        return compute

@@ -1,0 +1,84 @@
+"""`Compiled` expressions and `Composer`, which compiles those of one policy.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go and composition.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.generic.admission.policy.environment import admission_environment, variable_type, with_variables
+from tetrapod.machinery.cel import types
+from tetrapod.machinery.cel.declarations import DeclType
+from tetrapod.machinery.cel.environment import Environment, Program
+from tetrapod.machinery.cel.errors import CompileError
+from tetrapod.machinery.cel.types import CelType
+
+Returns = tuple[CelType, ...]
+BOOL: Final[Returns] = (types.BOOL,)
+STRING: Final[Returns] = (types.STRING,)
+STRING_OR_NULL: Final[Returns] = (types.STRING, types.NULL)
+ANYTHING: Final[Returns] = (types.ANY, types.DYN)
+APPLY_CONFIGURATION: Final[Returns] = (types.object_type("Object"),)
+JSON_PATCH: Final[Returns] = (types.list_of(types.object_type("JSONPatch")),)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression with its program, or with why it has none."""
+
+    expression: str
+    program: Program | None = None
+    error: str = ""
+
+
+def compile_expression(environment: Environment, expression: str, returns: Returns) -> Compiled:
+    try:
+        program = environment.compile(expression)
+    except CompileError as error:
+        return Compiled(expression, None, f"compilation failed: {error}")
+    if types.ANY not in returns and program.output_type not in returns:
+        if len(returns) == 1:
+            return Compiled(expression, None, f"must evaluate to {returns[0]} but got {program.output_type}")
+        # Go prints the list with the types' run-time names.
+        listed = " ".join(one.name for one in returns)
+        return Compiled(expression, None, f"must evaluate to one of [{listed}] but got {program.output_type}")
+    return Compiled(expression, program)
+
+
+class Composer:
+    """Variables first: each may name those before it, other expressions all. Not `composed`: there is no `variables` at all.
+
+    `environment_of` gives the environment without `variables`, by whether the authorizer and patch types are there.
+    """
+
+    def __init__(
+        self, *, params: bool, composed: bool = True, environment_of: Callable[[bool, bool, bool], Environment] = admission_environment
+    ) -> None:
+        self.variables: dict[str, Compiled] = {}
+        self._params, self._composed = params, composed
+        self._environment_of = environment_of
+        self._fields: dict[str, DeclType] = {}
+        self._environments: dict[tuple[bool, bool], Environment] = {}
+
+    def variable(self, name: str, expression: str) -> Compiled:
+        made = self.compile(expression, ANYTHING)
+        self._fields[name] = variable_type(made.program.output_type if made.program is not None else None)
+        self.variables[name] = made
+        self._environments.clear()
+        return made
+
+    def compile(self, expression: str, returns: Returns, *, authorizer: bool = True, patch_types: bool = False) -> Compiled:
+        return compile_expression(self._environment(authorizer, patch_types), expression, returns)
+
+    def _environment(self, authorizer: bool, patch_types: bool) -> Environment:
+        key = (authorizer, patch_types)
+        found = self._environments.get(key)
+        if found is None:
+            found = self._environment_of(self._params, authorizer, patch_types)
+            if self._composed:
+                found = with_variables(found, self._fields)
+            self._environments[key] = found
+        return found

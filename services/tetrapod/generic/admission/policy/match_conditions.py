@@ -1,0 +1,40 @@
+"""matchConditions of policies and webhooks: whether a request is looked at at all.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded
+from tetrapod.generic.admission.policy.expressions import BOOL, Compiled, Composer
+from tetrapod.machinery.cel.environment import MATCH_CONDITIONS_BUDGET
+from tetrapod.machinery.gvk import Object
+
+
+class MatchConditionError(Exception):
+    """Conditions that cannot be evaluated, where none says no; what follows is the caller's failure policy's to say."""
+
+
+def compile_conditions(composer: Composer, conditions: Sequence[Object]) -> list[Compiled]:
+    return [composer.compile(condition["expression"], BOOL) for condition in conditions]
+
+
+async def match(conditions: Sequence[Compiled], activation: Activation) -> bool:
+    """Whether all are true. One that is false decides, whatever is wrong with others.
+
+    Raises:
+        MatchConditionError: with upstream's text.
+    """
+    if not conditions:
+        return True
+    try:
+        outcomes, _ = await activation.all(conditions, MATCH_CONDITIONS_BUDGET)
+    except BudgetExceeded as error:
+        raise MatchConditionError(str(error)) from None
+    if any(not outcome.error and outcome.value is False for outcome in outcomes):
+        return False
+    if errors := list(dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)):
+        raise MatchConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    return True

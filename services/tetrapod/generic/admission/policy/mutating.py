@@ -1,0 +1,194 @@
+"""The plugin MutatingAdmissionPolicy: changes objects by what expressions make.
+
+Policies are asked one after the other, each with what those before it made. When something has changed the object since, policies
+with `reinvocationPolicy: IfNeeded` are asked once more (the chain's second turn).
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go and reinvocationcontext.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tetrapod.generic.admission.interface import Attributes, Versions, forbidden
+from tetrapod.generic.admission.policy.definitions import Policy, stored
+from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
+from tetrapod.generic.admission.policy.source import PolicySource
+from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.status import StatusError, internal_error, service_unavailable
+
+if TYPE_CHECKING:
+    from tetrapod.generic.admission.policy.authorizing import Authorizing
+    from tetrapod.generic.admission.policy.mutator import Mutation, Mutator
+
+_POLICIES: Final = stored("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
+_BINDINGS: Final = stored("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
+_UNKNOWN: Final = (
+    "Resource kind {} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available."
+)
+
+Key = tuple[str, str, str, str]
+"""Policy, binding, and the parameter's namespace and name."""
+
+
+def _compile(policy: Policy) -> Mutator:
+    from tetrapod.generic.admission.policy.mutator import Mutator
+
+    return Mutator(policy)
+
+
+@dataclass(slots=True)
+class _Turns:
+    """What one turn tells the next (upstream: policyReinvokeContext)."""
+
+    output: Object | None = None
+    invoked: set[Key] = field(default_factory=set)
+    again: set[Key] = field(default_factory=set)
+
+    def require(self) -> None:
+        """Something has changed: those who were asked before are to be asked again."""
+        self.again |= self.invoked
+        self.invoked = set()
+
+
+@dataclass(slots=True)
+class _Request:
+    attributes: Attributes
+    versions: Versions
+    authorizing: Authorizing
+    namespace: Object | None
+    turns: _Turns
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+    """Messages with reasons."""
+
+    async def object(self, kind: GroupVersionKind) -> Object:
+        obj = self.attributes.object
+        assert obj is not None
+        return await self.versions.convert(obj, kind)
+
+    def schema(self, kind: GroupVersionKind) -> SchemaNode:
+        found = self.versions.schema(kind)
+        if found is None:
+            raise service_unavailable(_UNKNOWN.format(kind))
+        return found
+
+
+class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
+    name = "MutatingAdmissionPolicy"
+    operations = frozenset({"CREATE", "UPDATE", "CONNECT"})
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self.source = PolicySource(surroundings.storages, surroundings.background, _POLICIES, _BINDINGS, _compile)
+
+    async def admit(self, attributes: Attributes) -> None:
+        hooks = await self.hooks(attributes)
+        if not hooks or attributes.versions is None:
+            return
+        # All are matched before any changes the object.
+        found = [one for hook in hooks async for one in self.invocations(hook, attributes)]
+        refusals = [_misconfigured(one) for one in found if isinstance(one, Misconfigured) and one.policy.fails]
+        invocations = [one for one in found if isinstance(one, Invocation)]
+        if invocations:
+            from tetrapod.generic.admission.policy.authorizing import Authorizing
+
+            authorizing = Authorizing(self.surroundings.authorizer, attributes)
+            turns: _Turns = attributes.state.setdefault(self.name, _Turns())
+            request = _Request(attributes, attributes.versions, authorizing, await self.namespace_of(attributes), turns)
+            await self._invoke(invocations, request)
+            refusals += request.refusals
+        if refusals:
+            raise _refusal(attributes, refusals)
+
+    async def _invoke(self, invocations: list[Invocation[Mutator]], request: _Request) -> None:
+        attributes, turns = request.attributes, request.turns
+        if attributes.is_reinvocation and turns.output != attributes.object:
+            turns.require()
+        for invocation in invocations:
+            await self._one(invocation, request)
+        turns.output = copy_object(attributes.object) if attributes.object is not None else None
+
+    async def _one(self, invocation: Invocation[Mutator], request: _Request) -> None:
+        from tetrapod.generic.admission.policy.match_conditions import MatchConditionError
+
+        attributes, turns, policy = request.attributes, request.turns, invocation.policy
+        try:
+            if not await invocation.evaluator.matches(await _bindings(invocation, request), request.authorizing):
+                return
+        except MatchConditionError as error:
+            _refuse(invocation, request, str(error))
+            return
+        key = _key(invocation)
+        if attributes.is_reinvocation and key not in turns.again:
+            return
+        before = attributes.object
+        if before is not None:
+            for mutation in invocation.evaluator.mutations:
+                await _mutate(mutation, invocation, request)
+            if attributes.object != before:
+                turns.require()
+        if policy.spec.get("reinvocationPolicy") == "IfNeeded":
+            turns.invoked.add(key)
+
+
+async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: _Request) -> None:
+    from tetrapod.generic.admission.policy.patches import MutationError
+
+    attributes, kind = request.attributes, invocation.seen_as.kind
+    current = await request.object(kind)
+    schema = request.schema(kind)
+    try:
+        changed = await invocation.evaluator.mutate(mutation, current, schema, await _bindings(invocation, request), request.authorizing)
+    except MutationError as error:
+        _refuse(invocation, request, str(error))
+        return
+    attributes.reinvoke = True
+    if changed is current:
+        return
+    try:
+        attributes.object = await request.versions.accept(copy_object(changed), kind, strict=mutation.patches)
+    except ValueError as error:
+        raise internal_error(str(error)) from None
+
+
+async def _bindings(invocation: Invocation[Mutator], request: _Request) -> dict[str, Any]:
+    from tetrapod.generic.admission.policy.request import admission_request, namespace_object
+
+    attributes, seen_as = request.attributes, invocation.seen_as
+    old = attributes.old_object
+    return {
+        "object": await request.object(seen_as.kind) if attributes.object is not None else None,
+        "oldObject": await request.versions.convert(old, seen_as.kind) if old is not None else None,
+        "params": invocation.param,
+        "request": admission_request(attributes, seen_as),
+        "namespaceObject": namespace_object(request.namespace),
+    }
+
+
+def _key(invocation: Invocation[Mutator]) -> Key:
+    meta = (invocation.param or {}).get("metadata") or {}
+    return invocation.policy.name, invocation.binding.name, meta.get("namespace") or "", meta.get("name") or ""
+
+
+def _refuse(invocation: Invocation[Mutator], request: _Request, text: str) -> None:
+    if invocation.policy.fails:
+        by = f"policy '{invocation.policy.name}' with binding '{invocation.binding.name}'"
+        request.refusals.append((f"{by} denied request: {text}", "Invalid"))
+
+
+def _misconfigured(found: Misconfigured) -> tuple[str, str]:
+    if found.binding is None:
+        return f'policy "{found.policy.name}" denied request: failed to configure policy: {found.error}', ""
+    by = f"policy '{found.policy.name}' with binding '{found.binding.name}'"
+    return f"{by} denied request: failed to configure binding: {found.error}", ""
+
+
+def _refusal(attributes: Attributes, refusals: list[tuple[str, str]]) -> StatusError:
+    """The first is the message and the reason; all are causes."""
+    status = forbidden(attributes, "admission request denied by policy")
+    status.message, reason = refusals[0]
+    status.reason = reason or status.reason
+    return with_causes(status, [message for message, _ in refusals])

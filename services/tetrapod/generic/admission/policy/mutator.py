@@ -1,0 +1,68 @@
+"""`Mutator`: one compiled MutatingAdmissionPolicy.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/compilation.go and patch/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tetrapod.generic.admission.policy import match_conditions
+from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.definitions import Policy
+from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded
+from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION, JSON_PATCH, Compiled, Composer
+from tetrapod.generic.admission.policy.patches import MutationError, apply_configuration, json_patch
+from tetrapod.machinery.cel.environment import RUNTIME_BUDGET
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.node import SchemaNode
+
+
+class Mutation(NamedTuple):
+    compiled: Compiled
+    patches: bool
+    """A JSON patch, not an apply configuration."""
+
+
+class Mutator:
+    def __init__(self, policy: Policy) -> None:
+        spec = policy.spec
+        composer = Composer(params=policy.param_kind is not None)
+        for variable in spec.get("variables") or ():
+            composer.variable(variable["name"], variable["expression"])
+        self._variables = composer.variables
+        self._conditions = match_conditions.compile_conditions(composer, spec.get("matchConditions") or ())
+        self.mutations: list[Mutation] = []
+        for given in spec.get("mutations") or ():
+            patches = given.get("patchType") == "JSONPatch"
+            part = given.get("jsonPatch" if patches else "applyConfiguration") or {}
+            returns = JSON_PATCH if patches else APPLY_CONFIGURATION
+            self.mutations.append(Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches))
+
+    async def matches(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> bool:
+        """
+        Raises:
+            MatchConditionError
+        """
+        shown = {**bindings, "namespaceObject": None}  # upstream's match conditions know nothing of the namespace
+        return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizing))
+
+    async def mutate(
+        self, mutation: Mutation, obj: Object, schema: SchemaNode, bindings: Mapping[str, Any], authorizing: Authorizing
+    ) -> Object:
+        """What one mutation makes of an object, which is not changed itself.
+
+        Raises:
+            MutationError
+        """
+        compiled = mutation.compiled
+        if compiled.program is None:
+            raise MutationError(compiled.error)
+        try:
+            outcome, _ = await Activation(bindings, self._variables, authorizing).one(compiled, RUNTIME_BUDGET)
+        except BudgetExceeded as error:
+            raise MutationError(str(error)) from None
+        if outcome.error:
+            raise MutationError(outcome.error)
+        return json_patch(obj, outcome.value) if mutation.patches else apply_configuration(obj, outcome.value, schema)

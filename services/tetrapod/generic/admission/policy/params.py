@@ -1,0 +1,142 @@
+"""`Params`: the objects that bindings name as parameters of their policies, of whatever kind the API serves.
+
+They come through the front door, so built-in kinds and custom resources are alike in every service: a copy kept by list and watch,
+and a look at the API where it has nothing. Upstream: CollectParams of policy/generic/policy_dispatcher.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import orjson
+
+from tetrapod.generic.admission.surroundings import Background
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.labels import from_label_selector
+from tetrapod.machinery.status import StatusError
+
+_PATIENCE: Final = 1.0
+_NONE_FOUND: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
+_NO_NAMESPACE: Final = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+_NAMESPACE_GIVEN: Final = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+
+
+class ConfigurationError(Exception):
+    """A policy or a binding that cannot be applied as it is; the text is upstream's."""
+
+
+class Mapping(NamedTuple):
+    """Where the objects of a kind are served."""
+
+    resource: GroupVersionResource
+    namespaced: bool
+
+
+async def find_resource(client: Client, kind: GroupVersionKind) -> Mapping | None:
+    """By discovery; None if nobody serves the kind (or nobody says)."""
+    path = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    try:
+        code, body = await client.raw("GET", path)
+    except (StatusError, Unavailable, OSError):
+        return None
+    if code != 200:
+        return None
+    for found in orjson.loads(body).get("resources") or ():
+        if found.get("kind") != kind.kind or "/" in found["name"]:
+            continue
+        if found.get("group", kind.group) == kind.group and found.get("version", kind.version) == kind.version:
+            return Mapping(GroupVersionResource(kind.group, kind.version, found["name"]), found["namespaced"])
+    return None
+
+
+class _Followed(NamedTuple):
+    mapping: Mapping
+    informer: Informer
+    task: object
+
+
+class Params:
+    def __init__(self, client: Client, background: Background) -> None:
+        self._client = client
+        self._background = background
+        self._followed: dict[GroupVersionKind, _Followed] = {}
+
+    def keep(self, kinds: Iterable[GroupVersionKind]) -> None:
+        """Follow no others any more."""
+        for kind in self._followed.keys() - set(kinds):
+            task = self._followed.pop(kind).task
+            if isinstance(task, asyncio.Task):
+                task.cancel()
+
+    async def know(self, kind: GroupVersionKind) -> None:
+        """Begin to follow a kind.
+
+        Raises:
+            ConfigurationError: nobody serves it.
+        """
+        if kind in self._followed:
+            return
+        mapping = await find_resource(self._client, kind)
+        if mapping is None:
+            raise ConfigurationError(f"failed to find resource referenced by paramKind: '{kind}'")
+        if kind not in self._followed:
+            informer = Informer(self._client, mapping.resource)
+            task = self._background(f"informer/{mapping.resource.group_resource}", informer.run())
+            self._followed[kind] = _Followed(mapping, informer, task)
+
+    async def collect(self, kind: GroupVersionKind | None, ref: Object | None, namespace: str) -> list[Object | None]:
+        """The parameters for one request, [None] where there are none to be had; `namespace` is the request's.
+
+        Raises:
+            ConfigurationError, StatusError: the binding does not fit, or must find what is not there.
+        """
+        if kind is None or ref is None:
+            return [None]
+        mapping, informer, _ = self._followed[kind]
+        where = ""
+        if mapping.namespaced:
+            where = ref.get("namespace") or namespace
+            if not where:
+                raise ConfigurationError(_NO_NAMESPACE)
+        await self._synced(kind, informer)
+        if ref.get("namespace") and not mapping.namespaced:
+            raise ConfigurationError(_NAMESPACE_GIVEN)
+        found = await self._named(mapping, informer, where, ref["name"]) if ref.get("name") else _selected(informer, where, ref)
+        if not found and ref.get("parameterNotFoundAction") == "Deny":
+            raise ConfigurationError(_NONE_FOUND)
+        return [{**one, "apiVersion": kind.api_version, "kind": kind.kind} for one in found]
+
+    async def _synced(self, kind: GroupVersionKind, informer: Informer) -> None:
+        if informer.synced.is_set():
+            return
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await informer.synced.wait()
+        except TimeoutError:
+            shown = f"&ParamKind{{APIVersion:{kind.api_version},Kind:{kind.kind},}}"
+            raise ConfigurationError(f"paramKind kind `{shown}` not yet synced to use for admission") from None
+
+    async def _named(self, mapping: Mapping, informer: Informer, namespace: str, name: str) -> list[Object]:
+        known = informer.get(namespace, name)
+        if known is not None:
+            return [known]
+        try:  # the copy may lag behind what was written a moment ago
+            return [await self._client.get(mapping.resource, namespace, name)]
+        except StatusError as error:
+            if error.code == 404:
+                return []
+            raise
+
+
+def _selected(informer: Informer, namespace: str, ref: Object) -> list[Object]:
+    selector = from_label_selector(ref.get("selector"))
+    return [
+        obj
+        for (where, _), obj in sorted(informer.objects.items())
+        if (not namespace or where == namespace) and selector.matches(obj["metadata"].get("labels"))
+    ]

@@ -1,0 +1,105 @@
+"""What mutations do to an object: a JSON patch or an apply configuration, made by an expression.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch (json_patch.go, smd.go) and pkg/cel/mutation/dynamic/objects.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.machinery.cel.values import StructValue, json_value
+from tetrapod.machinery.fieldmanager.merge import merge
+from tetrapod.machinery.fieldmanager.typed import LIST, MAP, OBJECT_META, SchemaError, Type, compile_root
+from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.types import load
+
+
+class MutationError(Exception):
+    """A mutation that cannot be made, with upstream's text."""
+
+
+def json_patch(obj: Object, value: list[StructValue]) -> Object:
+    """The patched object. A `test` that fails leaves it as it is.
+
+    Raises:
+        MutationError: an operation does not apply.
+    """
+    operations = [_operation(one) for one in value]
+    try:
+        patched: Object = apply_operations(obj, operations)
+    except TestFailed:
+        return obj
+    except JSONPatchError as error:
+        raise MutationError(f"JSON Patch: {error}") from None
+    return patched
+
+
+def _operation(value: StructValue) -> Object:
+    fields = value.fields
+    operation: Object = {"op": fields.get("op", ""), "path": fields.get("path", "")}
+    if source := fields.get("from"):
+        operation["from"] = source
+    if "value" in fields:
+        given = fields["value"]
+        if isinstance(given, StructValue):
+            _check_names(given)
+        operation["value"] = json_value(given)
+    return operation
+
+
+def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode) -> Object:
+    """The object with the configuration merged into it; nobody owns anything by that.
+
+    Raises:
+        MutationError: it does not fit the type, or would replace what is owned as a whole.
+    """
+    _check_names(value)
+    config = {**json_value(value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    try:
+        return _merged(obj, config, compile_root(schema, load(OBJECT_META)))
+    except (MutationError, SchemaError) as error:
+        raise MutationError(f"error applying patch: {error}") from None
+
+
+def _merged(obj: Object, config: Object, of: Type) -> Object:
+    if errors := validate(config, of):
+        raise MutationError(f"failed to convert patch object to typed object: {join(errors)}")
+    if atomics := _atomics("", config, of):
+        raise MutationError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}")
+    if errors := validate(obj, of, allow_duplicates=True):
+        raise MutationError(f"failed to convert original object to typed object: {join(errors)}")
+    merged: Object = merge(obj, config, of)
+    return merged
+
+
+def _atomics(path: str, value: Any, of: Type | None) -> list[str]:
+    """Where the configuration says something of what is owned as a whole."""
+    if of is None:
+        return []
+    if isinstance(value, dict) and of.kind_of(value) == MAP:
+        found = [path] if of.map_atomic else []
+        return found + [text for key, part in value.items() for text in _atomics(f"{path}.{key}", part, of.field(key))]
+    if isinstance(value, list) and of.kind_of(value) == LIST:
+        found = [path] if of.list_atomic else []
+        return found + [text for i, part in enumerate(value) for text in _atomics(f"{path}[{i}]", part, of.items)]
+    return []
+
+
+def _check_names(value: StructValue) -> None:
+    """`Object.spec{…}` belongs under `spec` of `Object{…}`."""
+    if wrong := _misnamed(value, value.type_name):
+        raise MutationError("type mismatch: " + "\n".join(wrong))
+
+
+def _misnamed(value: Any, expected: str) -> list[str]:
+    if isinstance(value, StructValue):
+        own = []
+        if value.type_name != expected:
+            text = f'unexpected type name "{value.type_name}", expected "{expected}", which matches field name path from root Object type'
+            own.append(text)
+        return own + [text for name, part in value.fields.items() for text in _misnamed(part, f"{expected}.{name}")]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in parts for text in _misnamed(part, expected)]

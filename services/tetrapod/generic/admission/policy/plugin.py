@@ -1,0 +1,108 @@
+"""What both plugins do first: the policies that mean a request, their bindings that do, and their parameters.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/generic/plugin.go and policy_dispatcher.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Generic, NamedTuple, TypeVar
+
+from tetrapod.generic.admission.interface import Attributes, Equivalent, Plugin, forbidden
+from tetrapod.generic.admission.matching import Namespaces, exempt
+from tetrapod.generic.admission.policy.definitions import Binding, Policy
+from tetrapod.generic.admission.policy.params import ConfigurationError, Params
+from tetrapod.generic.admission.policy.source import Hook, PolicySource
+from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+
+E = TypeVar("E")
+
+
+class Misconfigured(NamedTuple):
+    """A policy (or one binding of it) that means the request and cannot be applied."""
+
+    policy: Policy
+    binding: Binding | None
+    error: str
+
+
+class Invocation(NamedTuple, Generic[E]):
+    """A policy by one binding with one parameter."""
+
+    policy: Policy
+    binding: Binding
+    evaluator: E
+    seen_as: Equivalent
+    param: Object | None
+
+
+class PolicyPlugin(Plugin, Generic[E]):
+    """A subclass makes `source`."""
+
+    source: PolicySource[E]
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.namespaces = Namespaces(surroundings.storages)
+        self.params = Params(surroundings.client, surroundings.background)
+        self._hooks: list[Hook[E]] | None = None
+
+    def handles(self, attributes: Attributes) -> bool:
+        return (not self.source.synced or bool(self.source.hooks)) and not exempt(attributes)
+
+    async def hooks(self, attributes: Attributes) -> list[Hook[E]]:
+        """
+        Raises:
+            StatusError: 403, they are not known yet.
+        """
+        if not await self.source.ready():
+            raise forbidden(attributes, "not yet ready to handle request")
+        hooks = self.source.hooks
+        if hooks is not self._hooks:
+            self._hooks = hooks
+            self.params.keep(self.source.param_kinds())
+        return hooks
+
+    async def invocations(self, hook: Hook[E], attributes: Attributes) -> AsyncIterator[Invocation[E] | Misconfigured]:
+        """Of one policy, in the order of its bindings."""
+        policy = hook.policy
+        try:
+            seen_as = await policy.match.find(attributes, self.namespaces)
+        except StatusError as error:
+            yield Misconfigured(policy, None, error.message)
+            return
+        if seen_as is None:
+            return
+        try:
+            if policy.param_kind is not None:
+                await self.params.know(policy.param_kind)
+        except ConfigurationError as error:
+            yield Misconfigured(policy, None, str(error))
+            return
+        for binding in hook.bindings:
+            try:
+                if not await binding.matches(attributes, self.namespaces):
+                    continue
+                found = await self.params.collect(policy.param_kind, binding.param_ref, attributes.namespace)
+            except (ConfigurationError, StatusError) as error:
+                yield Misconfigured(policy, binding, error.message if isinstance(error, StatusError) else str(error))
+                continue
+            for param in found:
+                yield Invocation(policy, binding, hook.evaluator(), seen_as, param)
+
+    async def namespace_of(self, attributes: Attributes) -> Object | None:
+        """The namespace that the object is in.
+
+        Raises:
+            StatusError: 404.
+        """
+        if attributes.kind == ("", "v1", "Namespace") or not attributes.namespace:
+            return None
+        return await self.namespaces.get(attributes.namespace)
+
+
+def with_causes(status: StatusError, messages: list[str]) -> StatusError:
+    status.details = {**(status.details or {}), "causes": [{"message": message} for message in messages]}
+    return status

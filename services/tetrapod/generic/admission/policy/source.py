@@ -1,0 +1,101 @@
+"""`PolicySource`: the policies that are bound, with their bindings and their compiled form, as they are now.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go; there changes wait for the next second, here they
+are seen by the next request. Policies are taken in the order of their names, where upstream's order is a matter of chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from tetrapod.generic.admission.policy.definitions import Binding, Policy
+from tetrapod.generic.admission.surroundings import Background
+from tetrapod.generic.registry.mirror import Mirror
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery.gvk import GroupVersionKind
+
+_PATIENCE: Final = 10.0
+
+E = TypeVar("E")
+
+
+@dataclass(slots=True)
+class Hook(Generic[E]):
+    policy: Policy
+    bindings: list[Binding]
+    evaluator: Callable[[], E]
+    """Compiles at its first call."""
+
+
+class PolicySource(Generic[E]):
+    def __init__(
+        self,
+        storages: StorageFactory,
+        background: Background,
+        policies: StorageConfig,
+        bindings: StorageConfig,
+        make: Callable[[Policy], E],
+    ) -> None:
+        self._background = background
+        self._names = (policies.prefix, bindings.prefix)
+        self._policies = Mirror(storages.resource(policies), Policy.of)
+        self._bindings = Mirror(storages.resource(bindings), Binding.of)
+        self._policies.changed.append(self._forget)
+        self._bindings.changed.append(self._forget)
+        self._make = make
+        self._compiled: dict[str, tuple[int, E]] = {}
+        self._hooks: list[Hook[E]] | None = None
+        self._started = False
+
+    def _forget(self) -> None:
+        self._hooks = None
+
+    @property
+    def synced(self) -> bool:
+        """Whether `hooks` is the truth; asking begins to make it so."""
+        if not self._started:
+            self._started = True
+            self._background(f"informer/{self._names[0]}", self._policies.run())
+            self._background(f"informer/{self._names[1]}", self._bindings.run())
+        return self._policies.synced.is_set() and self._bindings.synced.is_set()
+
+    async def ready(self) -> bool:
+        """Wait for it, but not for ever."""
+        if self.synced:
+            return True
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._policies.synced.wait()
+                await self._bindings.synced.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    @property
+    def hooks(self) -> list[Hook[E]]:
+        if self._hooks is None:
+            self._hooks = self._join()
+        return self._hooks
+
+    def param_kinds(self) -> set[GroupVersionKind]:
+        """The kinds of the parameters that are in use."""
+        return {hook.policy.param_kind for hook in self.hooks if hook.policy.param_kind is not None}
+
+    def _join(self) -> list[Hook[E]]:
+        bound: dict[str, list[Binding]] = {}
+        for binding in self._bindings.items:
+            bound.setdefault(binding.policy, []).append(binding)
+        self._compiled = {name: made for name, made in self._compiled.items() if name in bound}
+        return [Hook(p, bound[p.name], self._compiler(p)) for p in self._policies.items if p.name in bound]
+
+    def _compiler(self, policy: Policy) -> Callable[[], E]:
+        def compiled() -> E:
+            found = self._compiled.get(policy.name)
+            if found is None or found[0] != policy.revision:
+                found = self._compiled[policy.name] = (policy.revision, self._make(policy))
+            return found[1]
+
+        return compiled

@@ -1,0 +1,168 @@
+"""The plugin ValidatingAdmissionPolicy: refuses, warns and annotates by expressions.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tetrapod.generic.admission.interface import Attributes, forbidden
+from tetrapod.generic.admission.policy.definitions import Binding, Policy, stored
+from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
+from tetrapod.generic.admission.policy.source import Hook, PolicySource
+from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.status import StatusError
+
+if TYPE_CHECKING:
+    from tetrapod.generic.admission.policy.authorizing import Authorizing
+    from tetrapod.generic.admission.policy.validator import Validator, Verdict
+
+_POLICIES: Final = stored("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+_BINDINGS: Final = stored("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
+_FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
+_MOST_FAILURES: Final = 50
+_LONGEST_ANNOTATION: Final = 10 * 1024
+_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
+
+
+def _compile(policy: Policy) -> Validator:
+    from tetrapod.generic.admission.policy.validator import Validator
+
+    return Validator(policy)
+
+
+@dataclass(slots=True)
+class _Denial:
+    policy: str
+    binding: str
+    message: str
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Request:
+    """What is known and found out about one request."""
+
+    attributes: Attributes
+    authorizing: Authorizing
+    namespace: Object | None = None
+    objects: dict[GroupVersionKind, tuple[Any, Any]] = field(default_factory=dict)
+    denials: list[_Denial] = field(default_factory=list)
+    failures: list[Object] = field(default_factory=list)
+
+
+class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
+    name = "ValidatingAdmissionPolicy"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self.source = PolicySource(surroundings.storages, surroundings.background, _POLICIES, _BINDINGS, _compile)
+
+    async def validate(self, attributes: Attributes) -> None:
+        hooks = await self.hooks(attributes)
+        if not hooks:
+            return
+        from tetrapod.generic.admission.policy.authorizing import Authorizing
+
+        request = _Request(attributes, Authorizing(self.surroundings.authorizer, attributes))
+        for hook in hooks:
+            await self._apply(hook, request)
+        if request.failures:
+            attributes.annotate(_FAILURES, _go_json(request.failures[:_MOST_FAILURES]))
+        if request.denials:
+            raise _refusal(attributes, request.denials[0])
+
+    async def _apply(self, hook: Hook[Validator], request: _Request) -> None:
+        annotations: dict[str, list[str]] = {}
+        async for found in self.invocations(hook, request.attributes):
+            if isinstance(found, Misconfigured):
+                _misconfigured(found, request)
+                continue
+            try:
+                bindings = await self._bindings(found, request)
+            except ValueError as error:
+                text = f"failed to convert object version: {error}"
+                _misconfigured(Misconfigured(found.policy, found.binding, text), request)
+                continue
+            verdict = await found.evaluator.validate(bindings, request.authorizing)
+            _take(verdict, found.policy, found.binding, request)
+            _annotate(verdict, found.policy, found.binding, request, annotations)
+        for key, values in annotations.items():
+            request.attributes.annotate(f"{hook.policy.name}/{key}", ", ".join(values))
+
+    async def _bindings(self, found: Invocation[Validator], request: _Request) -> dict[str, Any]:
+        from tetrapod.generic.admission.policy.request import admission_request, namespace_object
+
+        attributes, kind = request.attributes, found.seen_as.kind
+        if kind not in request.objects:
+            request.objects[kind] = (await _seen(attributes, attributes.object, kind), await _seen(attributes, attributes.old_object, kind))
+        if request.namespace is None:
+            request.namespace = await self.namespace_of(attributes)
+        new, old = request.objects[kind]
+        return {
+            "object": new,
+            "oldObject": old,
+            "params": found.param,
+            "request": admission_request(attributes, found.seen_as),
+            "namespaceObject": namespace_object(request.namespace),
+        }
+
+
+async def _seen(attributes: Attributes, obj: Object | None, kind: GroupVersionKind) -> Object | None:
+    if obj is None or attributes.versions is None:
+        return obj
+    return await attributes.versions.convert(obj, kind)
+
+
+def _misconfigured(found: Misconfigured, request: _Request) -> None:
+    if not found.policy.fails:
+        return
+    what = "policy" if found.binding is None else "binding"
+    name = "" if found.binding is None else found.binding.name
+    request.denials.append(_Denial(found.policy.name, name, f"failed to configure {what}: {found.error}"))
+
+
+def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request) -> None:
+    """Do with each refusal what the binding says."""
+    for i, decision in enumerate(verdict.decisions):
+        if not decision.denies:
+            continue
+        for action in binding.actions:
+            if action == "Deny":
+                request.denials.append(_Denial(policy.name, binding.name, decision.message, decision.reason))
+            elif action == "Warn":
+                text = f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': {decision.message}"
+                request.attributes.warnings.append(text)
+            elif action == "Audit":
+                failure = {"message": decision.message, "policy": binding.policy, "binding": binding.name, "expressionIndex": i}
+                request.failures.append({**failure, "validationActions": binding.actions})
+
+
+def _annotate(verdict: Verdict, policy: Policy, binding: Binding, request: _Request, annotations: dict[str, list[str]]) -> None:
+    for annotation in verdict.annotations:
+        if annotation.error:
+            request.denials.append(_Denial(policy.name, binding.name, annotation.error))
+            continue
+        values = annotations.setdefault(annotation.key, [])
+        value = annotation.value.encode()[:_LONGEST_ANNOTATION].decode(errors="ignore")
+        if value not in values:
+            values.append(value)
+
+
+def _go_json(value: Any) -> str:
+    """As Go writes it, with HTML's characters escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _refusal(attributes: Attributes, denial: _Denial) -> StatusError:
+    by = f" with binding '{denial.binding}'" if denial.binding else ""
+    text = f"ValidatingAdmissionPolicy '{denial.policy}'{by} denied request: {denial.message}"
+    refusal = forbidden(attributes, text)
+    refusal.reason = denial.reason or "Invalid"
+    refusal.code = _CODES.get(refusal.reason, 422)
+    return with_causes(refusal, [text])

@@ -1,0 +1,121 @@
+"""`Validator`: one compiled ValidatingAdmissionPolicy and what it decides about a request.
+
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go and plugin.go (compilePolicy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tetrapod.generic.admission.policy import match_conditions
+from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.definitions import Policy
+from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded, Outcome
+from tetrapod.generic.admission.policy.expressions import BOOL, STRING, STRING_OR_NULL, Compiled, Composer
+from tetrapod.generic.admission.policy.match_conditions import MatchConditionError
+from tetrapod.machinery.cel.environment import RUNTIME_BUDGET
+from tetrapod.machinery.gvk import Object
+
+_LONGEST_MESSAGE: Final = 5 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """About one validation. An empty reason of a refusal is Invalid."""
+
+    denies: bool
+    message: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAnnotation:
+    key: str
+    value: str = ""
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Verdict:
+    decisions: list[Decision] = field(default_factory=list)
+    annotations: list[AuditAnnotation] = field(default_factory=list)
+
+
+class Validator:
+    """`policy.fails` says whether what cannot be evaluated refuses or is passed over."""
+
+    def __init__(self, policy: Policy) -> None:
+        spec = policy.spec
+        self._policy = policy
+        self._validations: list[Object] = spec.get("validations") or []
+        self._annotations: list[Object] = spec.get("auditAnnotations") or []
+        composer = Composer(params=policy.param_kind is not None)
+        for variable in spec.get("variables") or ():
+            composer.variable(variable["name"], variable["expression"])
+        self._variables = composer.variables
+        self._conditions = match_conditions.compile_conditions(composer, spec.get("matchConditions") or ())
+        self._rules = [composer.compile(v["expression"], BOOL) for v in self._validations]
+        self._messages: list[Compiled | None] = [
+            composer.compile(text, STRING, authorizer=False) if (text := v.get("messageExpression")) else None for v in self._validations
+        ]
+        self._values = [composer.compile(a["valueExpression"], STRING_OR_NULL) for a in self._annotations]
+
+    async def validate(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> Verdict:
+        """`bindings` are request, object, oldObject, params, namespaceObject."""
+        try:
+            # Upstream's match conditions know nothing of the namespace.
+            if not await match_conditions.match(self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizing)):
+                return Verdict()
+            outcomes, left = await self._activation(bindings, authorizing).all(self._rules, RUNTIME_BUDGET)
+        except (MatchConditionError, BudgetExceeded) as error:
+            return self._error(str(error))
+        verdict = Verdict(await self._decisions(outcomes, bindings, left))
+        try:
+            values, _ = await self._activation(bindings, authorizing).all(self._values, RUNTIME_BUDGET)
+        except BudgetExceeded as error:
+            return self._error(str(error))
+        verdict.annotations = [a for i, value in enumerate(values) if (a := self._annotation(i, value)) is not None]
+        return verdict
+
+    def _activation(self, bindings: Mapping[str, Any], authorizing: Authorizing | None) -> Activation:
+        return Activation(bindings, self._variables, authorizing)
+
+    def _error(self, text: str) -> Verdict:
+        return Verdict([Decision(self._policy.fails, text)])
+
+    async def _decisions(self, outcomes: Sequence[Outcome], bindings: Mapping[str, Any], left: int) -> list[Decision]:
+        over = ""
+        messages: list[Outcome] = []
+        if any(self._messages):
+            try:
+                messages, _ = await self._activation(bindings, None).all(self._messages, left)
+            except BudgetExceeded as error:
+                over = f"failed messageExpression: {error}"
+        decisions = []
+        for i, outcome in enumerate(outcomes):
+            if outcome.error or over:
+                decisions.append(Decision(self._policy.fails, outcome.error or over))
+            elif outcome.value is True:
+                decisions.append(Decision(False))
+            else:
+                validation = self._validations[i]
+                computed = messages[i].value if messages else None
+                decisions.append(Decision(True, _message(validation, computed), validation.get("reason") or "Invalid"))
+        return decisions
+
+    def _annotation(self, i: int, outcome: Outcome) -> AuditAnnotation | None:
+        key = self._annotations[i]["key"]
+        if outcome.error:
+            return AuditAnnotation(key, error=outcome.error) if self._policy.fails else None
+        value = outcome.value.strip() if isinstance(outcome.value, str) else ""
+        return AuditAnnotation(key, value) if value else None
+
+
+def _message(validation: Object, computed: Any) -> str:
+    """What is computed goes before what is written, unless it is useless; the expression itself is the last resort."""
+    text = computed.strip() if isinstance(computed, str) else ""
+    if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text:
+        text = ""
+    return text or (validation.get("message") or "").strip() or f"failed expression: {validation['expression'].strip()}"
