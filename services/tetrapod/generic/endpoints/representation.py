@@ -17,18 +17,16 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.messages import Messages
 from tetrapod.generic.endpoints.negotiation import encode_document
 from tetrapod.generic.endpoints.partial import partial_bytes
+from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, gathered, in_turn, joined, large, pieces_of
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.request import HeaderList, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
-from tetrapod.machinery.status import StatusError, not_acceptable
+from tetrapod.machinery.status import not_acceptable
 
-STREAM_FROM: Final = 128 * 1024
-"""A list of at least this size is written in pieces; the compression filter compresses from the same size on."""
-_PIECE_ITEMS: Final = 20
 _PIECE_MESSAGES: Final = 50
 """Encoding one as protobuf for the first time takes longer."""
 
@@ -46,7 +44,6 @@ class Representation:
         self.definition = definition
         self.conversion = Conversion(definition, version)
         self.messages = Messages(definition, self.conversion)
-        self._prefix_length = 0 if definition.custom else len(self.conversion.prefix)
         list_kind = definition.list_kind or f"{definition.kind}List"
         self._list_head = f'{{"kind":"{list_kind}","apiVersion":"{self.conversion.api_version}","metadata":'.encode()
         self._go_type = "*unstructured.Unstructured" if definition.custom else f"*{go_package(definition.group)}.{definition.kind}"
@@ -126,11 +123,11 @@ class Representation:
             return await self._page_of_messages(page.entries, metadata, accepted)
         head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
-            whole = await _gathered(pieces)
+            whole = await gathered(pieces)
             return document(orjson.loads(head + whole + tail), accepted)
-        if not _large(page.entries):
-            return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b",".join(pieces), tail, b"\n")))
-        return StreamResponse(200, [_CONTENT_TYPES[JSON]], _Stream(head, pieces, tail + b"\n").run)
+        if not large(page.entries):
+            return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
+        return StreamResponse(200, [_CONTENT_TYPES[JSON]], ListStream(head, pieces, tail + b"\n").run)
 
     def _list_parts(
         self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted
@@ -143,7 +140,7 @@ class Representation:
                 return tables.table((), metadata), iter(()), b""
             conversion = self.conversion
             head = tables.head(metadata) + b"["
-            return head, _joined(entries, lambda e: tables.row_of(e, conversion)), b"]}"
+            return head, pieces_of(entries, lambda e: tables.row_of(e, conversion)), b"]}"
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:
             version = accepted.form_version
@@ -151,7 +148,7 @@ class Representation:
             if not entries:
                 return head + b"null}", iter(()), b""
             to_bytes = self.conversion.metadata_bytes
-            return head + b"[", _joined(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
+            return head + b"[", pieces_of(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
         if self.definition.custom and "continue" not in metadata:
             encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always say it
         return b'%b%b,"items":[' % (self._list_head, encoded), self._items(entries), b"]}"
@@ -187,71 +184,29 @@ class Representation:
         headers = [_CONTENT_TYPES[PROTOBUF]]
         if sum(map(len, parts)) < STREAM_FROM:
             return Response(200, headers, b"".join((head, *parts, tail)))
-        pieces = (b"".join(parts[start : start + _PIECE_ITEMS]) for start in range(0, len(parts), _PIECE_ITEMS))
-        return StreamResponse(200, headers, _Stream(head, pieces, tail, between=b"").run)
+        pieces = (b"".join(parts[start : start + PIECE_ITEMS]) for start in range(0, len(parts), PIECE_ITEMS))
+        return StreamResponse(200, headers, ListStream(head, pieces, tail, comma=False).run)
 
     def _items(self, entries: Sequence[Entry]) -> Iterator[bytes]:
         """Objects as list items, some at a time: those of built-in kinds do not repeat what they are."""
-        conversion, prefix, length = self.conversion, self.conversion.prefix, self._prefix_length
-        if not length:
-            yield from _joined(entries, conversion.bytes)
-            return
-        for start in range(0, len(entries), _PIECE_ITEMS):
-            some = entries[start : start + _PIECE_ITEMS]
-            raws = [entry.raw for entry in some] if conversion.identity else list(map(conversion.bytes, some))
-            if all(raw.startswith(prefix) for raw in raws):
-                yield b"{" + b",{".join([raw[length:] for raw in raws])
+        conversion, prefix, custom = self.conversion, self.conversion.prefix, self.definition.custom
+        between = b"," + prefix if custom else b",{"
+        for some in in_turn(entries):
+            items = [entry.item for entry in some if entry.head == prefix] if conversion.identity else []
+            if len(items) == len(some):
+                yield between.join([b"", *items])
             else:
-                yield b",".join(map(self._item, some))
+                yield joined(some, conversion.bytes if custom else self._item)
 
     def _item(self, entry: Entry) -> bytes:
-        """Of an object that does not begin as we write them."""
-        obj = orjson.loads(self.conversion.bytes(entry))
+        """Of an object that is not stored as it is asked for."""
+        raw = self.conversion.bytes(entry)
+        if raw.startswith(self.conversion.prefix):
+            return b"{" + raw[len(self.conversion.prefix) :]
+        obj = orjson.loads(raw)
         return orjson.dumps({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
     """Any JSON value in the media type that is accepted."""
     return Response(status, [_CONTENT_TYPES[accepted.media_type]], encode_document(value, accepted.media_type, pretty=accepted.pretty))
-
-
-def _large(entries: Sequence[Entry]) -> bool:
-    """Whether a list of these is to be written in pieces."""
-    size = 0
-    for entry in entries:
-        size += len(entry.raw)
-        if size >= STREAM_FROM:
-            return True
-    return False
-
-
-def _joined(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
-    for start in range(0, len(entries), _PIECE_ITEMS):
-        yield b",".join(map(to_bytes, entries[start : start + _PIECE_ITEMS]))
-
-
-async def _gathered(pieces: Iterator[bytes]) -> bytes:
-    gathered = []
-    for piece in pieces:
-        gathered.append(piece)
-        await asyncio.sleep(0)
-    return b",".join(gathered)
-
-
-class _Stream:
-    """Writes a long list: the loop is free between two pieces, and a slow client is waited for."""
-
-    def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes, *, between: bytes = b",") -> None:
-        self._head, self._pieces, self._tail, self._between = head, pieces, tail, between
-
-    async def run(self, writer: StreamWriter) -> None:
-        before = self._head
-        try:
-            for piece in self._pieces:
-                writer.write(before + piece)
-                before = self._between
-                await writer.drain()
-                await asyncio.sleep(0)
-        except StatusError:  # the status line is out: all that is left is to cut the answer short
-            raise ConnectionAbortedError("the list could not be finished") from None
-        writer.write((before if before is self._head else b"") + self._tail)

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 HIGH_WATER: Final = 65536
 """Bytes of a request body that wait in memory before reading from the client pauses."""
+UNCOPIED: Final = 32768
+"""Pieces of an answer beyond this many bytes are given to TLS as they are: a copy costs more than a record of its own for the frame."""
 
 
 _last_chunk: tuple[bytes, bytes] = (b"", b"")
@@ -34,7 +36,7 @@ def _chunk(data: bytes) -> bytes:
     made_of, chunk = _last_chunk
     if made_of is not data:
         chunk = b"%x\r\n%b\r\n" % (len(data), data)
-        _last_chunk = (data, chunk) if len(data) < HIGH_WATER else (b"", b"")
+        _last_chunk = (data, chunk)
     return chunk
 
 
@@ -168,18 +170,21 @@ class Exchange:
     def write(self, data: bytes) -> None:
         if self.gone or not data:
             return
+        head, self._head = self._head, b""
+        size = len(data)
+        if size > UNCOPIED:
+            transport = self.protocol.transport
+            if self._chunked:
+                transport.writelines((b"%b%x\r\n" % (head, size), data, b"\r\n"))
+            else:
+                self._left -= size
+                transport.writelines((head, data) if head else (data,))
+            return
         if self._chunked:
             data = _chunk(data)
-            if self._head:
-                data = self._head + data
-                self._head = b""
-        else:
-            if self._left >= 0:
-                self._left -= len(data)
-            if self._head:
-                data = self._head + data
-                self._head = b""
-        self.protocol.transport.write(data)
+        elif self._left >= 0:
+            self._left -= size
+        self.protocol.transport.write(head + data if head else data)
 
     def buffered(self) -> int:
         return self.protocol.transport.get_write_buffer_size() + len(self._head)

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from tetrapod.generic.storage.encoding import divided
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 
@@ -22,6 +23,14 @@ class Unstored:
         self.revision = revision
         self.representations: dict[Any, Any] = {}
         self._object = obj
+
+    @property
+    def head(self) -> bytes:
+        return divided(self.raw)[0]
+
+    @property
+    def item(self) -> bytes:
+        return divided(self.raw)[1]
 
     def object(self) -> Object:
         copy: Object = orjson.loads(self.raw)

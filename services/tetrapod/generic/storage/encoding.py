@@ -46,6 +46,12 @@ def splice(stored: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d"%b%b' % (stored[:at], revision, comma, stored[at:])
 
 
+def divided(raw: bytes) -> tuple[bytes, bytes]:
+    """Served bytes in two: what the object is, and the rest, from `metadata` on."""
+    at = max(raw.find(b'"metadata":'), 0)
+    return raw[:at], raw[at:]
+
+
 def respliced(raw: bytes, old: int, new: int) -> bytes:
     """Served bytes of revision `old` as of revision `new`."""
     head = HEAD.match(raw)

@@ -10,20 +10,30 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import Object
 
 
 class Entry(Protocol):
     """One stored revision of one object, as finished JSON bytes in its storage version, `metadata.resourceVersion` spliced in.
 
+    `raw` is `head` and `item` together: `head` says what the object is, `{"kind":…,"apiVersion":…,`; `item` is the rest.
     Entries are immutable and shared; `object()` hands out a fresh copy that its caller may change; `peek()` the shared
     parse, which nobody may change. `representations` keeps other finished bytes of the same revision (another version, a
     watch frame), so that each is made once; like the shared parse it is dropped when the entry has grown cold.
     """
 
     key: str
-    raw: bytes
     revision: int
+
+    @property
+    def raw(self) -> bytes: ...
+
+    @property
+    def head(self) -> bytes: ...
+
+    @property
+    def item(self) -> bytes: ...
 
     @property
     def representations(self) -> dict[Any, Any]: ...
@@ -225,6 +235,10 @@ class ResourceStorage(Protocol):
 
     async def count(self) -> int: ...
 
+    def statistics(self) -> tuple[int, int] | None:
+        """How many objects there are, and about how many bytes each has; None before it is known."""
+        ...
+
     async def ready(self) -> None:
         """Returns once the cache is in step with the store."""
         ...
@@ -247,6 +261,10 @@ class StorageFactory(Protocol):
     """Hands out the storage of each resource; asked twice for one prefix it gives the same (so one cache per process)."""
 
     def resource(self, config: StorageConfig) -> ResourceStorage: ...
+
+    def presence(self) -> Presence:
+        """Tells which resources have objects. The caller closes it."""
+        ...
 
     async def drop(self, prefix: str) -> None:
         """A resource is no longer served: end its watches, forget its cache."""
