@@ -5,6 +5,7 @@ from __future__ import annotations
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
+from tetrapod.cli.remote_delegation import side_of
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
@@ -13,6 +14,7 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.client.nearest import NearestClient
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 
@@ -41,7 +43,11 @@ class RemoteCore(RemoteService):
                 options.controllers,
             ),
             client,
-            self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
+            NearestClient(
+                in_process_client(self._director, "kube-controller-manager"),
+                self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
+                lambda group: side_of(group) == self.name,
+            ),
             RemoteTokenRequestRest(auth),
             remote_secret_signer(auth),
             {"etcd-0": self._probe_storage},

@@ -112,7 +112,7 @@ class CoreService:
             NamespaceController(client, namespaces),
             ServiceAccountController(client, namespaces),
             RootCAPublisher(client, namespaces, self._config.ca),
-            GarbageCollector(client),
+            GarbageCollector(client, self.server.storage.presence()),
             TokenSecretController(client, self._sign, self._config.ca),
             ClaimProtection(client),
             VolumeProtection(client),

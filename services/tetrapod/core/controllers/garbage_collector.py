@@ -1,23 +1,27 @@
 """Deletes what has lost its owners (upstream: pkg/controller/garbagecollector): background, foreground and orphan.
 
 One informer for each resource that can be deleted and watched keeps a graph of owners and dependents, uid by uid; custom
-resources come and go with discovery. An owner that the graph does not know is asked for live before its dependents go.
+resources come and go with discovery, and are watched from their first object on: upstream watches the empty ones too, which costs
+as much for each. An owner that the graph does not know is asked for live before its dependents go.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tetrapod.core.controllers.discovered import DiscoveredResource, discover
+from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.types import groups as builtin_groups
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +29,8 @@ _NEEDED: Final = frozenset({"delete", "list", "watch"})
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 _RESYNC: Final = 5.0
+_CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
 @dataclass(slots=True)
@@ -42,8 +48,10 @@ class Node:
 class GarbageCollector:
     name = "garbage-collector-controller"
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, presence: Presence) -> None:
         self._client = client
+        self._discovery = Discovery(client)
+        self._presence = presence
         self._nodes: dict[str, Node] = {}
         self._dependents: dict[str, set[str]] = {}  # owner's uid → uids, also of owners that are not there
         self._absent: set[str] = set()  # owners that were asked for and are not there
@@ -52,9 +60,12 @@ class GarbageCollector:
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep_fresh(group))
-            group.create_task(self._queue.run(10))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_fresh(group))
+                group.create_task(self._queue.run(10))
+        finally:
+            await self._presence.close()
 
     async def _keep_fresh(self, group: asyncio.TaskGroup) -> None:
         while True:
@@ -62,14 +73,21 @@ class GarbageCollector:
                 await self._refresh(group)
             except (StatusError, Unavailable, OSError) as error:  # the front door may be away; the next look finds it again
                 log.debug("discovery: %s", error)
-            await asyncio.sleep(_RESYNC)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_RESYNC):
+                    await self._presence.changed.wait()
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
         """Begin to watch what is new, and end what is gone. What cannot be asked now stays as it was."""
-        found = await discover(self._client)
+        self._presence.changed.clear()
+        found = await self._discovery.resources()
         wanted = {r.gvr: r for r in found.resources if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED}
         self._resources = {(r.kind.group, r.kind.kind): r for r in found.resources if r.preferred}
+        custom = {gvr for gvr in wanted if self._is_custom(gvr)}
+        self._presence.follow({gvr.group for gvr in custom})
         for gvr in wanted.keys() - self._informers.keys():
+            if gvr in custom and (gvr.group, gvr.resource) not in self._presence:
+                continue
             informer = Informer(self._client, gvr, metadata_only=True)
             informer.handlers.append(self._handler(gvr))
             self._informers[gvr] = (informer, group.create_task(informer.run()))
@@ -79,6 +97,13 @@ class GarbageCollector:
                 task.cancel()
                 for obj in informer.objects.values():
                     self._remove(obj["metadata"]["uid"])
+
+    def _is_custom(self, gvr: GroupVersionResource) -> bool:
+        """Whether its objects are in our store, by its definition. Until the definitions are known, whatever is not built in may be."""
+        if gvr.group in _BUILTIN:
+            return False
+        definitions, _ = self._informers.get(_CRDS, (None, None))
+        return definitions is None or not definitions.synced.is_set() or ("", f"{gvr.resource}.{gvr.group}") in definitions.objects
 
     def _handler(self, gvr: GroupVersionResource) -> Any:
         def on_change(old: Object | None, new: Object | None) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import Object
 
 
@@ -234,6 +235,10 @@ class ResourceStorage(Protocol):
 
     async def count(self) -> int: ...
 
+    def statistics(self) -> tuple[int, int] | None:
+        """How many objects there are, and about how many bytes each has; None before it is known."""
+        ...
+
     async def ready(self) -> None:
         """Returns once the cache is in step with the store."""
         ...
@@ -256,6 +261,10 @@ class StorageFactory(Protocol):
     """Hands out the storage of each resource; asked twice for one prefix it gives the same (so one cache per process)."""
 
     def resource(self, config: StorageConfig) -> ResourceStorage: ...
+
+    def presence(self) -> Presence:
+        """Tells which resources have objects. The caller closes it."""
+        ...
 
     async def drop(self, prefix: str) -> None:
         """A resource is no longer served: end its watches, forget its cache."""

@@ -8,6 +8,7 @@ from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cacher import Cacher
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.leases import LeaseManager
+from tetrapod.generic.storage.presence import Presence
 
 
 class CachingStorageFactory:
@@ -24,6 +25,9 @@ class CachingStorageFactory:
         if cacher is None:
             cacher = self._cachers[config.prefix] = Cacher(self.backend, config, root=self._root, leases=self._leases)
         return cacher
+
+    def presence(self) -> Presence:
+        return Presence(self.backend, self._root)
 
     async def drop(self, prefix: str) -> None:
         """A resource is no longer served (its CRD was deleted): end its watches, forget its cache."""

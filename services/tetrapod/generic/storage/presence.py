@@ -1,0 +1,77 @@
+"""`Presence`: which resources have objects at all, by the keys of the store: for who would otherwise keep a cache of each, empty or not.
+
+A group is looked at once, by its keys, and then followed by one watch, however many resources it has. What had an object stays named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Unavailable
+from tetrapod.generic.storage.keys import prefix_end
+
+log = logging.getLogger(__name__)
+_RETRY_SECONDS: Final = 0.5
+
+
+class Presence:
+    """`root` is where all resources lie ("/registry"); their keys are ROOT/GROUP/RESOURCE/…"""
+
+    def __init__(self, backend: Backend, root: str = "/registry") -> None:
+        self._backend = backend
+        self._root = root.rstrip("/")
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._found: set[tuple[str, str]] = set()
+        self.changed = asyncio.Event()
+        """Set when a resource was found; whoever waits for it clears it."""
+
+    def __contains__(self, resource: tuple[str, str]) -> bool:
+        """Whether an object of (group, resource) has been seen."""
+        return resource in self._found
+
+    def follow(self, groups: Collection[str]) -> None:
+        """Look at these groups from now on, and at no others."""
+        for group in self._tasks.keys() - set(groups):
+            self._tasks.pop(group).cancel()
+            self._found = {found for found in self._found if found[0] != group}
+        for group in set(groups) - self._tasks.keys():
+            self._tasks[group] = asyncio.create_task(self._run(group), name=f"presence {group}")
+
+    async def close(self) -> None:
+        self.follow(())
+        await asyncio.sleep(0)
+
+    async def _run(self, group: str) -> None:
+        prefix = f"{self._root}/{group}/"
+        while True:
+            try:
+                revision = await self._look(group, prefix)
+                async with self._backend.watch(prefix, prefix_end(prefix), revision + 1, previous=False) as stream:
+                    async for batch in stream:
+                        for event in batch.events:
+                            if event.value is not None:
+                                self._seen(group, event.key[len(prefix) :])
+            except (Unavailable, Compacted, FutureRevision, OSError) as error:
+                log.debug("the objects of %s cannot be followed: %s", group, error)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _look(self, group: str, prefix: str) -> int:
+        """One key of each resource is enough: the next question begins behind it. Returns the revision of the first answer."""
+        start, end, revision = prefix, prefix_end(prefix), 0
+        while True:
+            page = await self._backend.range(start, end, limit=1, keys_only=True)
+            revision = revision or page.revision
+            if not page.kvs:
+                return revision
+            resource = self._seen(group, page.kvs[0].key[len(prefix) :])
+            start = prefix_end(f"{prefix}{resource}/")
+
+    def _seen(self, group: str, key: str) -> str:
+        resource = key.partition("/")[0]
+        if (group, resource) not in self._found:
+            self._found.add((group, resource))
+            self.changed.set()
+        return resource

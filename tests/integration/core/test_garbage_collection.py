@@ -1,0 +1,98 @@
+"""What loses its owner goes, whether either is built in or custom; custom resources are watched from their first object on."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from support.server import Server, running
+
+GROUP = "gc.example.com"
+_MAPS = "/api/v1/namespaces/default/configmaps"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("gc")
+    (directory / "tokens.csv").write_text('gc-token,admin,admin,"system:masters"\n')
+    with running(directory, "--token-auth-file", str(directory / "tokens.csv")) as found:
+        yield found
+
+
+def ask(server: Server, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+    headers = {"Authorization": "Bearer gc-token", "Content-Type": "application/json"}
+    request = urllib.request.Request(server.url + path, json.dumps(body).encode() if body else None, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def made(server: Server, path: str, body: Any) -> dict[str, Any]:
+    code, answer = ask(server, "POST", path, body)
+    assert code == 201, answer
+    return answer
+
+
+def until(condition: Callable[[], bool], patience: float = 30) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def define(server: Server, kind: str) -> str:
+    plural = kind.lower() + "s"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    spec = {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    metadata = {"name": f"{plural}.{GROUP}"}
+    made(
+        server,
+        _DEFINITIONS,
+        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec},
+    )
+    return f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+
+
+def custom(kind: str, name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name, **owned(owner)}}
+
+
+def owned(owner: dict[str, Any] | None) -> dict[str, Any]:
+    if owner is None:
+        return {}
+    meta = owner["metadata"]
+    return {"ownerReferences": [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}]}
+
+
+def test_dependents_of_a_custom_object_go_with_it(server: Server) -> None:
+    path = define(server, "Parent")
+    parent = made(server, path, custom("Parent", "one"))
+    made(server, path, custom("Parent", "child", parent))
+    made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "of-parent", **owned(parent)}})
+    assert ask(server, "DELETE", f"{path}/one")[0] == 200
+    until(lambda: ask(server, "GET", f"{path}/child")[0] == 404)
+    until(lambda: ask(server, "GET", f"{_MAPS}/of-parent")[0] == 404)
+
+
+def test_a_custom_object_goes_with_its_built_in_owner(server: Server) -> None:
+    path = define(server, "Tail")
+    owner = made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}})
+    made(server, path, custom("Tail", "one", owner))
+    assert ask(server, "DELETE", f"{_MAPS}/owner")[0] == 200
+    until(lambda: ask(server, "GET", f"{path}/one")[0] == 404)
