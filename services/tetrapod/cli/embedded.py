@@ -21,6 +21,7 @@ from tetrapod.cli.checks import add_storage_checks
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
+from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
@@ -74,7 +75,8 @@ class Embedded:
         self.auth = AuthService(
             self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
         )
-        surroundings = Surroundings(self.storage, self.auth.authorizer, self.client, self.lifecycle.background)
+        self.webhooks = webhook_client(options, self.storage, self.lifecycle)
+        surroundings = Surroundings(self.storage, self.auth.authorizer, self.client, self.lifecycle.background, self.webhooks)
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
         self._assemble_core(client_ca, front_proxy_ca)
@@ -136,7 +138,9 @@ class Embedded:
         )
 
     def _assemble_extensions(self) -> None:
-        self.extensions = ExtensionsService(self.storage, self.admission, self.lifecycle, self.client, self.auth.authorizer)
+        self.extensions = ExtensionsService(
+            self.storage, self.admission, self.lifecycle, self.client, self.auth.authorizer, self.webhooks
+        )
         self.extensions_server = self._server("extensions", fallback=self.extensions.handler)
         self.extensions_server.install(self.extensions.definitions)
 

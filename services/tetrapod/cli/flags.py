@@ -73,7 +73,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_ADMISSION, "disable-admission-plugins", "Admission plugins to turn off.", "list", services="ceu"),
     Flag(_MISC, "service-cluster-ip-range", "The network of cluster IPs.", services="cu"),
     Flag(_MISC, "service-node-port-range", "The ports of NodePort services.", services="cu"),
-    Flag(_MISC, "enable-aggregator-routing", "Send requests to endpoints' addresses rather than the cluster IP.", bool, services="au"),
+    Flag(_MISC, "enable-aggregator-routing", "Send requests to endpoints' addresses rather than the cluster IP.", bool),
     Flag(_MISC, "proxy-client-cert-file", "The client certificate of the aggregator towards other API servers."),
     Flag(_MISC, "proxy-client-key-file", "The key of that certificate."),
     Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),

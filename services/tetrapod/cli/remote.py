@@ -18,6 +18,7 @@ from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_storage_checks
 from tetrapod.cli.options import Options
+from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.delegating import TokenReviewer
@@ -58,6 +59,7 @@ class RemoteService:
         self.pool = BackendPool()
         self.backend = open_backend(options)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
+        self.webhooks = webhook_client(options, self.storage, self.lifecycle)
         self.client_ca = read_file(self.file("client-ca.crt", options.client_ca_file), "client-ca-file")
         self.front_proxy_ca = read_file(
             self.file("front-proxy-ca.crt", options.requestheader_client_ca_file), "requestheader-client-ca-file"

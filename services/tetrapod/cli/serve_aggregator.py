@@ -26,7 +26,7 @@ class RemoteAggregator(RemoteService):
         options = self.options
         authenticator, authorizer = self.delegated()
         own = in_process_client(self._director, "kube-apiserver")
-        surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background)
+        surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks)
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer)
         certificate = ProxyCertificate(

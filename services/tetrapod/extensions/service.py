@@ -23,6 +23,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
 
 
 class ExtensionsService:
@@ -37,6 +38,7 @@ class ExtensionsService:
         lifecycle: Lifecycle,
         client: Client,
         authorizer: Authorizer | None = None,
+        webhooks: WebhookClient | None = None,
     ) -> None:
         self.definitions: list[ResourceDefinition] = definitions()
         forget_facts()

@@ -21,6 +21,8 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
+from tetrapod.generic.webhook.services import StoredServices
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 __all__ = ["Serve", "backend", "pki", "serve", "storages", "tls"]
@@ -59,7 +61,8 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
     async def director(request: Request) -> Response:
         return await server.director(request)
 
-    surroundings = Surroundings(storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background)
+    webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
+    surroundings = Surroundings(storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background, webhooks)
     server = GenericAPIServer("core", storages, Chain(plugins(surroundings, (), ())), lifecycle)
 
     async def sign(*_: object) -> str:

@@ -13,12 +13,16 @@ from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLife
 from tetrapod.generic.admission.policy.mutating import MutatingAdmissionPolicy
 from tetrapod.generic.admission.policy.validating import ValidatingAdmissionPolicy
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.webhook.mutating import MutatingAdmissionWebhook
+from tetrapod.generic.admission.webhook.validating import ValidatingAdmissionWebhook
 
 Make = Callable[[Surroundings], Plugin]
 
 DYNAMIC: Final[dict[str, Make]] = {
     "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
+    "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
     "ValidatingAdmissionPolicy": ValidatingAdmissionPolicy,
+    "ValidatingAdmissionWebhook": ValidatingAdmissionWebhook,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
 
 Background = Callable[[str, Coroutine[Any, Any, None]], object]
 """Runs something until the server stops (`Lifecycle.background`)."""
@@ -16,9 +17,10 @@ Background = Callable[[str, Coroutine[Any, Any, None]], object]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`client` is the server's own, through the front door."""
+    """`client` is the server's own, through the front door; `webhooks` calls those outside."""
 
     storages: StorageFactory
     authorizer: Authorizer
     client: Client
     background: Background
+    webhooks: WebhookClient

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import httptools
 
+from tetrapod.generic.proxy.malformed import malformed_body, malformed_head
 from tetrapod.generic.request import HeaderList, StreamWriter
 
 HIGH_WATER: Final = 256 * 1024
@@ -204,7 +205,7 @@ class BackendConnection(asyncio.Protocol):
             self.rest += data[upgrade.args[0] :]
             self._pause()
         except httptools.HttpParserError as error:
-            self._fail(BackendError(f"malformed HTTP response: {error}"))
+            self._fail(BackendError(malformed_body(str(error)) if self.status else malformed_head(data, str(error))))
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -214,7 +215,7 @@ class BackendConnection(asyncio.Protocol):
         if self._active and self._until_close and exc is None:
             self.on_message_complete()
         elif self._active:
-            text = f"connection lost: {exc}" if exc else "EOF"
+            text = f"connection lost: {exc}" if exc else "unexpected EOF" if self.status else "EOF"
             self._fail(BackendError(text, untouched=not self._touched))
 
     def _fail(self, error: BackendError) -> None:

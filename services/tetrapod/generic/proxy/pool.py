@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -11,14 +10,14 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.dialing import dial
 from tetrapod.generic.proxy.headers import render_request
-from tetrapod.generic.proxy.tls import ClientTLS, client_context
+from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList
 
 IDLE_TIMEOUT: Final = 60.0
 """Shorter than the 90 s of upstream's servers, so that it is we who close."""
 MAX_IDLE: Final = 256
-DIAL_TIMEOUT: Final = 30.0
 _REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
@@ -55,11 +54,12 @@ class BackendPool:
         host: str = "",
         upgrade: bytes = b"",
         length: int | None = None,
+        replay: bool = False,
     ) -> BackendConnection:
         """Ask, and return when status and headers of the answer are here; the caller reads the body or closes the connection.
 
         A `body` that is a reader is sent as it arrives: with `length` bytes, or in chunks where that is None. A connection of
-        the pool that turns out to be dead is replaced by a new one if the request may be repeated.
+        the pool that turns out to be dead is replaced by a new one if the request may be repeated (`replay`: whatever its method).
         """
         streamed = not isinstance(body, bytes)
         framing = _framing(method, body, length, upgrade)
@@ -77,7 +77,7 @@ class BackendPool:
                 return connection
             except BackendError as error:
                 connection.close()
-                if not (connection.used and error.untouched and method in _REPLAYABLE and not streamed):
+                if not (connection.used and error.untouched and (replay or method in _REPLAYABLE) and not streamed):
                     raise
                 fresh = True
             except BaseException:
@@ -131,25 +131,10 @@ class BackendPool:
         return await self._connect(endpoint)
 
     async def _connect(self, endpoint: Endpoint) -> BackendConnection:
-        loop = asyncio.get_running_loop()
-
         def idle(connection: BackendConnection) -> None:
             self._keep(endpoint, connection)
 
-        tls = endpoint.tls
-        try:
-            context = client_context(tls) if tls is not None else None
-            name = (tls.server_name or endpoint.host) if tls is not None else None
-            async with asyncio.timeout(DIAL_TIMEOUT):
-                _, connection = await loop.create_connection(
-                    lambda: BackendConnection(idle, self._all.discard), endpoint.host, endpoint.port, ssl=context, server_hostname=name
-                )
-        except TimeoutError:
-            raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
-        except ssl.SSLCertVerificationError as error:
-            raise BackendError(f"tls: failed to verify certificate: {error.verify_message}", untouched=True) from error
-        except (OSError, ValueError) as error:
-            raise BackendError(f"dial tcp {endpoint.authority}: {_reason(error)}", untouched=True) from error
+        connection = await dial(endpoint, lambda: BackendConnection(idle, self._all.discard))
         self._all.add(connection)
         return connection
 
@@ -233,10 +218,3 @@ def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:
     if isinstance(headers, list):
         return headers
     return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-
-
-def _reason(error: Exception) -> str:
-    """As Go words it, for the causes that people look for."""
-    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-        return "connect: connection refused"
-    return str(error) or type(error).__name__

@@ -1,0 +1,15 @@
+"""The one client for webhooks of a process: admission's, and conversion's where custom resources are served."""
+
+from __future__ import annotations
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
+from tetrapod.generic.webhook.services import StoredServices
+
+
+def webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
+    client = WebhookClient(StoredServices(storages, by_endpoints=options.enable_aggregator_routing))
+    lifecycle.on_shutdown("webhooks", client.close)
+    return client

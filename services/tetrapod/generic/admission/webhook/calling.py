@@ -1,0 +1,160 @@
+"""What both plugins do with a webhook: see whether it wants the request, ask it, and turn what goes wrong into a refusal.
+
+Follows ShouldCallHook of plugin/webhook/generic/webhook.go and what callHook and callAttrMutatingHook have in common.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
+from tetrapod.generic.admission.matching import Namespaces, exempt, find, selects_object
+from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
+from tetrapod.generic.admission.webhook.metrics import Observation
+from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, question, verdict
+from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.webhook.errors import CallFailed, Unusable
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError, bad_request, internal_error
+
+log = logging.getLogger(__name__)
+_HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
+_REQUEST_BOUND: Final = 34.0
+"""A write is given this many seconds from its beginning (upstream: requestTimeoutUpperBound)."""
+_DEFAULT_TIMEOUT: Final = 30.0
+
+
+class CallingFailed(Exception):
+    """The webhook could not be asked, or gave no answer: what `failurePolicy` is about. `code` is for metrics."""
+
+    def __init__(self, name: str, why: str, code: int) -> None:
+        super().__init__(f"failed calling webhook {go_quote(name)}: {why}")
+        self.code = code
+
+
+class WebhookPlugin(Plugin):
+    operations = ALL_OPERATIONS
+    phase = ""
+    mutating = False
+    configurations: StorageConfig
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._hooks = Hooks(surroundings.storages, self.configurations, surroundings.background)
+        self._namespaces = Namespaces(surroundings.storages)
+        self._client = surroundings.webhooks
+        self._authorizer = surroundings.authorizer
+
+    def handles(self, attributes: Attributes) -> bool:
+        return not self._hooks.nothing and not exempt(attributes)
+
+    async def _ready(self, attributes: Attributes) -> list[Hook]:
+        if not await self._hooks.ready():
+            raise forbidden(attributes, "not yet ready to handle request")
+        return self._hooks.all
+
+    async def _wanted(self, hook: Hook, attributes: Attributes) -> Equivalent | None:
+        """As what the hook wants to see the request; None if not at all.
+
+        Raises:
+            StatusError: for a selector that makes no sense, a namespace that is not there, a condition that fails.
+        """
+        seen_as = find(hook.rules, attributes, equivalent=hook.equivalent)
+        if seen_as is None or not selects_object(hook.object_selector, attributes):
+            return None
+        if not await self._namespaces.selects(hook.namespace_selector, attributes):
+            return None
+        if hook.match_conditions and not await self._conditions_hold(hook, attributes, seen_as):
+            return None
+        return seen_as
+
+    async def _conditions_hold(self, hook: Hook, attributes: Attributes, seen_as: Equivalent) -> bool:
+        from tetrapod.generic.admission.webhook.conditions import hold  # imports CEL
+
+        new, old = await self._versioned(attributes, seen_as)
+        return await hold(hook, self.phase, attributes, seen_as, new, old, self._authorizer)
+
+    async def _versioned(self, attributes: Attributes, seen_as: Equivalent) -> tuple[Object | None, Object | None]:
+        """The new and the old object as the hook's kind. Nobody may change them."""
+        new, old = attributes.object, attributes.old_object
+        if attributes.versions is None:
+            return new, old
+        return (
+            None if new is None else await attributes.versions.convert(new, seen_as.kind),
+            None if old is None else await attributes.versions.convert(old, seen_as.kind),
+        )
+
+    async def _ask(self, hook: Hook, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None) -> Verdict:
+        """
+        Raises:
+            CallingFailed
+            StatusError: the hook has side effects, and this is a dry run.
+        """
+        self._check_dry_run(hook, attributes)
+        try:
+            asked = question(attributes, seen_as, hook.review_versions, new, old)
+        except InvalidResponse as error:
+            raise CallingFailed(hook.name, f"could not create admission objects: {error}", 400) from None
+        try:
+            client = hook.client
+        except Unusable as error:
+            raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
+        try:
+            review = await self._client.call(client, asked.body, _time_left(hook, attributes), asked.expected)
+        except CallFailed as error:
+            raise CallingFailed(hook.name, f"failed to call webhook: {error}", error.code) from None
+        try:
+            found = verdict(asked, review, mutating=self.mutating)
+        except InvalidResponse as error:
+            raise CallingFailed(hook.name, f"received invalid webhook response: {error}", 503) from None
+        for key, value in found.audit_annotations.items():
+            attributes.annotate(f"{hook.name}/{key}", value)
+        attributes.warnings.extend(found.warnings)
+        if not found.allowed:
+            raise Denied(hook.name, found.status)
+        return found
+
+    def _check_dry_run(self, hook: Hook, attributes: Attributes) -> None:
+        if not attributes.dry_run:
+            return
+        if hook.side_effects is None:
+            raise CallingFailed(hook.name, "Webhook SideEffects is nil", 400)
+        if hook.side_effects not in _HARMLESS:
+            raise bad_request(f"admission webhook {go_quote(hook.name)} does not support dry run")
+
+    def _observe(self, hook: Hook, attributes: Attributes) -> Observation:
+        return Observation(hook.name, self.phase, attributes.operation)
+
+    def _refusal(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
+        """What a failed call comes to; None where the hook's failures are ignored. Tells metrics and the log."""
+        if isinstance(error, CallingFailed):
+            rejected = not hook.ignores_failure
+            if rejected:
+                observed.rejected("calling_webhook_error", error.code)
+            else:
+                observed.failed_open()
+            observed.called(error.code, rejected=rejected)
+            log.warning("failed calling webhook, failing %s %s: %s", "closed" if rejected else "open", hook.name, error)
+            return internal_error(str(error)) if rejected else None
+        if isinstance(error, Denied):
+            observed.rejected("no_error", error.code)
+            observed.called(error.code, rejected=True)
+            return error
+        observed.rejected("apiserver_internal_error", 0)
+        observed.called(0, rejected=True)
+        return error if isinstance(error, StatusError) else internal_error(str(error))
+
+
+def _time_left(hook: Hook, attributes: Attributes) -> float:
+    """The hook's time, or the request's if that is shorter."""
+    left = float(hook.timeout) if hook.timeout is not None else _DEFAULT_TIMEOUT
+    request = attributes.request
+    if request is None:
+        return left
+    deadline: float = request.received + _REQUEST_BOUND
+    if request.deadline is not None:
+        deadline = min(deadline, request.deadline)
+    return max(min(left, deadline - time.monotonic()), 0.001)

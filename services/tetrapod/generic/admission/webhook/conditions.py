@@ -1,0 +1,67 @@
+"""matchConditions of webhooks. Importing this imports CEL.
+
+Upstream: plugin/webhook/matchconditions/matcher.go and the end of ShouldCallHook.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from tetrapod.generic.admission.interface import Attributes, Equivalent
+from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.evaluation import Activation
+from tetrapod.generic.admission.policy.expressions import Composer
+from tetrapod.generic.admission.policy.match_conditions import MatchConditionError, compile_conditions, match
+from tetrapod.generic.admission.policy.request import admission_request
+from tetrapod.generic.admission.webhook.hooks import Hook
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import forbidden
+
+_LABELS: Final = ("name", "kind", "type", "operation")
+_ERRORS: Final = Counter(
+    "apiserver_admission_match_condition_evaluation_errors_total",
+    "Admission match condition evaluation errors count, identified by name of resource containing the match condition and broken out "
+    "for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).",
+    _LABELS,
+)
+_EXCLUSIONS: Final = Counter(
+    "apiserver_admission_match_condition_exclusions_total",
+    "Admission match condition evaluation exclusions count, identified by name of resource containing the match condition and broken "
+    "out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).",
+    _LABELS,
+)
+_SECONDS: Final = Histogram(
+    "apiserver_admission_match_condition_evaluation_seconds",
+    "Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions "
+    "(webhook or policy), operation and type (validate or admit).",
+    _LABELS,
+    (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
+)
+
+
+async def hold(
+    hook: Hook, phase: str, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None, authorizer: Authorizer
+) -> bool:
+    """
+    Raises:
+        StatusError: 403, where the conditions cannot be evaluated and the hook's failures are not ignored.
+    """
+    if hook.compiled is None:
+        hook.compiled = compile_conditions(Composer(params=False, composed=False), hook.match_conditions)
+    bindings = {"object": new, "oldObject": old, "request": admission_request(attributes, seen_as), "namespaceObject": None}
+    labels, start = (hook.name, "webhook", phase, attributes.operation), time.perf_counter()
+    try:
+        matches = await match(hook.compiled, Activation(bindings, {}, Authorizing(authorizer, attributes)))
+    except MatchConditionError as error:
+        _ERRORS.add(labels)
+        if not hook.ignores_failure:
+            raise forbidden(attributes.resource.group_resource, attributes.name, str(error)) from None
+        matches = False
+    finally:
+        _SECONDS.observe(labels, time.perf_counter() - start)
+    if not matches:
+        _EXCLUSIONS.add(labels)
+    return matches

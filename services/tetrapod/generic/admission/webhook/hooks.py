@@ -1,0 +1,102 @@
+"""`Hook`: one webhook of a configuration as requests need it, and `Hooks`: all of a kind, as they are configured now.
+
+Follows k8s.io/apiserver/pkg/admission/plugin/webhook/accessors.go and pkg/admission/configuration/*_webhook_manager.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from tetrapod.generic.admission.matching import ParsedSelector, Rule
+from tetrapod.generic.admission.surroundings import Background
+from tetrapod.generic.registry.mirror import Mirror
+from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory
+from tetrapod.generic.webhook.config import ClientConfig, client_config
+from tetrapod.machinery.gvk import Object
+
+_API_VERSION: Final = "admissionregistration.k8s.io/v1"
+MUTATING: Final = StorageConfig("mutatingwebhookconfigurations", _API_VERSION, "MutatingWebhookConfiguration", namespaced=False)
+VALIDATING: Final = StorageConfig("validatingwebhookconfigurations", _API_VERSION, "ValidatingWebhookConfiguration", namespaced=False)
+_PATIENCE: Final = 10.0
+"""How long the first requests wait for the configurations (upstream: admission.timeToWaitForReady)."""
+
+
+class Hook:
+    """`uid` tells it from others of its name. What costs something is made at the first request that needs it."""
+
+    def __init__(self, configuration: str, uid: str, declared: Object) -> None:
+        self.configuration, self.uid = configuration, uid
+        self._declared = declared
+        self.name: str = declared.get("name") or ""
+        self.rules = [Rule.of(rule) for rule in declared.get("rules") or ()]
+        self.namespace_selector = ParsedSelector(declared.get("namespaceSelector"))
+        self.object_selector = ParsedSelector(declared.get("objectSelector"))
+        self.equivalent = declared.get("matchPolicy") == "Equivalent"
+        self.ignores_failure = declared.get("failurePolicy") == "Ignore"
+        self.side_effects: str | None = declared.get("sideEffects")
+        self.timeout: int | None = declared.get("timeoutSeconds")
+        self.review_versions: Sequence[str] = declared.get("admissionReviewVersions") or ()
+        self.reinvocable = declared.get("reinvocationPolicy") == "IfNeeded"
+        self.match_conditions: Sequence[Object] = declared.get("matchConditions") or ()
+        self.compiled: Any = None
+        """What the match conditions compile to; theirs alone."""
+
+    @cached_property
+    def client(self) -> ClientConfig:
+        """
+        Raises:
+            Unusable
+        """
+        return client_config(self._declared.get("clientConfig") or {})
+
+
+def hooks_of(entry: Entry) -> list[Hook]:
+    obj = entry.object()
+    name, seen, found = obj["metadata"]["name"], Counter[str](), []
+    for declared in obj.get("webhooks") or ():
+        hook = declared.get("name") or ""
+        found.append(Hook(name, f"{name}/{hook}/{seen[hook]}", declared))
+        seen[hook] += 1
+    return found
+
+
+class Hooks:
+    """Followed from the first request on."""
+
+    def __init__(self, storages: StorageFactory, config: StorageConfig, background: Background) -> None:
+        self._mirror: Mirror[list[Hook]] = Mirror(storages.resource(config), hooks_of)
+        self._mirror.changed.append(self._changed)
+        self._name = config.prefix
+        self._background = background
+        self._started = False
+        self._all: list[Hook] | None = None
+
+    async def ready(self) -> bool:
+        if not self._started:
+            self._started = True
+            self._background(f"informer/{self._name}", self._mirror.run())
+        if not self._mirror.synced.is_set():
+            try:
+                await asyncio.wait_for(self._mirror.synced.wait(), _PATIENCE)
+            except TimeoutError:
+                return False
+        return True
+
+    @property
+    def nothing(self) -> bool:
+        """It is known that there are none."""
+        return self._mirror.synced.is_set() and not self.all
+
+    @property
+    def all(self) -> list[Hook]:
+        """By the names of their configurations, then as these list them."""
+        if self._all is None:
+            self._all = [hook for hooks in self._mirror.items for hook in hooks]
+        return self._all
+
+    def _changed(self) -> None:
+        self._all = None

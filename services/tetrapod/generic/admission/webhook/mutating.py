@@ -1,0 +1,163 @@
+"""MutatingAdmissionWebhook: the webhooks that want the request, one after the other, each on what those before it have made.
+
+When one changes the object, all mutating plugins get a second turn, and in it those webhooks that were asked before the change and want
+to be asked again (reinvocationPolicy IfNeeded). Follows k8s.io/apiserver/pkg/admission/plugin/webhook/mutating.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.admission.interface import Attributes, Equivalent
+from tetrapod.generic.admission.webhook.calling import CallingFailed, WebhookPlugin
+from tetrapod.generic.admission.webhook.hooks import MUTATING, Hook
+from tetrapod.generic.admission.webhook.review import Denied, Verdict
+from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.patch import json_patch
+from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.serializer import json
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.status import StatusError, internal_error
+
+_MUTATION: Final = "mutation.webhook.admission.k8s.io/"
+_PATCH: Final = "patch.webhook.admission.k8s.io/"
+_LARGE: Final = 64 * 1024
+"""Patches of more bytes are applied in a thread, so that other requests go on."""
+
+
+class _Turns:
+    """What the first turn leaves for the second."""
+
+    def __init__(self) -> None:
+        self.output = b""
+        self._asked: set[str] = set()  # those that want to be asked again after a change
+        self.again: set[str] = set()
+
+    def asked(self, hook: Hook) -> None:
+        if hook.reinvocable:
+            self._asked.add(hook.uid)
+
+    def changed(self) -> None:
+        self.again |= self._asked
+        self._asked = set()
+
+
+class MutatingAdmissionWebhook(WebhookPlugin):
+    name = "MutatingAdmissionWebhook"
+    phase = "admit"
+    configurations = MUTATING
+    mutating = True
+
+    async def admit(self, attributes: Attributes) -> None:
+        hooks = await self._ready(attributes)
+        turns: _Turns = attributes.state.setdefault(self.name, _Turns())
+        if attributes.is_reinvocation and turns.output != _snapshot(attributes):
+            turns.changed()
+        try:
+            for index, hook in enumerate(hooks):
+                seen_as = await self._wanted(hook, attributes)
+                if seen_as is None or (attributes.is_reinvocation and hook.uid not in turns.again):
+                    continue
+                await self._turn(index, hook, seen_as, attributes, turns)
+        finally:
+            turns.output = _snapshot(attributes)
+
+    async def _turn(self, index: int, hook: Hook, seen_as: Equivalent, attributes: Attributes, turns: _Turns) -> None:
+        observed = self._observe(hook, attributes)
+        place = f"round_{int(attributes.is_reinvocation)}_index_{index}"
+        changed = False
+        try:
+            changed = await self._mutate(hook, seen_as, attributes, place)
+        except (CallingFailed, Denied, StatusError) as error:
+            turns.asked(hook)
+            refusal = self._refusal(hook, observed, error)
+            if refusal is not None:
+                raise refusal from None
+            attributes.annotate(f"failed-open.{_MUTATION}{place}", hook.name)
+            return
+        finally:
+            said = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
+            attributes.annotate(_MUTATION + place, orjson.dumps(said).decode())
+        observed.called(200, rejected=False)
+        if changed:
+            turns.changed()
+            attributes.reinvoke = True
+        turns.asked(hook)
+
+    async def _mutate(self, hook: Hook, seen_as: Equivalent, attributes: Attributes, place: str) -> bool:
+        """Ask, and apply the patch of the answer. Returns whether that made a difference."""
+        new, old = await self._versioned(attributes, seen_as)
+        verdict = await self._ask(hook, attributes, seen_as, new, old)
+        operations = _operations(hook, verdict)
+        if not operations:
+            return False
+        if new is None or attributes.object is None:
+            raise internal_error(
+                f"admission webhook {go_quote(hook.name)} attempted to modify the object, which is not supported for this operation"
+            )
+        if verdict.patch_type != "JSONPatch":
+            raise CallingFailed(hook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", Denied(hook.name, verdict.status).code)
+        patched = await _applied(new, operations, verdict)
+        try:
+            accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, seen_as.kind)
+        except ValueError as error:
+            raise internal_error(str(error)) from None
+        said = {"configuration": hook.configuration, "webhook": hook.name, "patch": operations, "patchType": "JSONPatch"}
+        attributes.annotate(_PATCH + place, orjson.dumps(said).decode(), level="Request")
+        changed = accepted != attributes.object
+        attributes.object = accepted
+        return changed
+
+
+def _snapshot(attributes: Attributes) -> bytes:
+    return orjson.dumps(attributes.object, option=orjson.OPT_SORT_KEYS)
+
+
+def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
+    """
+    Raises:
+        CallingFailed: what came is no JSON patch.
+    """
+    if not verdict.patch:
+        return []
+    why = ""
+    try:
+        decoded = json.decode(verdict.patch).obj
+    except DecodeError as error:
+        why = str(error)
+    else:
+        if decoded is None:
+            return []
+        if not isinstance(decoded, list):
+            why = f"json: cannot unmarshal {json_kind(decoded)} into Go value of type jsonpatch.Patch"
+        else:
+            wrong = next((item for item in decoded if item is not None and not isinstance(item, dict)), None)
+            if wrong is None:
+                return [item or {} for item in decoded]
+            why = f"json: cannot unmarshal {json_kind(wrong)} into Go value of type jsonpatch.Operation"
+    raise CallingFailed(hook.name, f"received undecodable patch in webhook response: {why}", 503)
+
+
+async def _applied(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
+    """A copy with the patch.
+
+    Raises:
+        StatusError: 500, an operation does not apply, or leaves no object.
+    """
+    given = copy_object(obj)
+    try:
+        if len(verdict.patch) > _LARGE:
+            patched = await asyncio.to_thread(json_patch.apply_operations, given, operations)
+        else:
+            patched = json_patch.apply_operations(given, operations)
+    except json_patch.JSONPatchError as error:
+        raise internal_error(str(error)) from None
+    if not isinstance(patched, dict):
+        raise internal_error(f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(patched)} into Go value")
+    copied: Object = orjson.loads(orjson.dumps(patched))  # what was copied or moved within it is shared
+    return copied

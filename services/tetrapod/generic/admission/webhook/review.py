@@ -1,0 +1,165 @@
+"""AdmissionReview: what a webhook is asked, and what of its answer counts.
+
+Follows k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go and plugin/webhook/errors/statuserror.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.admission.interface import Attributes, Equivalent
+from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.types import expected_admission
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.serializer.json import ordered
+from tetrapod.machinery.status import StatusError
+
+KNOWN: Final = ("v1", "v1beta1")
+LEAST_REFUSAL: Final = 400
+
+
+class InvalidResponse(Exception):
+    """An answer that is no answer to the question; the text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    uid: str
+    version: str
+    body: bytes
+
+    @property
+    def expected(self) -> Expected:
+        return expected_admission(self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    allowed: bool
+    patch: bytes
+    patch_type: str
+    status: Object | None
+    audit_annotations: Mapping[str, str]
+    warnings: Sequence[str]
+
+
+def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None) -> Question:
+    """`new` and `old` are of the kind as which the webhook sees the request.
+
+    Raises:
+        InvalidResponse: the webhook understands no version of reviews that we do.
+    """
+    version = next((v for v in versions if v in KNOWN), None)
+    if version is None:
+        raise InvalidResponse(f"webhook does not accept known AdmissionReview versions ({', '.join(KNOWN)})")
+    uid = str(uuid.uuid4())
+    request = _request(uid, attributes, seen_as)
+    request["object"] = None if new is None else ordered(new)
+    request["oldObject"] = None if old is None else ordered(old)
+    request["dryRun"] = attributes.dry_run
+    request["options"] = attributes.options or None
+    review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
+    return Question(uid, version, orjson.dumps(review))
+
+
+def _request(uid: str, attributes: Attributes, seen_as: Equivalent) -> Object:
+    request: Object = {"uid": uid, "kind": _kind(seen_as.kind), "resource": _resource(seen_as.resource)}
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+    request["requestKind"], request["requestResource"] = _kind(attributes.kind), _resource(attributes.resource)
+    if attributes.subresource:
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["operation"] = attributes.operation
+    user = attributes.user
+    given = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": {k: list(v) for k, v in user.extra.items()}}
+    request["userInfo"] = {key: value for key, value in given.items() if value}
+    return request
+
+
+def _kind(kind: GroupVersionKind) -> Object:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(resource: GroupVersionResource) -> Object:
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
+
+
+def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
+    """
+    Raises:
+        InvalidResponse
+    """
+    response: Any = review.get("response")
+    if response is None:
+        raise InvalidResponse("webhook response was absent")
+    patch, patch_type = base64.b64decode(response.get("patch") or ""), response.get("patchType")
+    if asked.version == "v1":
+        _check(asked, review, response)
+        patch_type = _checked_patch_type(patch, patch_type) if mutating else _no_patch(patch, patch_type)
+    else:  # nobody ever asked this of webhooks of that time
+        patch_type = "JSONPatch" if patch and mutating else ""
+    return Verdict(
+        bool(response.get("allowed")),
+        patch if mutating else b"",
+        patch_type,
+        response.get("status"),
+        response.get("auditAnnotations") or {},
+        response.get("warnings") or (),
+    )
+
+
+def _check(asked: Question, review: Object, response: Object) -> None:
+    uid = response.get("uid") or ""
+    if uid != asked.uid:
+        raise InvalidResponse(f"expected response.uid={go_quote(asked.uid)}, got {go_quote(uid)}")
+    wanted = GroupVersionKind("admission.k8s.io", asked.version, "AdmissionReview")
+    given = GroupVersion.parse(review.get("apiVersion") or "").with_kind(review.get("kind") or "")
+    if given != wanted:
+        raise InvalidResponse(f"expected webhook response of {wanted}, got {given}")
+
+
+def _checked_patch_type(patch: bytes, patch_type: str | None) -> str:
+    if patch and patch_type is None:
+        raise InvalidResponse("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise InvalidResponse("webhook returned response.patchType but not response.patch")
+    if patch_type == "":
+        raise InvalidResponse('webhook returned invalid response.patchType of ""')
+    return patch_type or ""
+
+
+def _no_patch(patch: bytes, patch_type: str | None) -> str:
+    if patch:
+        raise InvalidResponse("validating webhook may not return response.patch")
+    if patch_type is not None:
+        raise InvalidResponse("validating webhook may not return response.patchType")
+    return ""
+
+
+class Denied(StatusError):
+    """A webhook's refusal, in its own Status as far as that is one."""
+
+    def __init__(self, name: str, status: Object | None) -> None:
+        given = status or {}
+        reason, said = given.get("reason") or "", given.get("message") or given.get("reason") or ""
+        by = f"admission webhook {go_quote(name)} denied the request"
+        message = f"{by}: {said}" if said else f"{by} without explanation"
+        super().__init__(max(given.get("code") or 0, LEAST_REFUSAL), reason, message, given.get("details"))
+        self.metadata = given.get("metadata") or {}
+        self._status = given.get("status") or "Failure"
+
+    def to_status(self) -> Object:
+        status = super().to_status()
+        status["status"] = "Failure" if self._status == "Success" else self._status
+        return status

@@ -1,0 +1,61 @@
+"""What is wrong with a backend's certificate, in the words of Go's crypto/x509. Importing this imports `cryptography`."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+
+from cryptography import x509
+
+
+def complaint(der: bytes, name: str) -> str:
+    """About its time or its names, in Go's order; "" where those are fine."""
+    certificate = x509.load_der_x509_certificate(der)
+    return _time_complaint(certificate, datetime.datetime.now(datetime.UTC)) or _name_complaint(certificate, name)
+
+
+def _time_complaint(certificate: x509.Certificate, now: datetime.datetime) -> str:
+    text = "x509: certificate has expired or is not yet valid: current time"
+    if now < certificate.not_valid_before_utc:
+        return f"{text} {_stamp(now)} is before {_stamp(certificate.not_valid_before_utc)}"
+    if now > certificate.not_valid_after_utc:
+        return f"{text} {_stamp(now)} is after {_stamp(certificate.not_valid_after_utc)}"
+    return ""
+
+
+def _stamp(moment: datetime.datetime) -> str:
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _name_complaint(certificate: x509.Certificate, name: str) -> str:
+    try:
+        listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        listed = None
+    addresses = [str(a) for a in listed.get_values_for_type(x509.IPAddress)] if listed is not None else []
+    hosts = listed.get_values_for_type(x509.DNSName) if listed is not None else []
+    try:
+        address = str(ipaddress.ip_address(name.strip("[]")))
+    except ValueError:
+        return _host_complaint(certificate, hosts, name, has_names=bool(hosts or addresses))
+    if not addresses:
+        return f"x509: cannot validate certificate for {name} because it doesn't contain any IP SANs"
+    return "" if address in addresses else f"x509: certificate is valid for {', '.join(addresses)}, not {name}"
+
+
+def _host_complaint(certificate: x509.Certificate, hosts: Sequence[str], name: str, *, has_names: bool) -> str:
+    if any(_matches(host, name) for host in hosts):
+        return ""
+    if not has_names and certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME):
+        return "x509: certificate relies on legacy Common Name field, use SANs instead"
+    if not hosts:
+        return f"x509: certificate is not valid for any names, but wanted to match {name}"
+    return f"x509: certificate is valid for {', '.join(hosts)}, not {name}"
+
+
+def _matches(pattern: str, name: str) -> bool:
+    wanted, given = pattern.lower().rstrip(".").split("."), name.lower().rstrip(".").split(".")
+    return len(wanted) == len(given) and all(
+        w == g or (i == 0 and w == "*" and len(g) > 0) for i, (w, g) in enumerate(zip(wanted, given, strict=True))
+    )

@@ -1,0 +1,147 @@
+"""`dial`: a connection to a backend, or in Go's words why there is none.
+
+What is wrong with a certificate is decided by OpenSSL; to tell it as Go does, the certificate is looked at once more on a
+connection that carries nothing. Upstream: net/dial.go, crypto/tls and crypto/x509/verify.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.tls import ClientTLS, client_context
+
+if TYPE_CHECKING:
+    from tetrapod.generic.proxy.pool import Endpoint
+
+DIAL_TIMEOUT: Final = 30.0
+_LOOK_TIMEOUT: Final = 5.0
+_NOT_TLS: Final = frozenset(
+    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNSUPPORTED_PROTOCOL", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
+)
+_UNKNOWN_AUTHORITY: Final = "x509: certificate signed by unknown authority"
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
+
+
+async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
+    """
+    Raises:
+        BackendError: with Go's text.
+    """
+    tls = endpoint.tls
+    try:
+        context = client_context(tls) if tls is not None else None
+    except (OSError, ValueError) as error:
+        raise BackendError(f"unable to use the TLS configuration: {error}", untouched=True) from error
+    try:
+        async with asyncio.timeout(DIAL_TIMEOUT):
+            _, made = await asyncio.get_running_loop().create_connection(
+                protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
+            )
+            return made
+    except TimeoutError:
+        raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
+    except ssl.SSLCertVerificationError as error:
+        raise BackendError(f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", untouched=True) from error
+    except ssl.SSLError as error:
+        raise BackendError(_tls_text(error), untouched=True) from error
+    except (OSError, ValueError) as error:
+        raise BackendError(await _dial_text(endpoint, error), untouched=True) from error
+
+
+def server_name(endpoint: Endpoint) -> str | None:
+    return (endpoint.tls.server_name or endpoint.host) if endpoint.tls is not None else None
+
+
+def _tls_text(error: ssl.SSLError) -> str:
+    reason = error.reason or ""
+    if reason in _NOT_TLS:
+        return "tls: first record does not look like a TLS handshake"
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return "EOF"
+    if "ALERT" in reason:
+        return f"remote error: tls: {reason.partition('ALERT_')[2].lower().replace('_', ' ') or 'alert'}"
+    return f"tls: {reason.lower().replace('_', ' ') or error}"
+
+
+async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"dial tcp: lookup {endpoint.host}{_nameserver()}: no such host"
+    if isinstance(error, ConnectionResetError | BrokenPipeError) or str(error) == "SSL handshake is taking longer than expected":
+        return "EOF" if "SSL" in str(error) or not str(error) else f"read tcp {endpoint.authority}: read: connection reset by peer"
+    return f"dial tcp {await _address(endpoint)}: {_reason(error)}"
+
+
+async def _address(endpoint: Endpoint) -> str:
+    """Which address it was that could not be reached."""
+    host: str = endpoint.host
+    with suppress(ValueError):
+        ipaddress.ip_address(host)
+        return endpoint.authority
+    with suppress(OSError):
+        found = await asyncio.get_running_loop().getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
+        addresses = [str(item[4][0]) for item in found]
+        host = next((a for a in addresses if ":" not in a), addresses[0])
+    return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"
+
+
+_REASONS: Final = {
+    errno.ECONNREFUSED: "connect: connection refused",
+    errno.EHOSTUNREACH: "connect: no route to host",
+    errno.ENETUNREACH: "connect: network is unreachable",
+    errno.ETIMEDOUT: "connect: connection timed out",
+    errno.EADDRNOTAVAIL: "connect: cannot assign requested address",
+}
+
+
+def _reason(error: Exception) -> str:
+    known = _REASONS.get(getattr(error, "errno", None) or 0)
+    if known is None and "Connect call failed" in str(error):  # several addresses, several errors in one
+        known = _REASONS[errno.ECONNREFUSED]
+    return known or str(error) or type(error).__name__
+
+
+def _nameserver() -> str:
+    with suppress(OSError):
+        for line in Path("/etc/resolv.conf").read_text().splitlines():
+            words = line.split()
+            if len(words) > 1 and words[0] == "nameserver":
+                return f" on {words[1]}:53"
+    return ""
+
+
+async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationError) -> str:
+    from tetrapod.generic.proxy.certificates import complaint
+
+    try:
+        certificate = await _look(endpoint)
+    except (OSError, ValueError, TimeoutError):
+        certificate = None
+    if certificate is not None and (text := complaint(certificate, server_name(endpoint) or "")):
+        return text
+    if error.verify_code in (2, 18, 19, 20, 21):  # of OpenSSL: no issuer, self-signed, unable to verify
+        return _UNKNOWN_AUTHORITY
+    if error.verify_code == 26:
+        return "x509: certificate specifies an incompatible key usage"
+    return f"x509: {error.verify_message}"
+
+
+async def _look(endpoint: Endpoint) -> bytes | None:
+    """The certificate of the backend, whatever it is worth."""
+    context = client_context(ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else ""))
+    async with asyncio.timeout(_LOOK_TIMEOUT):
+        _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint))
+    try:
+        found: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return found
+    finally:
+        writer.transport.abort()

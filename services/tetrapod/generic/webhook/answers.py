@@ -1,0 +1,144 @@
+"""What a webhook answered, as an object, or in the words of client-go and Go's decoders why it is none.
+
+Follows transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors, and
+the codecs' Decode. A body that does not begin as JSON is taken for YAML, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.webhook.errors import CallFailed
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.serializer import json, yaml
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.recognize import recognize, syntax_text
+from tetrapod.machinery.types import load
+
+_SCHEME: Final = '"pkg/runtime/scheme.go:111"'
+_STATUS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+_TEXT_LIMIT: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    status: int
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The kind of answer in one of its versions. `others`: versions that are known, and cannot be converted to this one."""
+
+    api_version: str
+    kind: str
+    node: Callable[[], SchemaNode]
+    others: tuple[str, ...] = ()
+
+
+def decode(answer: HttpAnswer, expected: Expected) -> Object:
+    """The answer. Its `kind` and `apiVersion` are what it said, which may be nothing.
+
+    Raises:
+        CallFailed
+    """
+    content_type = answer.content_type or "application/json"
+    if "/" not in content_type.partition(";")[0]:
+        raise CallFailed("Internal error occurred: mime: no media type", 500)
+    if answer.status != 101 and not 200 <= answer.status <= 206:
+        raise _refusal(answer)
+    if not answer.body:
+        raise CallFailed(f"0-length response with status code: {answer.status} and content type: {content_type}")
+    try:
+        obj, api_version, kind = recognize(_parse(answer.body))
+        _check_kind(api_version or expected.api_version, kind or expected.kind, expected)
+        said = {"apiVersion": api_version, "kind": kind}
+        typed.decode(expected.node(), obj)
+    except (DecodeError, typed.DecodeError) as error:
+        raise CallFailed(str(error)) from None
+    return {**obj, **said}
+
+
+def _parse(body: bytes) -> Any:
+    if not body.lstrip(b" \t\r\n").startswith(b"{"):
+        return yaml.decode(body).obj
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.decode(body).obj
+    except DecodeError as error:
+        raise DecodeError(syntax_text(error)) from None
+
+
+def _check_kind(api_version: str, kind: str, expected: Expected) -> None:
+    if (api_version, kind) == (expected.api_version, expected.kind):
+        return
+    known = kind == "Status" if api_version == "v1" else kind == expected.kind and api_version in expected.others
+    if not known:
+        raise DecodeError(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {_SCHEME}")
+    names = [f"{GroupVersion.parse(v).version}.{k}" for v, k in ((api_version, kind), (expected.api_version, expected.kind))]
+    raise DecodeError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
+
+
+def _refusal(answer: HttpAnswer) -> CallFailed:
+    """An HTTP status that is no success: the Status in the body, if there is one, or what the code means."""
+    status = _status_of(answer.body)
+    if status is not None:
+        return CallFailed(status.get("message") or "", status.get("code") or answer.status)
+    text = "unknown"
+    if not answer.content_type or answer.content_type.lower().startswith("text/"):
+        text = answer.body[:_TEXT_LIMIT].decode("utf-8", "replace").strip()
+    return CallFailed(_meaning(answer.status, text), answer.status)
+
+
+def _status_of(body: bytes) -> Object | None:
+    try:
+        obj, api_version, kind = recognize(_parse(body))
+        if kind != "Status" or api_version not in ("", "v1"):
+            return None
+        typed.decode(load(_STATUS), obj)
+    except (DecodeError, typed.DecodeError):
+        return None
+    return obj if obj.get("status") != "Success" else None
+
+
+_MEANINGS: Final = {
+    409: "the server reported a conflict",
+    404: "the server could not find the requested resource",
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    405: "the server does not allow this method on the requested resource",
+    422: "the server rejected our request due to an error in our request",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+    429: "the server has received too many requests and has asked us to try again later",
+}
+
+
+def _meaning(code: int, text: str) -> str:
+    if code in _MEANINGS:
+        return _MEANINGS[code]
+    if code in (403, 415):
+        return text
+    if code == 406:
+        return text if text not in ("", "unknown") else "the server was unable to respond with a content type that the client supports"
+    if code >= 500:
+        return f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {code} but did not return more information"
+
+
+def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
+    return next((value.decode("latin-1") for key, value in headers if key == name), "")
+
+
+__all__ = ["Expected", "HttpAnswer", "decode", "header"]

@@ -1,0 +1,156 @@
+"""`WebhookClient`: one POST to a webhook: its address, TLS, redirects, retries that it asks for, and its time.
+
+Behaves as client-go's REST client does: redirects are followed, an answer with Retry-After is waited for, a connection that had gone
+stale is replaced. Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, client-go/rest/{request,with_retry}.go, net/http/client.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.resolver import Unresolvable
+from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.generic.request import HeaderList
+from tetrapod.generic.webhook.answers import Expected, HttpAnswer, decode, header
+from tetrapod.generic.webhook.config import ClientConfig
+from tetrapod.generic.webhook.errors import CallFailed
+from tetrapod.generic.webhook.services import Services
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+ANSWER_LIMIT: Final = 8 << 20
+"""Bytes of an answer, beyond twice those of the request: more than any change of an object that could be stored."""
+_MAX_REDIRECTS: Final = 10
+_MAX_RETRIES: Final = 10
+_HEADERS: Final[HeaderList] = [
+    (b"user-agent", b"kube-apiserver-admission"),
+    (b"accept", b"application/json, */*"),
+    (b"content-type", b"application/json"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """One hop: `url` as refusals show it."""
+
+    method: str
+    url: str
+    body: bytes
+
+
+class WebhookClient:
+    """Keeps connections; shared by all webhooks of a process."""
+
+    def __init__(self, services: Services, pool: BackendPool | None = None) -> None:
+        self.pool = pool or BackendPool()
+        self._services = services
+
+    async def call(self, config: ClientConfig, body: bytes, timeout: float, expected: Expected, *, limit: int = ANSWER_LIMIT) -> Object:
+        """The decoded answer, within `timeout` seconds.
+
+        Raises:
+            CallFailed
+        """
+        url = f"{config.base}{config.path}?timeout={max(math.ceil(timeout), 1)}s"
+        first = _Target("POST", url, body)
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await self._persist(config, first, limit + 2 * len(body))
+        except TimeoutError:
+            raise CallFailed(f"Post {go_quote(url)}: context deadline exceeded") from None
+        return decode(answer, expected)
+
+    async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpAnswer:
+        """Again where the webhook says when."""
+        for _ in range(_MAX_RETRIES):
+            answer, wait = await self._follow(config, target, limit)
+            if wait is None:
+                return answer
+            await asyncio.sleep(wait)
+        return (await self._follow(config, target, limit))[0]
+
+    async def _follow(self, config: ClientConfig, target: _Target, limit: int) -> tuple[HttpAnswer, float | None]:
+        shown = target.url
+        for hop in range(_MAX_REDIRECTS):
+            try:
+                status, headers, body = await self._ask(config, target, limit)
+            except (BackendError, Unresolvable) as error:
+                raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: {error}") from None
+            location = header(headers, b"location")
+            if status not in (301, 302, 303, 307, 308) or not location:
+                return HttpAnswer(status, header(headers, b"content-type"), body), _retry_after(status, header(headers, b"retry-after"))
+            target, shown = _redirected(target, status, location, shown)
+            if hop == _MAX_REDIRECTS - 1:
+                break
+        raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: stopped after {_MAX_REDIRECTS} redirects")
+
+    async def _ask(self, config: ClientConfig, target: _Target, limit: int) -> tuple[int, HeaderList, bytes]:
+        endpoint, path, host = await self._endpoint(config, target.url)
+        headers = _HEADERS if target.body else _HEADERS[:2]
+        connection = await self.pool.exchange(endpoint, target.method, path, headers, target.body, host=host, replay=True)
+        try:
+            if connection.status == 101:
+                connection.close()
+                return 101, connection.headers, b""
+            return connection.status, connection.headers, await connection.read(limit)
+        except BackendError as error:
+            connection.close()
+            text = str(error)
+            if text.startswith("the answer is larger"):
+                raise CallFailed(text) from None
+            raise CallFailed(f"unexpected error when reading response body. Please retry. Original error: {text}") from None
+        except BaseException:
+            connection.close()
+            raise
+
+    async def _endpoint(self, config: ClientConfig, url: str) -> tuple[Endpoint, str, str]:
+        """Where a URL leads, the path to ask for, and the Host header."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            raise BackendError(f"unsupported protocol scheme {go_quote(parts.scheme)}")
+        tls = ClientTLS(ca_data=config.authorities) if parts.scheme == "https" else None
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        if config.service is not None and f"{parts.scheme}://{parts.netloc}" == config.base:
+            service = config.service
+            host, port = await self._services.resolve(service.namespace, service.name, service.port)
+            return Endpoint(host, port, replace(ClientTLS(ca_data=config.authorities), server_name=service.host)), path, parts.netloc
+        try:
+            given = parts.port
+        except ValueError:
+            raise BackendError(f"dial tcp: address {parts.netloc.rpartition(':')[2]}: invalid port") from None
+        default = 443 if tls is not None else 80
+        return Endpoint(parts.hostname or "", default if given is None else given, tls), path, parts.netloc
+
+    async def close(self) -> None:
+        await self.pool.close()
+
+
+def _verb(method: str) -> str:
+    return method.capitalize()
+
+
+def _redirected(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
+    """Where to go next, and how Go shows it: a relative location as it was sent."""
+    try:
+        url = urljoin(target.url, location)
+        urlsplit(url)
+    except ValueError:
+        text = f"parse {go_quote(location)}: missing ']' in host"
+        raise CallFailed(
+            f"{_verb(target.method)} {go_quote(shown)}: failed to parse Location header {go_quote(location)}: {text}"
+        ) from None
+    if status in (307, 308):
+        return replace(target, url=url), location
+    return _Target("GET", url, b""), location
+
+
+def _retry_after(status: int, value: str) -> float | None:
+    if (status == 429 or status >= 500) and value.isascii() and value.isdigit():
+        return float(value)
+    return None

@@ -1,0 +1,41 @@
+"""`StoredServices`: where a service leads, from what is stored: for whoever has no informers but shares the store."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from tetrapod.generic.proxy.resolver import SERVICE_NAME, cluster_ip, endpoint, endpoint_port, found_service
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery import labels
+
+SERVICES: Final = StorageConfig(prefix="services/specs", api_version="v1", kind="Service")
+ENDPOINT_SLICES: Final = StorageConfig(prefix="endpointslices", api_version="discovery.k8s.io/v1", kind="EndpointSlice")
+
+
+class Services(Protocol):
+    async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """Host and port. Raises Unresolvable."""
+        ...
+
+
+class StoredServices:
+    """Nothing is watched before the first webhook behind a service is called."""
+
+    def __init__(self, storages: StorageFactory, *, by_endpoints: bool) -> None:
+        self._storages = storages
+        self._by_endpoints = by_endpoints
+        self._services: Lister | None = None
+        self._slices: Lister | None = None
+
+    async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        if self._services is None:
+            self._services = Lister(self._storages, SERVICES)
+        service = found_service(await self._services.get(namespace, name), name)
+        if not self._by_endpoints:
+            return cluster_ip(service, name, port)
+        port_name = endpoint_port(service, name, port)
+        if self._slices is None:
+            self._slices = Lister(self._storages, ENDPOINT_SLICES)
+        slices = await self._slices.list(namespace, labels.from_set({SERVICE_NAME: name}))
+        return endpoint(slices, name, port_name)

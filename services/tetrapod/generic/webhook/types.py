@@ -1,0 +1,71 @@
+"""The types of what webhooks answer, which no resource has: AdmissionReview and ConversionReview.
+
+Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (the same in v1beta1).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tetrapod.generic.webhook.answers import Expected
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.types import load
+
+_STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+
+
+def _leaf(type_: str, format_: str = "", presence: str = "") -> SchemaNode:
+    node = SchemaNode(type_)
+    node.format, node.presence = format_, presence
+    return node
+
+
+def _struct(name: str, presence: str = "*", **properties: SchemaNode) -> SchemaNode:
+    node = SchemaNode("object")
+    node.definition, node.presence, node.properties = f"webhook.{name}", presence, properties
+    return node
+
+
+def _list(items: SchemaNode) -> SchemaNode:
+    node = SchemaNode("array")
+    node.items = items
+    return node
+
+
+def _map() -> SchemaNode:
+    node = SchemaNode("object")
+    node.additional_properties = _leaf("string")
+    return node
+
+
+@cache
+def admission_review() -> SchemaNode:
+    response = _struct(
+        "AdmissionResponse",
+        uid=_leaf("string"),
+        allowed=_leaf("boolean"),
+        status=load(_STATUS),
+        patch=_leaf("string", "byte"),
+        patchType=_leaf("string", presence="*"),
+        auditAnnotations=_map(),
+        warnings=_list(_leaf("string")),
+    )
+    return _struct("AdmissionReview", kind=_leaf("string"), apiVersion=_leaf("string"), response=response)
+
+
+@cache
+def conversion_review() -> SchemaNode:
+    anything = SchemaNode()
+    anything.preserve_unknown = True
+    response = _struct("ConversionResponse", uid=_leaf("string"), convertedObjects=_list(anything), result=load(_STATUS))
+    return _struct("ConversionReview", kind=_leaf("string"), apiVersion=_leaf("string"), response=response)
+
+
+def expected_admission(version: str) -> Expected:
+    other = "v1beta1" if version == "v1" else "v1"
+    return Expected(f"admission.k8s.io/{version}", "AdmissionReview", admission_review, (f"admission.k8s.io/{other}",))
+
+
+def expected_conversion(version: str) -> Expected:
+    other = "v1beta1" if version == "v1" else "v1"
+    return Expected(f"apiextensions.k8s.io/{version}", "ConversionReview", conversion_review, (f"apiextensions.k8s.io/{other}",))
