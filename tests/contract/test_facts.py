@@ -41,7 +41,6 @@ UNEQUAL_CHECKS = {  # what these look after is not there: no flow control by que
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
     "poststarthook/peer-endpoint-reconciler-controller",
-    "poststarthook/priority-and-fairness-filter",
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/start-service-ip-repair-controllers",
     "poststarthook/storage-object-count-tracker-hook",

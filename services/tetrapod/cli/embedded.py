@@ -19,6 +19,7 @@ from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_storage_checks
 from tetrapod.cli.delegation import Delegation
+from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
 from tetrapod.cli.webhooks import webhook_client
@@ -26,8 +27,8 @@ from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -89,6 +90,7 @@ class Embedded:
             request_timeout=options.request_timeout,
             max_requests_inflight=options.max_requests_inflight,
             max_mutating_requests_inflight=options.max_mutating_requests_inflight,
+            flow_control=self.flow_control,
             cors_allowed_origins=options.cors_allowed_origins,
             strict_transport_security=options.strict_transport_security_directives,
             server_name="apiserver",
@@ -168,10 +170,15 @@ class Embedded:
         sources = [s.openapi() for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
         add_storage_checks(self.lifecycle, self._probe_storage)
+        self.flow_control = flow_control(options, self.front.routes, self.client, self.lifecycle, self._statistics)
         self.extensions.register()
         self.core.register(self.lifecycle)
         self.auth.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
+
+    def _statistics(self, group: str, resource: str) -> tuple[int, int] | None:
+        found = (s.statistics(group, resource) for s in (self.core_server, self.auth_server, self.extensions_server))
+        return next((f for f in found if f is not None), None)
 
     async def _local(self, request: Request) -> Response:
         return await self.delegation.handle(request)

@@ -41,6 +41,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_GENERIC, "request-timeout", "How long a request may take that is not long-running.", Duration()),
     Flag(_GENERIC, "max-requests-inflight", "Reading requests in work at once; 0 is no limit.", int),
     Flag(_GENERIC, "max-mutating-requests-inflight", "Mutating requests in work at once; 0 is no limit.", int),
+    Flag(_GENERIC, "enable-priority-and-fairness", "Queue requests by FlowSchemas instead of counting them.", bool, services="au"),
     Flag(_GENERIC, "cors-allowed-origins", "Origins allowed for CORS, as regular expressions.", "list"),
     Flag(_GENERIC, "strict-transport-security-directives", "Directives of the HSTS header; empty leaves it out.", "list"),
     Flag(_GENERIC, "shutdown-delay-duration", "Time between not ready and refusing connections, at the end.", Duration()),

@@ -49,6 +49,7 @@ class Options:
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    enable_priority_and_fairness: bool = True
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security_directives: tuple[str, ...] = ()
     shutdown_delay_duration: float = 0.0

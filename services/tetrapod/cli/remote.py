@@ -34,6 +34,7 @@ from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
+from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
@@ -49,6 +50,7 @@ class RemoteService:
     """What the four have in common when they run apart. A subclass says what it serves by `assemble`."""
 
     name = ""
+    flow_control: FlowControl | None = None  # of the front door
 
     def __init__(self, options: Options) -> None:
         if not options.etcd_servers:
@@ -117,6 +119,7 @@ class RemoteService:
             request_timeout=options.request_timeout,
             max_requests_inflight=options.max_requests_inflight,
             max_mutating_requests_inflight=options.max_mutating_requests_inflight,
+            flow_control=self.flow_control,
             cors_allowed_origins=options.cors_allowed_origins,
             strict_transport_security=options.strict_transport_security_directives,
             server_name=self.name,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
+from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.admission.dynamic import standard_plugins
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import Handler
+from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 
 
@@ -55,6 +56,7 @@ class RemoteAggregator(RemoteService):
         ]
         server.flags = self.options.flags()
         install_openapi(server.routes, JoinedSource(documents))
+        self.flow_control = flow_control(options, server.routes, client, self.lifecycle)
         self.delegation.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
         return self._director, authenticator, authorizer

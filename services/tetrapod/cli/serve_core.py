@@ -9,8 +9,8 @@ from tetrapod.cli.remote_delegation import side_of
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client

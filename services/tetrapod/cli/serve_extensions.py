@@ -21,10 +21,9 @@ class RemoteExtensions(RemoteService):
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         authenticator, authorizer = self.delegated()
-        admission = Chain([NamespaceLifecycle(self.storage)])
+        client = self.client_of(self.options.aggregator_url, "aggregator-url", "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background, self.webhooks)
         admission = Chain(standard_plugins(surroundings, self.options.disable_admission_plugins))
-        client = self.client_of(self.options.aggregator_url, "aggregator-url", "kube-apiserver")
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, authorizer, self.webhooks)
         self.server = GenericAPIServer(
             "extensions",

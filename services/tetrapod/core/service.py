@@ -12,7 +12,6 @@ from typing import Final
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
-from tetrapod.core.controllers.flow_schemas import FlowSchemaStatus
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.manager import Controller, start_controllers
 from tetrapod.core.controllers.namespaces import NamespaceController
@@ -95,7 +94,6 @@ class CoreService:
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Post-start hooks: bootstrap, then the controllers."""
-        FlowSchemaStatus(self._client).register(lifecycle)
         self.bootstrap.register(lifecycle)
         lifecycle.on_shutdown("core-backends", self.backends.close)
 

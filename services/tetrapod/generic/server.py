@@ -108,6 +108,11 @@ class GenericAPIServer:
         self.stores[definition.group_resource] = store
         return store
 
+    def statistics(self, group: str, resource: str) -> tuple[int, int] | None:
+        """Objects of a resource and their average size, for flow control; None of what is not installed here."""
+        store = self.stores.get(GroupResource(group, resource))
+        return store.storage.statistics() if store is not None else None
+
     def discover(self, source: DiscoverySource) -> None:
         """Answer discovery from `source` instead of the declared resources alone."""
         self._discovery = DiscoveryHandlers(source)

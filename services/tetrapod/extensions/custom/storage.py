@@ -95,6 +95,9 @@ class CurrentStorage:
     async def count(self) -> int:
         return await self._inner.count()
 
+    def statistics(self) -> tuple[int, int] | None:
+        return self._inner.statistics()
+
     async def ready(self) -> None:
         await self._inner.ready()
 

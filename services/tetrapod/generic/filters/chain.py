@@ -24,8 +24,10 @@ from tetrapod.generic.filters.hsts import with_hsts
 from tetrapod.generic.filters.impersonation import with_impersonation
 from tetrapod.generic.filters.instrumentation import with_instrumentation
 from tetrapod.generic.filters.max_in_flight import with_max_in_flight
+from tetrapod.generic.filters.priority_and_fairness import with_priority_and_fairness
 from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.warnings import with_warnings
+from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.request import Handler
 
 Filter = Callable[[Handler], Handler]
@@ -41,6 +43,7 @@ class ChainConfig:
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    flow_control: FlowControl | None = None  # instead of the two numbers: priority and fairness
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     goaway_chance: float = 0.0
@@ -62,10 +65,16 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
         lambda h: with_request_deadline(h, config.request_timeout),  # bounds everything below, authentication included
         lambda h: with_authentication(h, config.authenticator),
         lambda h: with_impersonation(h, config.authorizer),  # needs who is asking; all below see who is acted for
-        lambda h: with_max_in_flight(h, config.max_requests_inflight, config.max_mutating_requests_inflight),
+        lambda h: _with_limits(h, config),  # before authorization: who floods the server is not to cost it that either
         lambda h: with_authorization(h, config.authorizer),
         with_compression,  # nearest to the handler: it sees the whole body
     ]
     for wrap in reversed(filters):
         handler = wrap(handler)
     return handler
+
+
+def _with_limits(handler: Handler, config: ChainConfig) -> Handler:
+    if config.flow_control is not None:
+        return with_priority_and_fairness(handler, config.flow_control, config.request_timeout)
+    return with_max_in_flight(handler, config.max_requests_inflight, config.max_mutating_requests_inflight)

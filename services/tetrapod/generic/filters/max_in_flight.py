@@ -1,6 +1,6 @@
 """Bounds the requests in work, reading and mutating apart (upstream: server/filters/maxinflight.go).
 
-system:masters and long-running requests are not counted. Flow control by fairness replaces this where it is on.
+system:masters and long-running requests are not counted. Priority and fairness replaces this where it is on.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Final
 
 from tetrapod.generic.authentication.user import SYSTEM_MASTERS
 from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.machinery import status
 
 _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 
@@ -25,9 +25,7 @@ def with_max_in_flight(handler: Handler, limit: int, mutating_limit: int) -> Han
             return await handler(request)
         reads = request.info is not None and request.info.verb in _READ_ONLY
         if limits[reads] and counts[reads] >= limits[reads]:
-            error = status.too_many_requests("Too many requests, please try again later.", 1)
-            error.headers.append((b"retry-after", b"1"))
-            raise error
+            return too_many_requests(1)
         counts[reads] += 1
         try:
             return await handler(request)

@@ -90,6 +90,11 @@ class Cacher:
             return len(self._cache.entries)
         return (await self._backend.range(self.prefix, prefix_end(self.prefix), count_only=True)).total
 
+    def statistics(self) -> tuple[int, int] | None:
+        """How many objects there are, and about how many bytes each has; None before it is known."""
+        entries = self._cache.entries
+        return (len(entries), entries.average_size()) if self._cache.filled else None
+
     async def ready(self) -> None:
         await self._freshness.filled()
 

@@ -23,6 +23,11 @@ class Entries:
     def __len__(self) -> int:
         return len(self._by_key)
 
+    def average_size(self) -> int:
+        """Bytes of an object, by the first few."""
+        sizes = [len(self._by_key[key].raw) for key in self._keys[:16]]
+        return sum(sizes) // len(sizes) if sizes else 0
+
     def put(self, entry: StoredEntry) -> StoredEntry | None:
         """Returns what was there."""
         self._kept = None

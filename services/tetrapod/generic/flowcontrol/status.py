@@ -1,7 +1,7 @@
 """`FlowSchemaStatus`: says of every FlowSchema whether the priority level that it names is there (its condition Dangling).
 
 Part of the server, not of a controller manager. Upstream: k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
-(syncFlowSchemaStatus). Requests are limited by --max-requests-inflight here, not queued by these objects.
+(syncFlowSchemaStatus).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Final
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -19,28 +18,21 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS: Final = GroupVersionResource(GROUP, "v1", "flowschemas")
-PRIORITY_LEVELS: Final = GroupVersionResource(GROUP, "v1", "prioritylevelconfigurations")
 MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
 
 
 class FlowSchemaStatus:
-    def __init__(self, client: Client) -> None:
+    """Over informers of the schemas and the levels that somebody runs."""
+
+    def __init__(self, client: Client, schemas: Informer, levels: Informer) -> None:
         self._client = client
-        self._schemas = Informer(client, FLOW_SCHEMAS)
-        self._levels = Informer(client, PRIORITY_LEVELS)
+        self._schemas = schemas
+        self._levels = levels
         self._queue: WorkQueue[str] = WorkQueue("flow-schema-status", self._sync)
         self._schemas.handlers.append(self._schema_changed)
         self._levels.handlers.append(self._level_changed)
 
-    def register(self, lifecycle: Lifecycle) -> None:
-        async def start() -> None:
-            lifecycle.follow("flowschemas", self._schemas)
-            lifecycle.follow("prioritylevelconfigurations", self._levels)
-            lifecycle.background("flow-schema-status", self._run())
-
-        lifecycle.on_start("priority-and-fairness-config-consumer", start)
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
         await self._levels.synced.wait()
         await self._schemas.synced.wait()
         await self._queue.run()

@@ -1,0 +1,24 @@
+"""Priority and fairness at the front door: by `--enable-priority-and-fairness`, over the two --max-…-inflight flags together."""
+
+from __future__ import annotations
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.flowcontrol import dump
+from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.flowcontrol.work import Stats
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.routes import Routes
+
+
+def flow_control(
+    options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None
+) -> FlowControl | None:
+    """None where it is switched off, or nothing is limited at all."""
+    limit = options.max_requests_inflight + options.max_mutating_requests_inflight
+    if not options.enable_priority_and_fairness or limit <= 0:
+        return None
+    control = FlowControl(limit, statistics)
+    control.follow(client, lifecycle)
+    dump.install(routes, control)
+    return control

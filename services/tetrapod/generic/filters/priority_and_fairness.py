@@ -1,0 +1,97 @@
+"""Requests take their turns by priority level and flow (upstream: server/filters/priority-and-fairness.go).
+
+A watch holds its seats until it has begun, a list until its answer is made: its bytes are shared with the watch cache, so that a client
+that reads slowly costs neither CPU nor memory to speak of. Long-running requests other than watches are not held up.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.filters.too_many_requests import too_many_requests
+from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
+from tetrapod.generic.flowcontrol.work import estimate
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.status import StatusError
+
+_LONGEST_WAIT: Final = 60.0
+
+
+def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
+    async def priority_and_fairness(request: Request) -> Response:
+        info = request.info
+        if info is None or (info.verb != "watch" and is_long_running(info)):
+            return await handler(request)
+        flow = control.classify(request.user, info)
+        try:
+            response = await _in_turn(handler, control, flow, request, info, request_timeout)
+        except StatusError as error:
+            error.headers.extend(flow.headers)
+            raise
+        response.headers = [*response.headers, *flow.headers]
+        return response
+
+    return priority_and_fairness
+
+
+async def _in_turn(
+    handler: Handler, control: FlowControl, flow: Flow, request: Request, info: RequestInfo, request_timeout: float
+) -> Response:
+    queues = flow.level.queues
+    work = estimate(request, info, flow.level.most_seats, control.stats, control.watches)
+    meters.SEATS.observe(flow.labels, work.seats)
+    ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
+    if ticket is None:
+        return _refuse(flow)
+    if ticket.decision is not None:
+        executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
+        meters.WAIT.observe((*flow.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
+        if not executes:
+            return _refuse(flow)
+    watches = info.verb == "watch" and info.is_resource_request
+    forget = control.watches.add(request) if watches else None
+    try:
+        response = await handler(request)
+    except BaseException:
+        if forget is not None:
+            forget()
+        raise
+    finally:
+        queues.finish(ticket)
+        meters.EXECUTION.observe((*flow.labels, "watch" if watches else "regular"), time.monotonic() - ticket.started)
+    if forget is not None:
+        _when_ended(response, forget)
+    return response
+
+
+def _longest_wait(request: Request, request_timeout: float) -> float:
+    """A quarter of the time that the request has, less what has passed of it."""
+    now = time.monotonic()
+    allotted = request.deadline - request.received if request.deadline is not None else request_timeout
+    return request.received + min(allotted / 4, _LONGEST_WAIT) - now
+
+
+def _refuse(flow: Flow) -> Response:
+    retry = flow.level.retry_after
+    retry.refused()
+    return too_many_requests(retry.seconds)
+
+
+def _when_ended(response: Response, forget: Callable[[], None]) -> None:
+    if not isinstance(response, StreamResponse):
+        forget()
+        return
+    run = response.run
+
+    async def run_and_forget(writer: StreamWriter) -> None:
+        await run(writer)
+
+    # Not at the end of `run`: a client that has gone before its stream began never lets it run.
+    weakref.finalize(run_and_forget, forget).atexit = False
+    response.run = run_and_forget

@@ -1,0 +1,59 @@
+"""Divides seats among priority levels: each near its target, within its bounds, all in one proportion where bounds allow it.
+
+Upstream: flowcontrol/conc_alloc.go (computeConcurrencyAllocation), which sorts the bounds and walks along them; the proportion sought is
+where a sum that only grows reaches the total, so here it is found between two neighbouring bounds and solved there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_LEAST_TARGET: Final = 0.001
+_EPSILON: Final = 1e-7
+
+
+class Claim(NamedTuple):
+    target: float
+    lower: float
+    upper: float
+
+
+def allocate(total: int, claims: Sequence[Claim]) -> tuple[list[float], float]:
+    """The share of each claim, which sum to `total`, and the proportion of its target that an unbounded claim gets.
+
+    Raises:
+        ValueError: the bounds contradict each other or the total.
+    """
+    for claim in claims:
+        if claim.lower < 0 or claim.upper < claim.lower or claim.target < claim.lower:
+            raise ValueError(f"{claim} contradicts itself")
+    low, high = sum(c.lower for c in claims), sum(c.upper for c in claims)
+    if total < 0 or low - total > _EPSILON or total - high > _EPSILON:
+        raise ValueError(f"{total} is not within {low} and {high}")
+    if total == 0:
+        return [0.0] * len(claims), 0.0
+    targets = [max(c.target, _LEAST_TARGET) for c in claims]
+    if low - total > -_EPSILON:
+        return [c.lower for c in claims], min((c.lower / t for c, t in zip(claims, targets, strict=True)), default=0.0)
+    if total - high > -_EPSILON:
+        return [c.upper for c in claims], max(c.upper / t for c, t in zip(claims, targets, strict=True))
+    fair = _proportion(total, claims, targets)
+    return [min(c.upper, max(c.lower, fair * t)) for c, t in zip(claims, targets, strict=True)], fair
+
+
+def _proportion(total: int, claims: Sequence[Claim], targets: Sequence[float]) -> float:
+    pairs = list(zip(claims, targets, strict=True))
+    bounds = sorted({b / t for c, t in pairs for b in (c.lower, c.upper)})
+
+    def allotted(proportion: float) -> float:
+        return sum(min(c.upper, max(c.lower, proportion * t)) for c, t in pairs)
+
+    start = bounds[0]
+    for end in bounds[1:]:
+        reached = allotted(end)
+        if reached >= total:
+            before = allotted(start)
+            return start + (end - start) * (total - before) / (reached - before)
+        start = end
+    return start

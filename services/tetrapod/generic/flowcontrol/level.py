@@ -1,0 +1,115 @@
+"""A priority level: its queues, its limits, and how many seats it could use (upstream: priorityLevelState in apf_controller.go)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol.integrator import Integrator
+from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing
+from tetrapod.generic.flowcontrol.retry_after import RetryAfter
+from tetrapod.machinery.gvk import Object
+
+_SMOOTHING: Final = 0.977
+"""Half of a demand that is gone is forgotten in five minutes, looked at every ten seconds."""
+_MOST_SEATS_SHARE: Final = 0.15
+_NO_LIMIT: Final = Queuing(-1)
+
+
+class Level:
+    """Limits are seats: `nominal` by its shares, between `lower` (the rest may be lent) and `upper` (what it may borrow), `current` now."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.uid = ""
+        self.shares = 0
+        self.quiescing = False
+        self.exempt = False
+        self.nominal = self.lower = self.upper = self.current = 0
+        self.most_seats = 0  # of one request; 0 where nothing is said
+        self.highest = 0
+        self.smoothed = 0.0
+        self.retry_after = RetryAfter()
+        self.queues = QueueSet(name, Queuing(0), 0)
+        self._demand = Integrator()
+        self.queues.demand_changed = self._demand.set
+        self._lendable = 0
+        self._borrowing: int | None = None
+        self._new = True
+
+    @property
+    def needed(self) -> int:
+        """What it is not to have less of: what it used lately, of what is its own."""
+        return max(self.lower, min(self.nominal, self.highest))
+
+    def take(self, obj: Object) -> None:
+        """Take up the object's spec."""
+        spec = obj["spec"]
+        limits = spec.get("limited") or spec.get("exempt") or {}
+        self.uid = obj["metadata"].get("uid", "")
+        self.exempt = spec.get("type") == "Exempt"
+        self.quiescing = False
+        self.shares = limits.get("nominalConcurrencyShares") or 0
+        self._lendable = limits.get("lendablePercent") or 0
+        self._borrowing = limits.get("borrowingLimitPercent")
+        self.queues.configure(queuing_of(obj) or _NO_LIMIT, self.current)
+
+    def set_limits(self, of_server: int, all_shares: int) -> int:
+        """Compute the limits out of the shares; the nominal one is the answer."""
+        nominal = math.ceil(of_server * self.shares / all_shares) if all_shares else 0
+        lendable = math.floor(nominal * self._lendable / 100 + 0.5)
+        borrowing = of_server if self._borrowing is None else math.floor(nominal * self._borrowing / 100 + 0.5)
+        self.nominal, self.lower, self.upper = nominal, nominal - lendable, nominal + borrowing
+        hand = self.queues.queuing.hand_size
+        self.most_seats = max(1, min(math.ceil(nominal * _MOST_SEATS_SHARE), nominal // hand)) if hand else 0
+        if self._new:
+            self._new = False
+            self.current = nominal - lendable // 2
+        name = (self.name,)
+        meters.NOMINAL.set(name, self.nominal)
+        meters.LOWER.set(name, self.lower)
+        meters.UPPER.set(name, self.upper)
+        return nominal
+
+    def note_demand(self) -> None:
+        """Look at the seats that it could have used since this was last asked."""
+        seen = self._demand.reset()
+        self.highest = math.floor(seen.highest + 0.5)
+        if seen.duration > 0:
+            envelope = seen.average + seen.deviation
+            self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)
+        name = (self.name,)
+        meters.HIGHEST_DEMAND.set(name, self.highest)
+        meters.AVERAGE_DEMAND.set(name, seen.average)
+        meters.DEVIATION.set(name, seen.deviation)
+        meters.SMOOTHED.set(name, self.smoothed)
+
+    def set_current(self, seats: int) -> None:
+        self.current = seats
+        meters.CURRENT.set((self.name,), seats)
+        self.queues.configure(self.queues.queuing, seats)
+
+    def forget(self) -> None:
+        """It is gone, and so are its gauges."""
+        for gauge in (meters.NOMINAL, meters.LOWER, meters.UPPER, meters.CURRENT, meters.TARGET, meters.SMOOTHED):
+            gauge.values.pop((self.name,), None)
+
+
+def queuing_of(obj: Object) -> Queuing | None:
+    """What the object says of queues; None where it contradicts itself: such a level is taken not to be there."""
+    spec: dict[str, Any] = obj.get("spec") or {}
+    kind, limited = spec.get("type"), spec.get("limited")
+    if (kind == "Limited") != (limited is not None) or (kind == "Exempt") != (spec.get("exempt") is not None):
+        return None
+    if (kind == "Exempt") != (obj["metadata"]["name"] == "exempt"):
+        return None
+    if limited is None:
+        return _NO_LIMIT
+    response = limited.get("limitResponse") or {}
+    queuing = response.get("queuing")
+    if (response.get("type") == "Reject") != (queuing is None):
+        return None
+    if queuing is None:
+        return Queuing(0)
+    return Queuing(queuing.get("queues", 64), queuing.get("queueLengthLimit", 50), queuing.get("handSize", 8))

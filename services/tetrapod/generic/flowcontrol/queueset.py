@@ -1,0 +1,309 @@
+"""The queues of one priority level: requests wait by flow and are dispatched fairly, as many at a time as there are seats.
+
+Upstream: flowcontrol/fairqueuing/queueset (its doc.go explains the virtual time). Here everything happens on the event loop, so nothing is
+locked; the progress meter R is a float, which needs no epochs; and what makes R's rate is kept as sums rather than counted at each step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol.work import Estimate
+from tetrapod.machinery.requestinfo import RequestInfo
+
+_SERVICE_SECONDS: Final = 0.003
+"""What a request is taken to last until it has lasted (estimatedServiceDuration)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queuing:
+    """`queues` is 0 where a request beyond the limit is refused at once, -1 where there is no limit."""
+
+    queues: int
+    length_limit: int = 0
+    hand_size: int = 0
+
+
+class Ticket:
+    """A request at a priority level: waiting, or executing and holding seats until it is given back."""
+
+    __slots__ = ("arrival", "arrival_r", "decision", "distinguisher", "estimate", "info", "labels", "queue", "started", "user", "work")
+
+    def __init__(
+        self,
+        estimate: Estimate,
+        labels: tuple[str, str],
+        distinguisher: str,
+        user: UserInfo,
+        info: RequestInfo,
+        now: float,
+        arrival_r: float,
+    ) -> None:
+        self.estimate = estimate
+        self.labels = labels  # of metrics: priority level, flow schema
+        self.distinguisher = distinguisher
+        self.user = user
+        self.info = info
+        self.arrival = now
+        self.arrival_r = arrival_r
+        self.started = -1.0  # of the clock; below zero while it waits
+        self.work = estimate.initial * _SERVICE_SECONDS + estimate.final * estimate.linger
+        self.queue: Queue | None = None
+        self.decision: asyncio.Future[None] | None = None  # done when it may execute; None when it never had to wait
+
+    @property
+    def waits(self) -> bool:
+        return self.started < 0
+
+
+class Queue:
+    __slots__ = ("executing", "index", "next_r", "seats", "waiting")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.waiting: deque[Ticket] = deque()
+        self.executing: set[Ticket] = set()
+        self.seats = 0
+        self.next_r = 0.0  # R at which its next request is dispatched, were all served in turns of no length
+
+    @property
+    def active(self) -> bool:
+        return bool(self.waiting or self.executing)
+
+
+class QueueSet:
+    def __init__(self, name: str, queuing: Queuing, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self.queuing = queuing
+        self.limit = limit
+        self.queues: list[Queue] = []
+        self.queueless: set[Ticket] = set()  # executing where there are no queues
+        self.waiting = self.executing = 0
+        self.seats_waiting = self.seats_in_use = 0
+        self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
+        self.demand_changed: Callable[[int], None] = _nobody
+        self._clock = clock
+        self._r = 0.0
+        self._since = clock()
+        self._active = 0
+        self._enqueued = 0
+        self._robin = -1
+        self.configure(queuing, limit)
+
+    @property
+    def idle(self) -> bool:
+        return not self.waiting and not self.executing
+
+    def configure(self, queuing: Queuing, limit: int) -> None:
+        """Change how many queues and seats there are; queues too many go when they are empty."""
+        self._advance()
+        self.queuing = queuing
+        self.limit = limit
+        self.queues += [Queue(index) for index in range(len(self.queues), queuing.queues)]
+        self._drop_unwanted()
+        self._dispatch()
+
+    # --- the life of a request
+
+    def start(
+        self, estimate: Estimate, hand: tuple[int, ...], labels: tuple[str, str], distinguisher: str, user: UserInfo, info: RequestInfo
+    ) -> Ticket | None:
+        """A ticket that executes, or one that waits (see `wait`); None is a refusal."""
+        now = self._advance()
+        ticket = Ticket(estimate, labels, distinguisher, user, info, now, self._r)
+        if self.queuing.queues < 1:
+            if not self._fits(estimate.seats):
+                self._reject(labels, "concurrency-limit")
+                return None
+            self.queueless.add(ticket)
+            self._execute(ticket, now)
+            return ticket
+        queue = self._choose(hand)
+        if self.seats_in_use >= self.limit and len(queue.waiting) >= self.queuing.length_limit:
+            self._reject(labels, "queue-full")
+            return None
+        self._enqueue(ticket, queue)
+        self._dispatch()
+        if ticket.waits:
+            ticket.decision = asyncio.get_running_loop().create_future()
+        return ticket
+
+    async def wait(self, ticket: Ticket, seconds: float) -> bool:
+        """Wait until a ticket executes; false when it was not its turn in time."""
+        if ticket.decision is None:
+            return True
+        try:
+            async with asyncio.timeout(max(seconds, 0)):
+                await ticket.decision
+        except TimeoutError:
+            if ticket.waits:
+                self._leave(ticket)
+                return False
+        except asyncio.CancelledError:
+            if ticket.waits:
+                self._leave(ticket)
+            else:
+                self.finish(ticket)
+            raise
+        return True
+
+    def finish(self, ticket: Ticket) -> None:
+        """Give a ticket back; its seats are free at once, or after it has lingered."""
+        now = self._advance()
+        self.executing -= 1
+        meters.EXECUTING.add(ticket.labels, -1)
+        queue = ticket.queue
+        if queue is None:
+            self.queueless.discard(ticket)
+        else:
+            queue.executing.discard(ticket)
+            queue.next_r -= ticket.estimate.initial * (_SERVICE_SECONDS - (now - ticket.started))
+            self._bound(queue)
+            if not queue.active:
+                self._active -= 1
+        if ticket.estimate.linger > 0:
+            asyncio.get_running_loop().call_later(ticket.estimate.linger, self._lingered, ticket)
+        else:
+            self._release(ticket)
+        self._dispatch()
+
+    def _lingered(self, ticket: Ticket) -> None:
+        self._advance()
+        self._release(ticket)
+        self._dispatch()
+
+    # --- virtual time
+
+    def _advance(self) -> float:
+        """R has grown, since anything last changed, as fast as each active queue was served on average."""
+        now = self._clock()
+        if self._active:
+            self._r += min(self.seats_in_use + self.seats_waiting, self.limit) / self._active * (now - self._since)
+        self._since = now
+        return now
+
+    @staticmethod
+    def _bound(queue: Queue) -> None:
+        """A queue that leaves seats unused saves none up: nothing is dispatched, in virtual time, before it came."""
+        if queue.waiting:
+            queue.next_r = max(queue.next_r, queue.waiting[0].arrival_r)
+
+    # --- steps
+
+    def _choose(self, hand: tuple[int, ...]) -> Queue:
+        """The queue of the hand with the least work waiting; the search begins at another card each time."""
+        offset = self._enqueued % len(hand)
+        self._enqueued += 1
+        best, least = self.queues[hand[offset]], -1.0
+        if not self.waiting:
+            return best
+        for card in (*hand[offset:], *hand[:offset]):
+            queue = self.queues[card]
+            work = sum(ticket.work for ticket in queue.waiting)
+            if least < 0 or work < least:
+                best, least = queue, work
+        return best
+
+    def _enqueue(self, ticket: Ticket, queue: Queue) -> None:
+        if not queue.active:
+            queue.next_r = self._r
+            self._active += 1
+        ticket.queue = queue
+        queue.waiting.append(ticket)
+        self._bound(queue)
+        self._count_waiting(ticket, 1)
+        meters.QUEUE_LENGTH.observe(ticket.labels, len(queue.waiting))
+
+    def _count_waiting(self, ticket: Ticket, by: int) -> None:
+        seats = ticket.estimate.seats * by
+        self.waiting += by
+        self.seats_waiting += seats
+        meters.WAITING.add(ticket.labels, by)
+        meters.WAITING_SEATS.add(ticket.labels, seats)
+        self.demand_changed(self.seats_in_use + self.seats_waiting)
+
+    def _dispatch(self) -> None:
+        while self.waiting and self.seats_in_use < self.limit:
+            queue = self._next()
+            ticket = queue.waiting[0]
+            if not self._fits(ticket.estimate.seats):
+                meters.NO_ACCOMMODATION.add(ticket.labels)
+                return
+            self._robin = queue.index
+            queue.waiting.popleft()
+            self._count_waiting(ticket, -1)
+            queue.executing.add(ticket)
+            queue.seats += ticket.estimate.seats
+            queue.next_r += ticket.work
+            self._execute(ticket, self._since)
+            self._bound(queue)
+
+    def _next(self) -> Queue:
+        """The queue whose oldest request would be finished first; the one dispatched last is asked last."""
+        count = len(self.queues)
+        start = self._robin + 1
+        waiting = (q for q in (self.queues[(start + i) % count] for i in range(count)) if q.waiting)
+        return min(waiting, key=lambda queue: queue.next_r + queue.waiting[0].work)
+
+    def _fits(self, seats: int) -> bool:
+        if self.queuing.queues < 0:
+            return True
+        if seats > self.limit:
+            return self.executing == 0
+        return self.seats_in_use + seats <= self.limit
+
+    def _execute(self, ticket: Ticket, now: float) -> None:
+        seats = ticket.estimate.seats
+        ticket.started = now
+        self.executing += 1
+        self.dispatched += 1
+        self.seats_in_use += seats
+        meters.EXECUTING.add(ticket.labels)
+        meters.EXECUTING_SEATS.add(ticket.labels, seats)
+        meters.DISPATCHED.add(ticket.labels)
+        self.demand_changed(self.seats_in_use + self.seats_waiting)
+        if ticket.decision is not None and not ticket.decision.done():
+            ticket.decision.set_result(None)
+
+    def _release(self, ticket: Ticket) -> None:
+        seats = ticket.estimate.seats
+        self.seats_in_use -= seats
+        meters.EXECUTING_SEATS.add(ticket.labels, -seats)
+        self.demand_changed(self.seats_in_use + self.seats_waiting)
+        if ticket.queue is not None:
+            ticket.queue.seats -= seats
+            self._drop_unwanted()
+
+    def _leave(self, ticket: Ticket) -> None:
+        self._advance()
+        queue = ticket.queue
+        if queue is None:
+            raise ValueError("a ticket without a queue does not wait")
+        queue.waiting.remove(ticket)
+        if not queue.active:
+            self._active -= 1
+        self._bound(queue)
+        self._count_waiting(ticket, -1)
+        self.rejected += 1
+        self.cancelled += 1
+        meters.REJECTED.add((*ticket.labels, "time-out"))
+
+    def _reject(self, labels: tuple[str, str], reason: str) -> None:
+        self.rejected += 1
+        meters.REJECTED.add((*labels, reason))
+
+    def _drop_unwanted(self) -> None:
+        """Queues beyond the wanted number go from the end, as they become empty: those that remain keep their index."""
+        while len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats:
+            self.queues.pop()
+
+
+def _nobody(demand: int) -> None:
+    return None

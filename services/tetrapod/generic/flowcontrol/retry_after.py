@@ -1,0 +1,41 @@
+"""How long a refused client is told to wait: more while many are refused (upstream: flowcontrol/dropped_requests_tracker.go)."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+_LONGEST: Final = 32
+
+
+class RetryAfter:
+    """Of one priority level: doubled when three a second were refused for that long, lowered by one when fewer than one a second."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.seconds = 1
+        self._clock = clock
+        self._history: deque[tuple[int, int]] = deque()  # (second, refused in it)
+        self._second = 0
+        self._count = 0
+        self._raised = 0
+
+    def refused(self) -> None:
+        now = int(self._clock())
+        if now == self._second:
+            self._count += 1
+            return
+        self._history.append((self._second, self._count))
+        while self._history and now - self._history[0][0] > min(2 * self.seconds, _LONGEST):
+            self._history.popleft()
+        self._second, self._count = now, 1
+        self._adjust(now)
+
+    def _adjust(self, now: int) -> None:
+        recent = sum(count for second, count in self._history if now - self.seconds <= second < now)
+        if now - self._raised >= self.seconds and recent >= 3 * self.seconds:
+            self.seconds = min(2 * self.seconds, _LONGEST)
+            self._raised = now
+        elif recent < self.seconds and self.seconds > 1:
+            self.seconds -= 1

@@ -1,0 +1,116 @@
+"""How many seats a request takes (upstream: flowcontrol/request: list_work_estimator.go, mutating_work_estimator.go; watch_tracker.go)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from tetrapod.generic.request import Request
+from tetrapod.machinery.requestinfo import RequestInfo
+
+_MOST_LIST_SEATS: Final = 100
+_MOST_MUTATING_SEATS: Final = 10
+_BYTES_PER_SEAT: Final = 100_000
+_STREAMED_AT_ONCE: Final = 1_000_000  # bytes that a list out of the watch cache holds at a time, however long it is
+_WATCHES_PER_SEAT: Final = 10
+_EVENT_SECONDS: Final = 0.005
+_MUTATING: Final = frozenset({"create", "update", "patch", "delete"})
+_TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
+
+
+class Estimate(NamedTuple):
+    """`initial` seats while it is served, `final` seats for `linger` seconds after that (its watch events)."""
+
+    initial: int = 1
+    final: int = 0
+    linger: float = 0.0
+
+    @property
+    def seats(self) -> int:
+        return max(self.initial, self.final)
+
+
+LEAST: Final = Estimate()
+
+Stats = Callable[[str, str], tuple[int, int] | None]
+"""(group, resource) -> (objects, their average size in bytes); None where this server does not hold them."""
+
+
+class Watches:
+    """The watches there are, by what they watch: a write costs more where many look on."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, str, str]] = Counter()
+
+    def add(self, request: Request) -> Callable[[], None]:
+        """Count a watch; the answer forgets it again. Watches of one node's pods are not counted: an index keeps events from them."""
+        info = request.info
+        if info is None or (info.resource == "pods" and "spec.nodeName=" in info.field_selector.replace("==", "=")):
+            return _nothing
+        key = (info.api_group, info.resource, info.namespace, info.name)
+        self._counts[key] += 1
+
+        def forget() -> None:
+            self._counts[key] -= 1
+            if self._counts[key] <= 0:
+                del self._counts[key]
+
+        return forget
+
+    def interested(self, info: RequestInfo) -> int:
+        counts = self._counts
+        if not counts:
+            return 0
+        found = counts[info.api_group, info.resource, "", ""]
+        if info.namespace:
+            found += counts[info.api_group, info.resource, info.namespace, ""]
+        if info.name:
+            found += counts[info.api_group, info.resource, info.namespace, info.name]
+        return found
+
+
+def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watches: Watches) -> Estimate:
+    """`most` is what the priority level allows a request to take; 0 where it says nothing."""
+    verb = info.verb
+    if verb in ("list", "watch"):
+        return _list(request, info, min(most or _MOST_LIST_SEATS, _MOST_LIST_SEATS), stats)
+    if verb in _MUTATING:
+        return _mutation(info, min(most or _MOST_MUTATING_SEATS, _MOST_MUTATING_SEATS), watches)
+    return LEAST
+
+
+def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estimate:
+    query = dict(parse_qsl(request.query_string)) if request.query_string else {}
+    version = query.get("resourceVersion", "")
+    if info.verb == "watch" and query.get("sendInitialEvents") not in _TRUE and version not in ("", "0"):
+        return LEAST
+    held = stats(info.api_group, info.resource)
+    if held is None:
+        return LEAST
+    objects, size = held
+    limit = query.get("limit", "")
+    if info.name:
+        objects = 1
+    elif limit.isdecimal() and 0 < int(limit) < objects:
+        objects = int(limit)
+    # Every list is served from the watch cache here, pages and consistent ones too.
+    seats = math.ceil(min(objects * size, _STREAMED_AT_ONCE) / _BYTES_PER_SEAT)
+    return Estimate(min(max(seats, 1), most))
+
+
+def _mutation(info: RequestInfo, most: int, watches: Watches) -> Estimate:
+    if info.subresource == "token" and info.resource == "serviceaccounts":
+        return LEAST
+    watching = watches.interested(info)
+    if watching < _WATCHES_PER_SEAT:
+        return LEAST
+    seats = math.ceil(watching / _WATCHES_PER_SEAT)
+    final = min(seats, most)
+    return Estimate(1, final, seats * _EVENT_SECONDS / final)
+
+
+def _nothing() -> None:
+    return None

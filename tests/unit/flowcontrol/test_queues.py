@@ -1,0 +1,152 @@
+"""Promises of the queues of a priority level, with a clock of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+
+import pytest
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
+from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing, Ticket
+from tetrapod.generic.flowcontrol.work import LEAST, Estimate
+from tetrapod.machinery.requestinfo import RequestInfo
+
+INFO = RequestInfo(True, "/api/v1/pods", "list", resource="pods")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def start(queues: QueueSet, user: str = "alice", estimate: Estimate = LEAST) -> Ticket | None:
+    hand = deal(flow_hash("s", user), queues.queuing.queues, queues.queuing.hand_size) if queues.queuing.queues > 0 else ()
+    return queues.start(estimate, hand, ("level", "s"), user, UserInfo(user), INFO)
+
+
+def begin(queues: QueueSet, user: str = "alice", estimate: Estimate = LEAST) -> Ticket:
+    ticket = start(queues, user, estimate)
+    assert ticket is not None
+    return ticket
+
+
+def serves(ticket: Ticket) -> bool:
+    return ticket.queue is not None and ticket in ticket.queue.executing
+
+
+async def test_without_queues_what_is_beyond_the_limit_is_refused_and_freed_seats_are_given_again() -> None:
+    queues = QueueSet("level", Queuing(0), 2)
+    first, second = begin(queues), begin(queues)
+    assert start(queues) is None
+    queues.finish(first)
+    assert not begin(queues).waits
+    queues.finish(second)
+    assert (queues.dispatched, queues.rejected) == (3, 1)
+
+
+async def test_the_exempt_level_has_no_limit() -> None:
+    queues = QueueSet("exempt", Queuing(-1), 0)
+    assert not any(begin(queues).waits for _ in range(100))
+
+
+async def test_a_full_queue_refuses_and_a_request_whose_turn_comes_is_told() -> None:
+    queues = QueueSet("level", Queuing(1, 2, 1), 1)
+    running = begin(queues)
+    waiting = [begin(queues) for _ in range(2)]
+    assert all(ticket.waits for ticket in waiting)
+    assert start(queues) is None
+    queues.finish(running)
+    assert await queues.wait(waiting[0], 10)
+    assert waiting[1].waits
+
+
+async def test_a_request_that_waited_too_long_leaves_and_takes_nobodys_turn() -> None:
+    queues = QueueSet("level", Queuing(1, 5, 1), 1)
+    running, impatient, patient = begin(queues), begin(queues), begin(queues)
+    assert not await queues.wait(impatient, 0.01)
+    queues.finish(running)
+    assert await queues.wait(patient, 10)
+    queues.finish(patient)
+    assert queues.idle
+    assert queues.seats_in_use == queues.seats_waiting == 0
+
+
+async def test_a_client_that_goes_while_it_waits_or_just_as_it_is_called_leaves_no_seat_taken() -> None:
+    queues = QueueSet("level", Queuing(1, 5, 1), 1)
+    running, waiting, called = begin(queues), begin(queues), begin(queues)
+    tasks = [asyncio.create_task(queues.wait(ticket, 10)) for ticket in (waiting, called)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    await asyncio.gather(tasks[0], return_exceptions=True)
+    queues.finish(running)
+    tasks[1].cancel()
+    await asyncio.gather(tasks[1], return_exceptions=True)
+    assert queues.idle
+    assert queues.seats_in_use == 0
+
+
+async def test_seats_linger_after_a_request_with_many_watchers() -> None:
+    queues = QueueSet("level", Queuing(0), 3)
+    ticket = begin(queues, estimate=Estimate(1, 3, 0.005))
+    queues.finish(ticket)
+    assert start(queues) is None
+    free = asyncio.Event()
+    queues.demand_changed = lambda demand: None if demand else free.set()
+    await asyncio.wait_for(free.wait(), 5)
+    assert start(queues) is not None
+
+
+async def test_a_request_wider_than_the_limit_runs_alone() -> None:
+    queues = QueueSet("level", Queuing(1, 5, 1), 2)
+    wide = begin(queues, estimate=Estimate(10))
+    assert not wide.waits
+    narrow = begin(queues)
+    assert narrow.waits
+    queues.finish(wide)
+    assert not narrow.waits
+
+
+@pytest.mark.parametrize("flood", [20, 200])
+async def test_a_quiet_user_is_served_soon_however_many_requests_another_has_waiting(flood: int) -> None:
+    clock = Clock()
+    queues = QueueSet("level", Queuing(64, 500, 6), 4, clock)
+    executing = collections.deque(t for t in (begin(queues, "flood") for _ in range(4)))
+    backlog = [begin(queues, "flood") for _ in range(flood)]
+    quiet = begin(queues, "quiet")
+    turns = 0
+    while quiet.waits:
+        clock.now += 0.003
+        queues.finish(executing.popleft())
+        executing += [t for t in backlog if serves(t) and t not in executing]
+        turns += 1
+    assert turns <= 12
+
+
+async def test_two_floods_get_about_the_same() -> None:
+    clock = Clock()
+    queues = QueueSet("level", Queuing(64, 500, 6), 2, clock)
+    tickets = [(user, begin(queues, user)) for _ in range(150) for user in ("one", "two")]
+    served: collections.Counter[str] = collections.Counter()
+    while sum(served.values()) < 100:
+        clock.now += 0.003
+        for user, ticket in tickets:
+            if serves(ticket):
+                queues.finish(ticket)
+                served[user] += 1
+                break
+    assert abs(served["one"] - served["two"]) <= 20
+
+
+async def test_fewer_queues_are_wanted_and_those_that_wait_in_the_others_are_served_all_the_same() -> None:
+    queues = QueueSet("level", Queuing(8, 5, 8), 1)
+    running = begin(queues)
+    waiting = [begin(queues, f"user-{i}") for i in range(6)]
+    queues.configure(Queuing(1, 5, 1), 1)
+    while not queues.idle:
+        queues.finish(next(ticket for ticket in (running, *waiting) if serves(ticket)))
+    assert queues.dispatched == 7
+    assert len(queues.queues) == 1
