@@ -22,7 +22,7 @@ from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccoun
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.resources import definitions
-from tetrapod.core.rests.binding import BindingRest
+from tetrapod.core.rests.binding import BindingRest, PodBindingRest
 from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
 from tetrapod.core.rests.eviction import EvictionRest
 from tetrapod.core.rests.locations import Backends
@@ -80,10 +80,9 @@ class CoreService:
 
     def _rests(self, token_rest: Rest, probes: Mapping[str, Probe]) -> dict[str, Rest | Strategy]:
         stores = self.server.stores
-        binding = BindingRest(stores)
         return {
-            "bindings": binding,
-            "pods/binding": binding,
+            "bindings": BindingRest(stores),
+            "pods/binding": PodBindingRest(stores),
             "pods/eviction": EvictionRest(stores, self._client),
             "pods/ephemeralcontainers": EphemeralContainersStrategy(),
             "pods/resize": ResizeStrategy(),

@@ -16,6 +16,7 @@ from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.status import StatusError
 
 _POD_LEVEL: Final = "InPlacePodLevelResourcesVerticalScaling"
+_INIT: Final = "InPlacePodVerticalScalingInitContainers"
 _OS: Final = "kubernetes.io/os"
 
 
@@ -29,9 +30,10 @@ class _ResizePlugin(Plugin):
         return attributes.resource.resource == "pods" and not attributes.resource.group and attributes.subresource == "resize"
 
     async def _node(self, attributes: Attributes) -> Object | None:
-        """None for a pod that has no node yet."""
-        name = (object_of(attributes).get("spec") or {}).get("nodeName")
-        if not name:
+        """None for a pod that has no node yet, or that does not change."""
+        pod, old = object_of(attributes), attributes.old_object or {}
+        name = (pod.get("spec") or {}).get("nodeName")
+        if not name or pod["metadata"].get("generation") == (old.get("metadata") or {}).get("generation"):
             return None
         found = await self._nodes.get("", name)
         if found is None:
@@ -80,14 +82,17 @@ class NodeDeclaredFeatureValidator(_ResizePlugin):
 
     async def validate(self, attributes: Attributes) -> None:
         new, old = (o.get("spec") or {} for o in (object_of(attributes), attributes.old_object or {}))
-        if _level(new) == _level(old):
+        wanted = [_POD_LEVEL] if _level(new.get("resources")) != _level(old.get("resources")) else []
+        init = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
+        if any(_level(now.get("resources")) != _level(had.get("resources")) for now, had in init if had.get("restartPolicy") != "Always"):
+            wanted.append(_INIT)
+        if not wanted or (node := await self._node(attributes)) is None:
             return
-        node = await self._node(attributes)
-        if node is not None and _POD_LEVEL not in ((node.get("status") or {}).get("declaredFeatures") or ()):
-            text = f"pod update requires features {_POD_LEVEL} which are not available on node {go_quote(node['metadata']['name'])}"
-            raise forbidden(attributes, text)
+        lacking = [name for name in wanted if name not in ((node.get("status") or {}).get("declaredFeatures") or ())]
+        if lacking:
+            on = f"which are not available on node {go_quote(node['metadata']['name'])}"
+            raise forbidden(attributes, f"pod update requires features {', '.join(lacking)} {on}")
 
 
-def _level(spec: Object) -> list[dict[str, Quantity]]:
-    resources = spec.get("resources") or {}
-    return [amounts(resources.get(kind)) for kind in ("requests", "limits")]
+def _level(resources: Object | None) -> list[dict[str, Quantity]]:
+    return [amounts((resources or {}).get(kind)) for kind in ("requests", "limits")]

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tetrapod.core.defaults.resource_lists import round_up
 from tetrapod.core.resources_of import aggregate
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
 
 _DEFAULT_MODE: Final = 0o644
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -143,20 +144,34 @@ def _requests_from_limits(container: Object) -> None:
         requests.setdefault(name, value)
 
 
-def default_pod_requests(spec: Object) -> None:
-    """What a pod with limits of its own asks for: as its containers do, or as much as its limits."""
-    limits = (spec.get("resources") or {}).get("limits")
-    if not limits:
+def default_pod_resources(spec: Object) -> None:
+    """What a pod with resources of its own leaves out (upstream: DefaultPodLevelResources), in the order in which one builds on another.
+
+    Limits of huge pages and requests are its containers' together; limits too, where every container has one.
+    """
+    resources = spec.get("resources") or {}
+    requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
+    if not requests and not limits:
         return
-    requests = dict(spec["resources"].get("requests") or {})
+    contained = aggregate(spec, "limits")
+    for name, amount in contained.items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, str(amount))
     for name, amount in aggregate(spec, "requests").items():
         if name in ("cpu", "memory"):
             requests.setdefault(name, str(amount))
     for name, value in limits.items():
-        if name in ("cpu", "memory") or name.startswith("hugepages-"):
+        if _at_pod_level(name):
             requests.setdefault(name, value)
-    if requests:
-        spec["resources"]["requests"] = requests
+    everyone = [(c.get("resources") or {}).get("limits") or {} for c in _containers(spec)]
+    for name in requests.keys() - limits.keys():
+        if _at_pod_level(name) and name in contained and all(name in own for own in everyone):
+            limits[name] = str(max(contained[name], Quantity.of(requests[name])))
+    spec["resources"] = {**resources, **({"limits": limits} if limits else {}), **({"requests": requests} if requests else {})}
+
+
+def _at_pod_level(name: str) -> bool:
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
 
 
 def default_volume(volume: Object) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.rests.stores import PODS, Stores
+from tetrapod.core.strategies.pod_features import drop_init_container_annotations
+from tetrapod.core.validation.names import dns_subdomain
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery import field, status
-from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
+from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
 SUCCESS: Final[Object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -31,8 +34,11 @@ class BindingRest(Rest):
             errors.append(field.not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
         if not target.get("name"):
             errors.append(field.required("target.name"))
-        if errors:
-            raise status.invalid(GroupKind("", "Binding"), name, errors)
+        elif not errors:
+            errors += dns_subdomain(target["name"], "target.name")
+        if errors:  # upstream's text has no head here
+            texts = [str(error) for error in errors]
+            raise status.StatusError(422, "Invalid", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
         if validate is not None:
             await validate(obj)
         await self._assign(ctx, name, target["name"], obj)
@@ -52,12 +58,22 @@ class BindingRest(Rest):
             if spec.get("schedulingGates"):
                 raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
             spec["nodeName"] = node
+            current.setdefault("status", {}).pop("nominatedNodeName", None)
             _merge(current["metadata"], "annotations", binding["metadata"].get("annotations"))
             _merge(current["metadata"], "labels", binding["metadata"].get("labels"))
+            drop_init_container_annotations(current["metadata"])
             _set_condition(current, {"type": "PodScheduled", "status": "True"})
             return current
 
-        await store.update(ctx, name, assign, strategy=_Unchecked())
+        meta = binding["metadata"]
+        wanted = Preconditions(meta.get("uid") or None, meta.get("resourceVersion") or None)
+        await store.update(ctx, name, assign, strategy=_Unchecked(), preconditions=wanted)
+
+
+class PodBindingRest(BindingRest):
+    """Below the pod, where a binding's own uid and resourceVersion say which pod it means."""
+
+    keeps_system_metadata = True
 
 
 def _conflict(name: str, why: str) -> status.StatusError:
@@ -75,9 +91,10 @@ def _merge(meta: Object, key: str, more: Object | None) -> None:
 
 def _set_condition(pod: Object, condition: Object) -> None:
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
-    for existing in conditions:
+    for i, existing in enumerate(conditions):
         if existing.get("type") == condition["type"]:
-            if existing.get("status") != condition["status"]:
-                existing.update(condition, lastTransitionTime=now_rfc3339())
+            same = existing.get("status") == condition["status"]
+            since = existing.get("lastTransitionTime") if same else now_rfc3339()
+            conditions[i] = {"lastProbeTime": None, "lastTransitionTime": since, **condition}
             return
     conditions.append({"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **condition})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.defaults.pod_spec import default_pod_resources
+from tetrapod.core.strategies.pod_features import drop_disabled
 from tetrapod.core.strategies.pods import PodStrategy
 from tetrapod.core.validation import pod_resize, pods
 from tetrapod.generic.registry.context import Context
@@ -11,6 +13,8 @@ from tetrapod.generic.registry.entry import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
+_KINDS: Final = ("initContainers", "containers")
+_RESIZED: Final = ("resources", "resizePolicy")
 _SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
@@ -22,6 +26,7 @@ class EphemeralContainersStrategy(PodStrategy):
         new["spec"] = {k: v for k, v in (old.get("spec") or {}).items() if k != "ephemeralContainers"}
         if containers:
             new["spec"]["ephemeralContainers"] = containers
+        drop_disabled(new["spec"], old.get("spec") or {})
         new["status"] = old.get("status", {})
         _keep_metadata(new, old)
 
@@ -36,19 +41,22 @@ class ResizeStrategy(PodStrategy):
     has_status = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        wanted = {}
-        for kind in ("initContainers", "containers"):
-            for container in (new.get("spec") or {}).get(kind) or ():
-                wanted[kind, container.get("name")] = container
-        spec = dict(old.get("spec") or {})
-        if (resources := (new.get("spec") or {}).get("resources")) is not None:
-            spec["resources"] = resources
-        for kind in ("initContainers", "containers"):
-            if spec.get(kind):
-                spec[kind] = [_resized(c, wanted.get((kind, c.get("name")))) for c in spec[kind]]
-        new["spec"] = spec
-        new["status"] = old.get("status", {})
-        _keep_metadata(new, old)
+        asked, before = new.get("spec") or {}, old.get("spec") or {}
+        if all(len(asked.get(kind) or ()) == len(before.get(kind) or ()) for kind in _KINDS):  # else validation says so
+            spec = {key: value for key, value in before.items() if key != "resources"}
+            if asked.get("resources") is not None:
+                spec["resources"] = asked["resources"]
+            for kind in _KINDS:
+                if asked.get(kind):
+                    spec[kind] = _resized(asked[kind], before[kind])
+            new["spec"] = spec
+            new["status"] = old.get("status", {})
+            _keep_metadata(new, old)
+        spec = new["spec"]
+        if spec.get("resources") is None and before.get("resources") is not None:
+            spec["resources"] = copy_value(before["resources"])
+        default_pod_resources(spec)
+        drop_disabled(spec, before)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return pod_resize.validate_resize(new, old)
@@ -57,14 +65,14 @@ class ResizeStrategy(PodStrategy):
         return [("status",)]
 
 
-def _resized(container: Object, wanted: Object | None) -> Object:
-    if wanted is None:
-        return container
-    changed = {k: v for k, v in container.items() if k not in ("resources", "resizePolicy")}
-    for key in ("resources", "resizePolicy"):
-        if wanted.get(key) is not None:
-            changed[key] = wanted[key]
-    return changed
+def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
+    """The old containers with the new resources, unless one was renamed or moved."""
+    if any(new.get("name") != old.get("name") for new, old in zip(wanted, had, strict=True)):
+        return wanted
+    return [
+        {**{k: v for k, v in old.items() if k not in _RESIZED}, **{k: new[k] for k in _RESIZED if new.get(k) is not None}}
+        for new, old in zip(wanted, had, strict=True)
+    ]
 
 
 def _keep_metadata(new: Object, old: Object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.core.defaults.pod_spec import default_pod, default_pod_requests
+from tetrapod.core.defaults.pod_spec import default_pod, default_pod_resources
 from tetrapod.core.qos import qos_class
 from tetrapod.core.strategies.pod_features import drop_disabled, drop_init_container_annotations
 from tetrapod.core.strategies.pod_preparation import app_armor_into_fields, merge_label_keys
@@ -58,7 +58,7 @@ class PodStrategy(Strategy):
         merge_label_keys(obj)
         ctx.warnings += app_armor_into_fields(obj)
         if spec.get("resources"):
-            default_pod_requests(spec)
+            default_pod_resources(spec)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
         if spec.get("schedulingGates"):
             obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_GATED}]
@@ -117,7 +117,7 @@ class PodStatusStrategy(StatusStrategy):
         for key in ("ownerReferences", "deletionTimestamp"):
             if key in old_meta:
                 meta[key] = old_meta[key]
-            elif key == "ownerReferences":
+            else:
                 meta.pop(key, None)
         status, before = new.setdefault("status", {}), old.get("status") or {}
         for key in _KEPT_IN_STATUS:  # old kubelets drop what they do not know

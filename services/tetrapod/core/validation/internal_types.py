@@ -58,7 +58,7 @@ _TYPES: Final = {
     "HTTPGet": "Path Port:port Host Scheme HTTPHeaders[]Header Protocol:ptr",
     "Header": "Name Value",
     "TCPSocket": "Port:port Host",
-    "GRPC": "Port:int Service:ptr",
+    "GRPC": "Port:int Service:ptr Mode:ptr",
     "Sleep": "Seconds:int",
     "SecurityContext": (
         "Capabilities*Capabilities Privileged:ptr SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr RunAsGroup:ptr"
@@ -128,9 +128,9 @@ _TYPES: Final = {
     "GCEDisk": "PDName FSType Partition:int ReadOnly:bool",
     "AWSDisk": "VolumeID FSType Partition:int ReadOnly:bool",
     "GitRepo": "Repository Revision Directory",
-    "SecretBag": "SecretName Items[]KeyToPath DefaultMode:ptr Optional:ptr",
-    "ConfigMapBag": "Name Items[]KeyToPath DefaultMode:ptr Optional:ptr",
-    "KeyToPath": "Key Path Mode:ptr",
+    "SecretBag": "SecretName Items[]KeyToPath DefaultMode:ptr Optional:ptr DefaultUser:ptr",
+    "ConfigMapBag": "Name Items[]KeyToPath DefaultMode:ptr Optional:ptr DefaultUser:ptr",
+    "KeyToPath": "Key Path Mode:ptr User:ptr",
     "NFS": "Server Path ReadOnly:bool",
     "ISCSI": (
         "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool SessionCHAPAuth:bool"
@@ -153,8 +153,8 @@ _TYPES: Final = {
     "CephFS": "Monitors:list Path User SecretFile SecretRef*Named ReadOnly:bool",
     "CephFSPersistent": "Monitors:list Path User SecretFile SecretRef*SecretReference ReadOnly:bool",
     "Flocker": "DatasetName DatasetUUID",
-    "Downward": "Items[]DownwardFile DefaultMode:ptr",
-    "DownwardFile": "Path FieldRef*FieldRef ResourceFieldRef*ResourceRef Mode:ptr",
+    "Downward": "Items[]DownwardFile DefaultMode:ptr DefaultUser:ptr",
+    "DownwardFile": "Path FieldRef*FieldRef ResourceFieldRef*ResourceRef Mode:ptr User:ptr",
     "FC": "TargetWWNs:list Lun:ptr FSType ReadOnly:bool WWIDs:list",
     "AzureFile": "SecretName ShareName ReadOnly:bool",
     "AzureFilePersistent": "SecretName ShareName ReadOnly:bool SecretNamespace:ptr",

@@ -22,18 +22,60 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         return [field.forbidden("[]", "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
         return [field.forbidden("[]", "windows pods cannot be resized")]
-    qos = qos_class(spec)
-    if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos:
-        errors.append(field.invalid("spec", qos, "Pod QOS Class may not change as a result of resizing"))
+    known = (old.get("status") or {}).get("qosClass") or ""
+    if (known or qos_class(before)) != qos_class(spec):
+        errors.append(field.invalid("spec", known, "Pod QOS Class may not change as a result of resizing"))
     if not _node_supports(old):
         errors.append(field.forbidden("spec", "Pod running on node without support for resize"))
+    if _of_the_pod(before) or _of_the_pod(spec):
+        errors += _pod_level(spec, before)
+    if ordering := _ordering(spec, before):
+        return errors + ordering
     for kind in ("initContainers", "containers"):
-        had = before.get(kind) or []
-        for i, container in enumerate((spec.get(kind) or [])[: len(had)]):
-            if kind == "initContainers" and container.get("restartPolicy") != "Always":
-                continue
-            errors += _removed(container.get("resources") or {}, had[i].get("resources") or {}, f"spec.{kind}[{i}].resources")
-    return errors + _others(spec, before)
+        for i, (container, had) in enumerate(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)):
+            errors += _removed(container.get("resources") or {}, had.get("resources") or {}, f"spec.{kind}[{i}].resources", "resource")
+    errors += _others(spec, before)
+    if not errors and (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(before), _spec_rest(before)):
+        errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
+    return errors
+
+
+def _of_the_pod(spec: Object) -> bool:
+    resources = spec.get("resources") or {}
+    return bool(resources.get("requests") or resources.get("limits"))
+
+
+def _pod_level(spec: Object, before: Object) -> list[FieldError]:
+    new, old = spec.get("resources"), before.get("resources")
+    if old is not None and new is None:
+        return [field.forbidden("spec.resources", "pod-level resources cannot be removed")]
+    errors = _removed(new or {}, old, "spec.resources", "pod-level resource") if old is not None else []
+    if _pod_rest(spec) != _pod_rest(before):
+        errors.append(field.forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
+    return errors
+
+
+def _pod_rest(spec: Object) -> Object:
+    return _rest({"resources": spec.get("resources")})
+
+
+def _spec_rest(spec: Object) -> Object:
+    return {k: v for k, v in spec.items() if k not in ("containers", "initContainers", "resources")}
+
+
+def _ordering(spec: Object, before: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for kind in ("containers", "initContainers"):
+        now, had = spec.get(kind) or [], before.get(kind) or []
+        if len(now) != len(had):
+            errors.append(field.forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
+            continue
+        errors += [
+            field.forbidden(f"spec.{kind}[{i}].name", f"{kind} may not be renamed or reordered on resize")
+            for i, (new, old) in enumerate(zip(now, had, strict=True))
+            if new.get("name") != old.get("name")
+        ]
+    return errors
 
 
 def _node_supports(pod: Object) -> bool:
@@ -44,26 +86,28 @@ def _node_supports(pod: Object) -> bool:
     return True
 
 
-def _removed(new: Object, old: Object, path: str) -> list[FieldError]:
+def _removed(new: Object, old: Object, path: str, what: str) -> list[FieldError]:
     return [
-        field.forbidden(f"{path}.{kind}", f"resource {kind} cannot be removed")
+        field.forbidden(f"{path}.{kind}", f"{what} {kind} cannot be removed")
         for kind in ("requests", "limits")
         if (old.get(kind) or {}).keys() - (new.get(kind) or {}).keys()
     ]
 
 
 def _others(spec: Object, before: Object) -> list[FieldError]:
-    """Nothing but cpu and memory changes, and of init containers only those that stay."""
+    """Nothing but cpu and memory changes."""
     errors: list[FieldError] = []
-    for container, had in zip(spec.get("containers") or (), before.get("containers") or (), strict=False):
+    for container, had in zip(spec.get("containers") or (), before.get("containers") or (), strict=True):
         if _rest(container) != _rest(had):
             errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
-    for container, had in zip(spec.get("initContainers") or (), before.get("initContainers") or (), strict=False):
-        if container.get("restartPolicy") == "Always":
-            if _rest(container) != _rest(had):
-                errors.append(field.forbidden("spec", "only cpu and memory resources for sidecar containers are mutable"))
-        elif container != had:
-            errors.append(field.forbidden("spec", "resources for non-sidecar init containers are immutable"))
+    for i, (container, had) in enumerate(zip(spec.get("initContainers") or (), before.get("initContainers") or (), strict=True)):
+        at = f"spec.initContainers[{i}]"
+        if _rest(container) != _rest(had):
+            errors.append(field.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable"))
+        restarts = any(policy.get("restartPolicy") == "RestartContainer" for policy in container.get("resizePolicy") or ())
+        if container != had and container.get("restartPolicy") != "Always" and restarts:
+            text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+            errors.append(field.forbidden(at, text))
     return errors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.differences import internal_list
-from tetrapod.core.validation.names import address, dns_subdomain, families, immutable, qualified_name, user_id
+from tetrapod.core.validation.names import address, dns_label, dns_subdomain, families, immutable, in_range, qualified_name, user_id
 from tetrapod.core.validation.pod_annotations import annotation_changes, pod_annotations
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -13,6 +13,11 @@ from tetrapod.machinery.gvk import Object
 
 _SYSTEM_CONDITIONS: Final = frozenset({"PodScheduled", "Ready", "Initialized"})
 _HEALTH: Final = frozenset({"Healthy", "Unhealthy", "Unknown"})
+_NEGATIVE: Final = "must be a non-negative integer"
+_NAMES: Final = "spec.initContainers.name or spec.containers.name"
+_REQUESTS: Final = "spec.initContainers.resources.requests or spec.containers.resources.requests"
+_MAX_UID: Final = 2**32 - 1
+"""What a container runs as may be any user that Linux knows, other than what a spec may ask for."""
 _STATUSES: Final = {
     "containerStatuses": "containers",
     "initContainerStatuses": "initContainers",
@@ -26,13 +31,18 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
     errors += pod_annotations(new["metadata"], spec, "metadata.annotations")
     for i, condition in enumerate(status.get("conditions") or ()):
+        if (condition.get("observedGeneration") or 0) < 0:
+            errors.append(field.invalid(f"status.conditions[{i}].observedGeneration", condition["observedGeneration"], _NEGATIVE))
         if condition.get("type") not in _SYSTEM_CONDITIONS:
             errors += qualified_name(condition.get("type") or "", f"status.conditions[{i}].Type")
     errors += _nominated(status, before, spec)
+    if (status.get("observedGeneration") or 0) < 0:
+        errors.append(field.invalid("status.observedGeneration", status["observedGeneration"], _NEGATIVE))
     errors += immutable(status.get("qosClass") or "", before.get("qosClass") or "", "status.qosClass")
     for name in _STATUSES:
         errors += _transitions(status.get(name) or [], before.get(name) or [], name, old_spec)
     errors += _claim_statuses(status, spec)
+    errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
     errors += _pod_addresses(status)
     errors += _host_addresses(status)
     for name in _STATUSES:
@@ -90,6 +100,35 @@ def _claim_statuses(status: Object, spec: Object) -> list[FieldError]:
     return errors
 
 
+def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[FieldError]:
+    """The claim that was made for resources of which devices are the supply (upstream: validatePodExtendedResourceClaimStatus)."""
+    if claim is None:
+        return []
+    requests = {
+        c.get("name") or "": (c.get("resources") or {}).get("requests") or {}
+        for kind in ("initContainers", "containers")
+        for c in spec.get(kind) or ()
+    }
+    mappings = claim.get("requestMappings") or []
+    errors = [] if mappings else [field.required(f"{path}.requestMappings", "at least one request mapping is required")]
+    seen: set[tuple[str, ...]] = set()
+    for i, mapping in enumerate(mappings):
+        at = f"{path}.requestMappings[{i}]"
+        key = tuple(mapping.get(part) or "" for part in ("containerName", "resourceName", "requestName"))
+        if key[0] not in requests:
+            errors.append(field.invalid(f"{at}.containerName", key[0], f"must match the name of an entry in {_NAMES}"))
+        elif key[1] not in requests[key[0]]:
+            text = f"must match the extended resource name of an entry in {_REQUESTS}"
+            errors.append(field.invalid(f"{at}.resourceName", key[1], text))
+        errors += dns_label(key[2], f"{path}.requestName")
+        if key in seen:
+            parts = zip(("containerName", "resourceName", "requestName"), key, strict=True)
+            errors += [field.duplicate(f"{at}.{part}", value) for part, value in parts]
+        seen.add(key)
+    name = claim.get("resourceClaimName") or ""
+    return errors + (dns_subdomain(name, f"{path}.resourceClaimName") if name else [field.required(f"{path}.resourceClaimName")])
+
+
 def _pod_addresses(status: Object) -> list[FieldError]:
     path, ips = "status.podIPs", status.get("podIPs") or []
     values = [ip.get("ip") or "" for ip in ips]
@@ -134,11 +173,11 @@ def _users(statuses: list[Object], spec: Object, path: str) -> list[FieldError]:
         user = (status.get("user") or {}).get("linux")
         if user is None:
             continue
-        at = f"{path}[{i}].linux"
+        at = f"{path}[{i}].user.linux"
         if system == "windows":
             errors.append(field.forbidden(at, "cannot be set for a windows pod"))
             continue
-        errors += user_id(user.get("uid") or 0, f"{at}.uid") + user_id(user.get("gid") or 0, f"{at}.gid")
+        errors += in_range(user.get("uid") or 0, 0, _MAX_UID, f"{at}.uid") + user_id(user.get("gid") or 0, f"{at}.gid")
         for j, group in enumerate(user.get("supplementalGroups") or ()):
             errors += user_id(group, f"{at}.supplementalGroups[{j}]")
     return errors

@@ -140,7 +140,7 @@ def _gated(munged: Object, before: Object) -> list[FieldError]:
     if new != old:
         if any(new.get(key) != value for key, value in old.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            errors.append(field.invalid("spec.nodeSelector", dict(sorted(new.items())), text))
+            errors.append(field.invalid("spec.nodeSelector", dict(sorted(new.items())) or None, text))
         munged.pop("nodeSelector", None)
         if old:
             munged["nodeSelector"] = old
@@ -163,7 +163,7 @@ def _node_affinity(new: Object, old: Object) -> list[FieldError]:
     now = (new.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
     if had and len(had) != len(now):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [field.invalid(path, internal_list("NodeSelectorTerm", now), text)]
+        return [field.invalid(path, internal_list("NodeSelectorTerm", now or None), text)]
     return [
         field.invalid(f"{path}[{i}]", internal("NodeSelectorTerm", now[i]), "only additions are allowed (no mutations or deletions)")
         for i, term in enumerate(had)

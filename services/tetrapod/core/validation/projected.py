@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.domain_paths import domain_prefixed_key
 from tetrapod.core.validation.names import complaints
 from tetrapod.core.validation.paths import not_reserved
 from tetrapod.core.validation.volume_sources import key_to_path
@@ -75,7 +77,7 @@ def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
     name, signer = bundle.get("name"), bundle.get("signerName")
     errors: list[FieldError] = []
     if name is not None and signer is not None:
-        errors.append(field.invalid(path, bundle, "only one of name and signerName may be used"))
+        errors.append(field.invalid(path, internal("TrustBundle", bundle), "only one of name and signerName may be used"))
     elif name is not None:
         if not name:
             errors.append(field.required(f"{path}.name", "must be a valid object name"))
@@ -111,14 +113,17 @@ def signer_name(name: str, path: str) -> list[FieldError]:
 
 def _certificate(certificate: Object, path: str) -> list[FieldError]:
     errors = signer_name(certificate.get("signerName") or "", f"{path}.signerName")
+    for key in certificate.get("userAnnotations") or ():
+        errors += domain_prefixed_key(key.lower(), f"{path}.userAnnotations")
     key = certificate.get("keyType") or ""
     if key not in _KEY_TYPES:
         errors.append(field.not_supported(f"{path}.keyType", key, _KEY_TYPES))
     seconds = certificate.get("maxExpirationSeconds")
     if seconds is not None and seconds < 3600:
         errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, "if provided, maxExpirationSeconds must be >= 3600"))
-    elif seconds is not None and seconds > 91 * 86400:
-        errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, "if provided, maxExpirationSeconds must be <= 7862400"))
+    longest = 86400 if (certificate.get("signerName") or "").startswith("kubernetes.io/") else 91 * 86400
+    if seconds is not None and seconds > longest:
+        errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, f"if provided, maxExpirationSeconds must be <= {longest}"))
     files = {key: certificate.get(key) or "" for key in ("credentialBundlePath", "keyPath", "certificateChainPath")}
     if not any(files.values()):
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
