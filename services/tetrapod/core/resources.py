@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, resource, storage
+from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 
 
-def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> list[ResourceDefinition]:
+def definitions(
+    rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, params: ParamAccess
+) -> list[ResourceDefinition]:
     found = [
         *core_v1.definitions(rests, addresses, ports),
         *apps.definitions(),
@@ -24,7 +27,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         *policy.definitions(),
         *resource.definitions(),
         *storage.definitions(),
-        *admissionregistration.definitions(),
+        *admissionregistration.definitions(params),
     ]
     forget_facts()
     return found

@@ -15,6 +15,7 @@ from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.manager import Controller, start_controllers
 from tetrapod.core.controllers.namespaces import NamespaceController
+from tetrapod.core.controllers.policy_status import PolicyStatus
 from tetrapod.core.controllers.protection import ClaimProtection, VolumeProtection
 from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
@@ -27,6 +28,7 @@ from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
 from tetrapod.core.rests.eviction import EvictionRest
 from tetrapod.core.rests.locations import Backends
 from tetrapod.core.rests.streams import stream_rests
+from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
@@ -72,7 +74,8 @@ class CoreService:
         self.backends = BackendPool()
         addresses = ClusterIPs(config.service_network, client)
         ports = NodePorts(config.node_ports, server.storage)
-        server.install(definitions(self._rests(token_rest, probes), addresses, ports))
+        params = ParamAccess(server.authorizer, client, server.storage)
+        server.install(definitions(self._rests(token_rest, probes), addresses, ports, params))
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication),
@@ -114,5 +117,6 @@ class CoreService:
             ClaimProtection(client),
             VolumeProtection(client),
             TTLAfterFinished(client),
+            PolicyStatus(client),
             ResourceQuotaController(client),
         ]

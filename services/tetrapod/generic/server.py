@@ -47,7 +47,7 @@ class GenericAPIServer:
         self.storage = storage
         self.admission = admission
         self.lifecycle = lifecycle
-        self._authorizer = authorizer
+        self.authorizer = authorizer
         self.health = Health(lifecycle)
         self.routes = Routes()
         self.source = DefinitionSource()
@@ -89,7 +89,7 @@ class GenericAPIServer:
                 key = (definition.group, served)
                 router = self._routers.get(key)
                 if router is None:
-                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission, self._authorizer)
+                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission, self.authorizer)
                 router.install(definition, store)
             self._groups.add(definition.group)
             self.source.install(definition)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import cluster as defaults
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.strategies.admission_policies import GROUP, BindingStrategy, ParamAccess, PolicyStrategy, StaticNames
+from tetrapod.core.strategies.simple import status_of
 from tetrapod.core.tables import policies as tables
 from tetrapod.core.validation import admission_policies as policies
 from tetrapod.core.validation import webhooks
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery.gvk import Object
 
-GROUP = "admissionregistration.k8s.io"
 
-
-class WebhooksStrategy(KindStrategy):
+class WebhooksStrategy(StaticNames):
     """Labels and annotations count as a change of generation too."""
 
     def __init__(self) -> None:
@@ -23,6 +23,7 @@ class WebhooksStrategy(KindStrategy):
             validate=webhooks.validate,
             whole_update=webhooks.validate_update,
             generation=["webhooks"],
+            unconditional_update=False,
         )
 
     def changes_generation(self, new: Object, old: Object) -> bool:
@@ -31,14 +32,24 @@ class WebhooksStrategy(KindStrategy):
         )
 
 
-def definitions() -> list[ResourceDefinition]:
-    return [*_mutating(), *_validating()]
+def definitions(access: ParamAccess) -> list[ResourceDefinition]:
+    return [*_mutating(access), *_validating(access)]
 
 
-def _mutating() -> list[ResourceDefinition]:
-    policy = KindStrategy(default=defaults.default_admission_policy, validate=policies.validate_mutating, generation=["spec"])
-    binding = KindStrategy(
-        default=defaults.default_admission_policy_binding, validate=policies.validate_mutating_binding, generation=["spec"]
+def _mutating(access: ParamAccess) -> list[ResourceDefinition]:
+    policy = PolicyStrategy(
+        access,
+        "MutatingAdmissionPolicy",
+        default=defaults.default_admission_policy,
+        validate=policies.validate_mutating,
+        whole_update=policies.validate_mutating_update,
+    )
+    binding = BindingStrategy(
+        access,
+        "mutatingadmissionpolicies",
+        "MutatingAdmissionPolicy",
+        default=defaults.default_admission_policy_binding,
+        validate=policies.validate_mutating_binding,
     )
     return [
         builtin(GROUP, "mutatingadmissionpolicies", policy, table=tables.MUTATING_ADMISSION_POLICIES),
@@ -47,16 +58,30 @@ def _mutating() -> list[ResourceDefinition]:
     ]
 
 
-def _validating() -> list[ResourceDefinition]:
-    policy = KindStrategy(default=defaults.default_admission_policy, validate=policies.validate, status=True, generation=["spec"])
-    binding = KindStrategy(default=defaults.default_admission_policy_binding, validate=policies.validate_binding, generation=["spec"])
+def _validating(access: ParamAccess) -> list[ResourceDefinition]:
+    policy = PolicyStrategy(
+        access,
+        "ValidatingAdmissionPolicy",
+        default=defaults.default_admission_policy,
+        validate=policies.validate,
+        whole_update=policies.validate_update,
+        status=True,
+    )
+    binding = BindingStrategy(
+        access,
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+        default=defaults.default_admission_policy_binding,
+        validate=policies.validate_binding,
+    )
+    status = status_of(policy, keep_metadata=ALL_METADATA, validate=policies.validate_status)
     return [
         builtin(
             GROUP,
             "validatingadmissionpolicies",
             policy,
             table=tables.VALIDATING_ADMISSION_POLICIES,
-            subresources={"status": status_of(policy)},
+            subresources={"status": status},
         ),
         builtin(GROUP, "validatingadmissionpolicybindings", binding, table=tables.ADMISSION_POLICY_BINDINGS),
         builtin(GROUP, "validatingwebhookconfigurations", WebhooksStrategy(), table=tables.WEBHOOK_CONFIGURATIONS),

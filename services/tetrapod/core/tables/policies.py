@@ -43,13 +43,24 @@ MUTATING_ADMISSION_POLICIES: Final = TableConvertor(
 )
 
 
+def _go_selector(selector: Object) -> str:
+    """As Go prints a LabelSelector."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{e.get('key', '')},Operator:{e.get('operator', '')},Values:[{' '.join(e.get('values') or ())}],}},"
+        for e in selector.get("matchExpressions") or ()
+    )
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+
+
 def _binding_row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
     ref = spec.get("paramRef")
     text = UNSET
-    if ref:
-        namespace = ref.get("namespace")
-        text = f"{namespace}/{ref.get('name') or '*'}" if namespace else f"*/{ref.get('name') or '*'}"
+    if ref and ref.get("name"):
+        text = f"{ref.get('namespace') or '*'}/{ref['name']}"
+    elif ref and ref.get("selector") is not None:
+        text = _go_selector(ref["selector"])
     return [name_of(obj), spec.get("policyName", ""), text, age(obj)]
 
 

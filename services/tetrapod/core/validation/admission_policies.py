@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings, but for their expressions, which are compiled elsewhere.
+"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings.
 
 Upstream: pkg/apis/admissionregistration/validation/validation.go. What the schema declares (a required field) is told last.
 """
@@ -9,10 +9,13 @@ import re
 from typing import Final
 
 from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, OPERATIONS, match_conditions, match_resources
+from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import complaints, known, qualified_name
+from tetrapod.core.validation.policy_expressions import Expressions
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.jsonpath_parser import parse_template
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_path_segment_name
 
@@ -58,24 +61,33 @@ _PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": 
 
 def validate(obj: Object) -> list[FieldError]:
     """A ValidatingAdmissionPolicy."""
+    return _validating(obj, None)
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    return _validating(new, old)
+
+
+def _validating(obj: Object, old: Object | None) -> list[FieldError]:
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
-    errors = _common(spec, OPERATIONS, whole=False)
+    expressions = Expressions(params=spec.get("paramKind") is not None, composed=bool(spec.get("variables")))
+    errors = _common(spec, old, expressions)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         return [*errors, field.required("spec.validations", _NOTHING), field.required("spec.auditAnnotations", _NOTHING)]
     for i, validation in enumerate(validations):
-        errors += _validation(validation, f"spec.validations[{i}]")
+        errors += _validation(validation, f"spec.validations[{i}]", expressions)
     if len(annotations) > _MOST_ANNOTATIONS:
         errors.append(field.invalid("spec.auditAnnotations", annotations, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"))
     keys = [a.get("key") or "" for a in annotations]
     for i, annotation in enumerate(annotations):
-        errors += _annotation(annotation, name, f"spec.auditAnnotations[{i}]")
+        errors += _annotation(annotation, name, f"spec.auditAnnotations[{i}]", expressions)
         if keys[i] in keys[:i]:
             errors.append(field.duplicate(f"spec.auditAnnotations[{i}].key", keys[i]))
     return errors
 
 
-def _common(spec: Object, operations: frozenset[str], *, whole: bool) -> list[FieldError]:
+def _common(spec: Object, old: Object | None, expressions: Expressions, *, mutating: bool = False) -> list[FieldError]:
     policy, constraints = spec.get("failurePolicy"), spec.get("matchConstraints")
     errors = [field.required("spec.failurePolicy")] if policy is None else known(policy, FAILURE_POLICIES, "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
@@ -83,13 +95,22 @@ def _common(spec: Object, operations: frozenset[str], *, whole: bool) -> list[Fi
     if constraints is None:
         errors.append(field.required("spec.matchConstraints"))
     else:
-        errors += match_resources(constraints, "spec.matchConstraints", operations, whole=whole)
+        errors += match_resources(constraints, "spec.matchConstraints")
         if not constraints.get("resourceRules"):
             errors.append(field.required("spec.matchConstraints.resourceRules"))
-    errors += match_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
+        errors += _mutable(constraints, "spec.matchConstraints") if mutating else []
+    before = (old or {}).get("spec") or {}
+    if old is None or any(spec.get(key) != before.get(key) for key in ("paramKind", "matchConditions")):
+        errors += match_conditions(spec.get("matchConditions") or [], "spec.matchConditions", params=spec.get("paramKind") is not None)
     for i, variable in enumerate(spec.get("variables") or ()):
-        errors += _variable(variable, f"spec.variables[{i}]")
+        errors += _variable(variable, f"spec.variables[{i}]", expressions)
     return errors
+
+
+def _mutable(match: Object, path: str) -> list[FieldError]:
+    """What is deleted cannot be changed."""
+    operations = [operation for rule in match.get("resourceRules") or () for operation in rule.get("operations") or ()]
+    return [error for operation in operations for error in known(operation, _MUTATING, f"{path}.resourceRules.operations")]
 
 
 def _param_kind(kind: Object, path: str) -> list[FieldError]:
@@ -116,7 +137,7 @@ def _param_kind(kind: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _variable(variable: Object, path: str) -> list[FieldError]:
+def _variable(variable: Object, path: str, expressions: Expressions) -> list[FieldError]:
     name = variable.get("name") or ""
     errors: list[FieldError] = []
     if not name.strip():
@@ -125,16 +146,22 @@ def _variable(variable: Object, path: str) -> list[FieldError]:
         errors.append(field.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     if not (variable.get("expression") or "").strip():
         errors.append(field.required(f"{path}.expression", "expression is not specified"))
+    else:
+        errors += expressions.variable(name, variable["expression"], f"{path}.expression")
     return errors
 
 
-def _validation(validation: Object, path: str) -> list[FieldError]:
+def _validation(validation: Object, path: str, expressions: Expressions) -> list[FieldError]:
     message, computed, reason = validation.get("message") or "", validation.get("messageExpression") or "", validation.get("reason")
     errors: list[FieldError] = []
     if not (validation.get("expression") or "").strip():
         errors.append(field.required(f"{path}.expression", "expression is not specified"))
+    else:
+        errors += expressions.condition(validation["expression"], f"{path}.expression")
     if computed and not computed.strip():
         errors.append(field.invalid(f"{path}.messageExpression", computed, "must be non-empty if specified"))
+    elif computed:
+        errors += expressions.message(computed, f"{path}.messageExpression")
     if message and not message.strip():
         errors.append(field.invalid(f"{path}.message", message, "must be non-empty if specified"))
     elif "\n" in message.strip() or "\r" in message.strip():
@@ -142,7 +169,7 @@ def _validation(validation: Object, path: str) -> list[FieldError]:
     return errors + (known(reason, _REASONS, f"{path}.reason") if reason is not None else [])
 
 
-def _annotation(annotation: Object, name: str, path: str) -> list[FieldError]:
+def _annotation(annotation: Object, name: str, path: str, expressions: Expressions) -> list[FieldError]:
     key, value = annotation.get("key") or "", (annotation.get("valueExpression") or "").strip()
     if name:
         errors = qualified_name(f"{name}/{key}", f"{path}.key")
@@ -152,24 +179,35 @@ def _annotation(annotation: Object, name: str, path: str) -> list[FieldError]:
         errors.append(field.required(f"{path}.valueExpression", "valueExpression is not specified"))
     elif len(value.encode()) > _LONGEST_VALUE:
         errors.append(field.required(f"{path}.valueExpression", f"must not exceed {_LONGEST_VALUE} bytes in length"))
+    else:
+        errors += expressions.annotation(annotation["valueExpression"], f"{path}.valueExpression")
     return errors
 
 
 def validate_mutating(obj: Object) -> list[FieldError]:
     """A MutatingAdmissionPolicy."""
+    return _validate_mutating(obj, None)
+
+
+def validate_mutating_update(new: Object, old: Object) -> list[FieldError]:
+    return _validate_mutating(new, old)
+
+
+def _validate_mutating(obj: Object, old: Object | None) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    errors = _common(spec, _MUTATING, whole=True)
+    expressions = Expressions(params=spec.get("paramKind") is not None, composed=True)
+    errors = _common(spec, old, expressions, mutating=True)
     mutations, policy = spec.get("mutations") or [], spec.get("reinvocationPolicy")
     if not mutations:
         errors.append(field.required("spec.mutations", "mutations must contain at least one item"))
     for i, mutation in enumerate(mutations):
-        errors += _mutation(mutation, f"spec.mutations[{i}]")
+        errors += _mutation(mutation, f"spec.mutations[{i}]", expressions)
     if not policy:
         return [*errors, field.required("spec.reinvocationPolicy")]
     return errors + known(policy, frozenset({"Never", "IfNeeded"}), "spec.reinvocationPolicy")
 
 
-def _mutation(mutation: Object, path: str) -> list[FieldError]:
+def _mutation(mutation: Object, path: str, expressions: Expressions) -> list[FieldError]:
     kind = mutation.get("patchType") or ""
     if not kind:
         return [field.required(f"{path}.patchType")]
@@ -179,8 +217,11 @@ def _mutation(mutation: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if mutation.get(key) is None:
         errors.append(field.required(f"{path}.{key}", f"must be specified when patchType is {kind}"))
-    elif not (mutation[key].get("expression") or "").strip():
+    elif not (expression := (mutation[key].get("expression") or "").strip()):
         errors.append(field.required(f"{path}.{key}.expression"))
+    else:
+        check = expressions.json_patch if kind == "JSONPatch" else expressions.apply_configuration
+        errors += check(expression, f"{path}.{key}.expression")
     others = [other for other in _PATCH_TYPES.values() if other != key and mutation.get(other) is not None]
     text = f"must not be specified when patchType is {kind}"
     return errors + [field.invalid(f"{path}.{other}", f"{{{other}}}", text) for other in others]
@@ -194,15 +235,16 @@ def validate_binding(obj: Object) -> list[FieldError]:
     if not actions:
         errors.append(field.required(path))
     for i, action in enumerate(actions):
-        errors += [field.duplicate(f"{path}[{i}]", action)] if action in actions[:i] else []
         errors += known(action, _ACTIONS, f"{path}[{i}]")
+        errors += [field.duplicate(f"{path}[{i}]", action)] if action in actions[:i] else []
     if {"Deny", "Warn"} <= set(actions):
         errors.append(field.invalid(path, actions, _BOTH))
     return errors
 
 
 def validate_mutating_binding(obj: Object) -> list[FieldError]:
-    return _binding(obj.get("spec") or {})
+    spec = obj.get("spec") or {}
+    return _binding(spec) + _mutable(spec.get("matchResources") or {}, "spec.matchResources")
 
 
 def _binding(spec: Object) -> list[FieldError]:
@@ -228,3 +270,26 @@ def _param_ref(reference: Object, path: str) -> list[FieldError]:
         errors.append(field.required(path, "one of name or selector must be specified"))
     at = f"{path}.parameterNotFoundAction"
     return errors + (known(action, ["Deny", "Allow"], at) if action else [field.required(at)])
+
+
+def validate_status(new: Object, _: Object) -> list[FieldError]:
+    """Of a ValidatingAdmissionPolicy; conditions first, as their schema is checked by declaration too."""
+    status = new.get("status") or {}
+    errors: list[FieldError] = []
+    for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
+        path, reference = f"status.typeChecking.expressionWarnings[{i}]", (warning.get("fieldRef") or "").strip()
+        if not warning.get("warning"):
+            errors.append(field.required(f"{path}.warning"))
+        if not reference:
+            errors.append(field.required(f"{path}.fieldRef"))
+        else:
+            errors += _json_path(reference, f"{path}.fieldRef")
+    return errors + conditions(status.get("conditions") or [], "status.conditions")
+
+
+def _json_path(reference: str, path: str) -> list[FieldError]:
+    try:
+        parse_template(f"{{{reference}}}")
+    except ValueError as error:
+        return [field.invalid(path, reference, f"invalid JSONPath: {error}")]
+    return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.names import complaints, known
+from tetrapod.core.validation.policy_expressions import match_condition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -18,15 +19,14 @@ _SCOPES: Final = frozenset({"Cluster", "Namespaced", "*"})
 _MOST_CONDITIONS: Final = 64
 
 
-def rule(given: Object, path: str, operations: frozenset[str] = OPERATIONS, *, whole: bool = False) -> list[FieldError]:
-    """`operations`: those that it may name. `whole`: complain of the list instead of its member."""
+def rule(given: Object, path: str) -> list[FieldError]:
     listed, errors = given.get("operations") or [], []
     if not listed:
         errors.append(field.required(f"{path}.operations"))
     if len(listed) > 1 and "*" in listed:
         errors.append(field.invalid(f"{path}.operations", listed, "if '*' is present, must not specify other operations"))
     for i, operation in enumerate(listed):
-        errors += known(operation, operations, f"{path}.operations" if whole else f"{path}.operations[{i}]")
+        errors += known(operation, OPERATIONS, f"{path}.operations[{i}]")
     return errors + _resources(given, path)
 
 
@@ -74,7 +74,7 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def match_resources(given: Object, path: str, operations: frozenset[str] = OPERATIONS, *, whole: bool = False) -> list[FieldError]:
+def match_resources(given: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     policy = given.get("matchPolicy")
     errors += [field.required(f"{path}.matchPolicy")] if policy is None else known(policy, MATCH_POLICIES, f"{path}.matchPolicy")
@@ -85,7 +85,7 @@ def match_resources(given: Object, path: str, operations: frozenset[str] = OPERA
         for i, item in enumerate(given.get(key) or ()):
             at = f"{path}.{key}[{i}]"
             errors += _resource_names(item.get("resourceNames") or [], f"{at}.resourceNames")
-            errors += rule(item, f"{path}.{key}" if whole else at, operations, whole=whole)
+            errors += rule(item, at)
     return errors
 
 
@@ -98,14 +98,15 @@ def _resource_names(names: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def match_conditions(listed: list[Object], path: str) -> list[FieldError]:
-    """Names and that something is said; what it says is compiled by admission."""
+def match_conditions(listed: list[Object], path: str, *, params: bool = False) -> list[FieldError]:
     errors = [field.too_many(path, len(listed), _MOST_CONDITIONS)] if len(listed) > _MOST_CONDITIONS else []
     seen: set[str] = set()
     for i, condition in enumerate(listed):
         at, name = f"{path}[{i}]", condition.get("name") or ""
         if not (condition.get("expression") or "").strip():
             errors.append(field.required(f"{at}.expression"))
+        else:
+            errors += match_condition(condition, f"{at}.expression", params=params)
         errors += complaints(is_qualified_name, name, f"{at}.name") if name else [field.required(f"{at}.name")]
         if name and name in seen:
             errors.append(field.duplicate(f"{at}.name", name))

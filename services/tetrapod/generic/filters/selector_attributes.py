@@ -18,10 +18,10 @@ _OPERATORS: Final = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "Doe
 def requirements_of(info: RequestInfo) -> tuple[Requirements, Requirements]:
     if info.verb not in _VERBS:
         return (), ()
-    return _field_requirements(info.field_selector), _label_requirements(info.label_selector)
+    return field_requirements(info.field_selector), label_requirements(info.label_selector)
 
 
-def _field_requirements(text: str) -> Requirements:
+def field_requirements(text: str) -> Requirements:
     if not text:
         return ()
     try:
@@ -33,7 +33,7 @@ def _field_requirements(text: str) -> Requirements:
     )
 
 
-def _label_requirements(text: str) -> Requirements:
+def label_requirements(text: str) -> Requirements:
     if not text:
         return ()
     try:

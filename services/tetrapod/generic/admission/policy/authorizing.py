@@ -11,9 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.authentication.serviceaccount import make_group_names, make_username
+from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.generic.authorization.interface import Answer, Authorizer
 from tetrapod.generic.authorization.interface import Attributes as Question
 from tetrapod.generic.authorization.interface import Decision as Verdict
+from tetrapod.generic.filters.selector_attributes import field_requirements, label_requirements
 from tetrapod.machinery.cel.authorizer import AuthorizerValue, CheckAttributes, Decision
 from tetrapod.machinery.cel.errors import Interrupt
 
@@ -35,7 +38,7 @@ class Authorizing:
     @cached_property
     def bindings(self) -> Mapping[str, Any]:
         attributes = self._attributes
-        value = AuthorizerValue(self._decide, attributes.user)
+        value = AuthorizerValue(self._decide, attributes.user, _service_account)
         group, _, resource = attributes.resource
         own = value.resource_check(group, resource, attributes.subresource, attributes.namespace, attributes.name)
         return {"authorizer": value, "authorizer.requestResource": own}
@@ -53,5 +56,23 @@ class Authorizing:
         self._answers[check] = await self._authorizer.authorize(_question(check))
 
 
+def _service_account(namespace: str, name: str) -> UserInfo:
+    return UserInfo(make_username(namespace, name), groups=(*make_group_names(namespace), ALL_AUTHENTICATED))
+
+
 def _question(check: CheckAttributes) -> Question:
-    raise NotImplementedError
+    if check.path:
+        return Question(check.user, check.verb, path=check.path)
+    return Question(
+        check.user,
+        check.verb,
+        check.namespace,
+        check.group,
+        "*",
+        check.resource,
+        check.subresource,
+        check.name,
+        resource_request=True,
+        field_requirements=field_requirements(check.field_selector),
+        label_requirements=label_requirements(check.label_selector),
+    )

@@ -1,0 +1,143 @@
+"""Which types a policy's expressions meet, and what is wrong with the expressions for each.
+
+Loaded with CEL when the first policy comes. Upstream: TypeChecker of
+k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.admission.policy.environment import typed_environment
+from tetrapod.generic.admission.policy.expressions import ANYTHING, Composer
+from tetrapod.generic.client.interface import Client
+from tetrapod.machinery import types
+from tetrapod.machinery.cel.declarations import DeclType
+from tetrapod.machinery.cel.environment import Environment
+from tetrapod.machinery.cel.schema_types import declaration
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.structural import build
+
+_MOST_TYPES: Final = 10
+_CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_AGGREGATED: Final = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+async def check(client: Client, policy: Object) -> list[Object]:
+    """The warnings, by expression, each about all types for which it makes no sense."""
+    spec = policy.get("spec") or {}
+    rules = (spec.get("matchConstraints") or {}).get("resourceRules") or []
+    known = [kind for kind in _kinds(rules, await _resources(client))] if rules else []
+    crds = await client.list(_CRDS)
+    declared = [(kind, decl) for kind in known if (decl := _declaration(kind, crds)) is not None]
+    params = spec.get("paramKind")
+    param_kind = _param_kind(params) if params is not None else None
+    param_type = _declaration(param_kind, crds) if param_kind is not None else None
+    composers = [(kind, _composer(spec, decl, params is not None, param_type)) for kind, decl in declared]
+    warnings = []
+    for i, validation in enumerate(spec.get("validations") or ()):
+        for key in ("expression", "messageExpression"):
+            if not validation.get(key):
+                continue
+            found = [text for kind, composer in composers if (text := _issue(kind, composer, validation[key]))]
+            if found:
+                warnings.append({"fieldRef": f"spec.validations[{i}].{key}", "warning": "\n".join(found)})
+    return warnings
+
+
+def _issue(kind: GroupVersionKind, composer: Composer, expression: str) -> str:
+    error = composer.compile(expression, ANYTHING).error
+    return f"{kind}: {error.removeprefix('compilation failed: ')}\n" if error else ""
+
+
+def _composer(spec: Object, decl: DeclType, params: bool, param_type: DeclType | None) -> Composer:
+    environment = typed_environment(decl, params, param_type)
+
+    def always(params: bool, authorizer: bool, patch_types: bool) -> Environment:
+        return environment
+
+    composer = Composer(params=params, environment_of=always)
+    for variable in spec.get("variables") or ():
+        composer.variable(variable["name"], variable["expression"])
+    return composer
+
+
+def _param_kind(given: Object) -> GroupVersionKind | None:
+    try:
+        return GroupVersion.parse(given.get("apiVersion") or "").with_kind(given.get("kind") or "")
+    except ValueError:
+        return None
+
+
+_Served = tuple[str, str, str, GroupVersionKind]
+"""Group, version, plural name, kind."""
+
+
+async def _resources(client: Client) -> list[_Served]:
+    served: list[_Served] = []
+    for path in ("/api", "/apis"):
+        code, body = await client.raw("GET", path, headers=_AGGREGATED)
+        if code != 200:
+            continue
+        for group in orjson.loads(body).get("items") or ():
+            name = (group.get("metadata") or {}).get("name") or ""
+            for version in group.get("versions") or ():
+                for resource in version.get("resources") or ():
+                    kind = resource.get("responseKind") or {}
+                    gvk = GroupVersionKind(kind.get("group") or name, kind.get("version") or version["version"], kind.get("kind") or "")
+                    served.append((name, version["version"], resource["resource"], gvk))
+    return served
+
+
+def _kinds(rules: list[Object], served: list[_Served]) -> list[GroupVersionKind]:
+    """Sorted; rules with wildcards name no types."""
+    found: set[GroupVersionKind] = set()
+    for rule in rules:
+        for count, kind in enumerate(_kinds_of(rule, served), 1):
+            found.add(kind)
+            if count == _MOST_TYPES:
+                return sorted(found)
+    return sorted(found)
+
+
+def _kinds_of(rule: Object, served: list[_Served]) -> Iterator[GroupVersionKind]:
+    groups, versions = sorted(rule.get("apiGroups") or ()), sorted(rule.get("apiVersions") or ())
+    if any("*" in name for name in (*groups, *versions)):
+        return
+    resources = sorted(name for name in rule.get("resources") or () if "*" not in name and "/" not in name)
+    for group in groups:
+        for version in versions:
+            for resource in resources:
+                # No group means any group, where upstream looks resources up.
+                yield from (kind for g, v, r, kind in served if (not group or g == group) and v == version and r == resource)
+
+
+def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:
+    node = _schema(kind, crds)
+    if node is None:
+        return None
+    made: DeclType | None = declaration(node, root=True)
+    return made.named(kind.kind) if made is not None else None
+
+
+def _schema(kind: GroupVersionKind, crds: Object) -> SchemaNode | None:
+    try:
+        return types.schema_for(kind)
+    except KeyError:
+        pass
+    for crd in crds.get("items") or ():
+        spec = crd["spec"]
+        if spec["group"] != kind.group or spec["names"]["kind"] != kind.kind:
+            continue
+        for version in spec["versions"]:
+            schema = (version.get("schema") or {}).get("openAPIV3Schema")
+            if version["name"] == kind.version and schema is not None:
+                node = build(schema)
+                node.properties["metadata"] = types.load(_OBJECT_META)
+                return node
+    return None
