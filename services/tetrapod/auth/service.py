@@ -40,6 +40,7 @@ from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.controllers import enabled
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import Object
@@ -67,6 +68,7 @@ class AuthOptions:
     requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
     anonymous: bool = True  # --anonymous-auth
     authorization_modes: Sequence[str] = ("Node", "RBAC")  # --authorization-mode
+    controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
     """Groups that no certificate gives. Where users connect directly (one process): SERVICES_GROUP."""
 
@@ -186,7 +188,7 @@ class AuthService:
             revisions = await reconcile_bootstrap_policy(self._storage)
             await self.index.synced()
             await self.index.reach(revisions)
-            if self._client is not None:
+            if self._client is not None and enabled(AggregationController.name, self._options.controllers):
                 controller = AggregationController(self._client)
                 lifecycle.background("clusterrole-aggregation-informer", controller.run_informer())
                 lifecycle.background("clusterrole-aggregation", controller.run_workers())

@@ -41,6 +41,7 @@ def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *,
         requestheader_allowed_names=options.requestheader_allowed_names,
         anonymous=options.anonymous_auth,
         authorization_modes=options.authorization_mode,
+        controllers=options.controllers,
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
     )
 

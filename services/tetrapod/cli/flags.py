@@ -11,6 +11,7 @@ import click
 
 from tetrapod.cli.options import Options
 from tetrapod.cli.upstream_flags import ACCEPTED
+from tetrapod.generic.controllers import UnknownControllerError, canonical
 from tetrapod.machinery.duration import parse_duration
 
 
@@ -78,7 +79,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_MISC, "proxy-client-cert-file", "The client certificate of the aggregator towards other API servers."),
     Flag(_MISC, "proxy-client-key-file", "The key of that certificate."),
     Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),
-    Flag(_OURS, "controllers", "Node-less controllers: '*' all, 'foo' this one, '-foo' not this one.", "list", services="cu"),
+    Flag(_OURS, "controllers", "Node-less controllers: '*' the default ones, 'foo' this one, '-foo' not this one.", "list", services="cxu"),
     Flag(_OURS, "redis-url", "A redis to share token and authorization caches among replicas (optional).", services="acex"),
     Flag(_OURS, "aggregator-url", "Where the aggregator is (for controllers of a service on its own).", services="cex"),
     Flag(_OURS, "core-url", "Where core is.", services="a"),
@@ -159,6 +160,11 @@ def to_options(ctx: click.Context, values: dict[str, Any]) -> Options:
                 given[key] = tuple(part for item in value for part in item.split(",") if part)
         else:
             given[key] = value
+    if "controllers" in given:
+        try:
+            given["controllers"] = canonical(given["controllers"])
+        except UnknownControllerError as error:
+            raise click.BadParameter(str(error), ctx, param_hint="--controllers") from None
     return Options(**given, ignored=tuple(dict.fromkeys(ctx.meta.get("tetrapod.ignored", ()))))
 
 

@@ -11,8 +11,13 @@ from typing import Final
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.allocators.repair_addresses import SERVICES, AddressRepair
+from tetrapod.core.allocators.repair_ports import PortRepair
 from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
+from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCleaner
+from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
+from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller, start_controllers
 from tetrapod.core.controllers.namespaces import NamespaceController
 from tetrapod.core.controllers.policy_status import PolicyStatus
@@ -20,6 +25,7 @@ from tetrapod.core.controllers.protection import ClaimProtection, VolumeProtecti
 from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
+from tetrapod.core.controllers.service_networks import ServiceNetworks
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.resources import definitions
@@ -80,6 +86,7 @@ class CoreService:
             client,
             BootstrapConfig(str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication),
         )
+        self._addresses, self._ports = addresses, ports
 
     def _rests(self, token_rest: Rest, probes: Mapping[str, Probe]) -> dict[str, Rest | Strategy]:
         stores = self.server.stores
@@ -104,7 +111,15 @@ class CoreService:
             lifecycle.follow("namespaces", namespaces)
             start_controllers(self._controllers(namespaces), self._config.controllers, lifecycle)
 
+        async def repair() -> None:
+            services = Informer(self._client, SERVICES)
+            lifecycle.follow("servicecidrs", self._addresses.service_cidrs)
+            lifecycle.follow("services", services)
+            for repairing in (AddressRepair(self._client, self._addresses.service_cidrs, services), PortRepair(self._client, self._ports)):
+                lifecycle.background(repairing.name, repairing.run())
+
         lifecycle.on_start("generic-apiserver-start-informers", start)
+        lifecycle.on_start("start-service-ip-repair-controllers", repair)
 
     def _controllers(self, namespaces: Informer) -> list[Controller]:
         client = self._controller_client

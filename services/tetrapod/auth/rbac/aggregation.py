@@ -38,6 +38,8 @@ def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str
 
 
 class AggregationController:
+    name = MANAGER
+
     def __init__(self, client: Client) -> None:
         self._client = client
         self._roles = Informer(client, CLUSTER_ROLES)

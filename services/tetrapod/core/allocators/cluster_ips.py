@@ -1,22 +1,20 @@
 """Cluster IPs: an address is taken by creating the IPAddress object of its name, so that several replicas never take one twice.
 
-Upstream: pkg/registry/core/service/ipallocator (the IPAddress allocator). The lower part of the network is for addresses that
-users choose; those chosen here come from the rest, as upstream's static and dynamic bands.
+Upstream: pkg/registry/core/service/ipallocator (cidrallocator.go over ipallocator.go). Addresses come from every ServiceCIDR that is
+ready. The lower part of a network is for addresses that users choose; those chosen here come from the rest, as upstream's static and
+dynamic bands.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import random
-from typing import Final
 
+from tetrapod.core.allocators.networks import DEFAULT, IP_ADDRESSES, SERVICE_CIDRS, Network, contains, ip_address, is_ready, networks_of
+from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_MANAGED_BY: Final = "ipallocator.k8s.io"
-IP_ADDRESSES: Final = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
 
 
 class AllocationError(Exception):
@@ -24,11 +22,13 @@ class AllocationError(Exception):
 
 
 class ClusterIPs:
-    """`network` is the service network; IPAddress objects are written through `client`."""
+    """`network` is the service network of the flag; IPAddress objects are written through `client`."""
 
     def __init__(self, network: str, client: Client) -> None:
         self.network: Network = ipaddress.ip_network(network, strict=False)
         self._client = client
+        self.service_cidrs = Informer(client, SERVICE_CIDRS)
+        """To be run by whoever has a lifecycle; until the default network says that it is ready, that of the flag is all there is."""
 
     @property
     def family(self) -> str:
@@ -39,14 +39,22 @@ class ClusterIPs:
         """The address of the `kubernetes` service."""
         return str(self.network.network_address + 1)
 
+    def networks(self) -> list[Network]:
+        """Those that addresses of our family may be taken from."""
+        default = self.service_cidrs.get("", DEFAULT)
+        if default is None or not (default.get("status") or {}).get("conditions"):
+            return [self.network]
+        ready = [network for cidr in self.service_cidrs.objects.values() if is_ready(cidr) for network in networks_of(cidr)]
+        return [network for network in dict.fromkeys(ready) if network.version == self.network.version]
+
     async def take(self, address: str, service: Object, dry_run: bool) -> None:
         """Take a given address.
 
         Raises:
-            AllocationError: it is outside of the network, or taken.
+            AllocationError: it is in no network, or taken.
         """
         found = ipaddress.ip_address(address)
-        if found not in self.network or found in (self.network.network_address, self._last):
+        if not any(contains(network, found) for network in self.networks()):
             raise AllocationError("the provided network does not match the current range")
         if not await self._create(str(found), service, dry_run):
             raise AllocationError("provided IP is already allocated")
@@ -57,8 +65,14 @@ class ClusterIPs:
         Raises:
             AllocationError: none is left.
         """
-        low, high = 1, self.network.num_addresses - (2 if self.network.version == 4 else 1)
-        band = min(max(16, self.network.num_addresses // 16), 256)
+        for network in self.networks():
+            if address := await self._take_from(network, service, dry_run):
+                return address
+        raise AllocationError("range is full")
+
+    async def _take_from(self, network: Network, service: Object, dry_run: bool) -> str:
+        low, high = 1, network.num_addresses - (2 if network.version == 4 else 1)
+        band = min(max(16, network.num_addresses // 16), 256)
         split = band + 1 if high > band + 1 else low
         for begin, end in ((split, high), (low, split - 1)):
             size = end - begin + 1
@@ -66,10 +80,10 @@ class ClusterIPs:
                 continue
             offset = random.randrange(size)
             for i in range(size):
-                address = str(self.network.network_address + begin + (offset + i) % size)
+                address = str(network.network_address + begin + (offset + i) % size)
                 if await self._create(address, service, dry_run):
                     return address
-        raise AllocationError("range is full")
+        return ""
 
     async def release(self, address: str) -> None:
         """Give an address back; nothing is wrong where it is free already."""
@@ -79,28 +93,12 @@ class ClusterIPs:
             if error.code != 404:
                 raise
 
-    @property
-    def _last(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-        return self.network.broadcast_address if self.network.version == 4 else None
-
     async def _create(self, address: str, service: Object, dry_run: bool) -> bool:
         if dry_run:
             return await self._is_free(address)
         meta = service["metadata"]
-        obj: Object = {
-            "kind": "IPAddress",
-            "apiVersion": "networking.k8s.io/v1",
-            "metadata": {
-                "name": address,
-                "labels": {
-                    "ipaddress.kubernetes.io/ip-family": self.family,
-                    "ipaddress.kubernetes.io/managed-by": _MANAGED_BY,
-                },
-            },
-            "spec": {"parentRef": {"resource": "services", "namespace": meta.get("namespace", ""), "name": meta.get("name", "")}},
-        }
         try:
-            await self._client.create(IP_ADDRESSES, "", obj)
+            await self._client.create(IP_ADDRESSES, "", ip_address(address, meta.get("namespace", ""), meta.get("name", "")))
         except StatusError as error:
             if error.reason == "AlreadyExists":
                 return False

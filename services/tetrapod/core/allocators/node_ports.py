@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, StorageConfig, StorageFactory, Updated
@@ -26,7 +26,7 @@ class NodePorts:
         """`ports` is `30000-32767`."""
         low, _, high = ports.partition("-")
         self.low, self.high = int(low), int(high or low)
-        self._range = ports
+        self.range = ports
         self._storage: ResourceStorage = storages.resource(StorageConfig("ranges", "v1", "RangeAllocation", namespaced=False))
 
     @property
@@ -39,7 +39,7 @@ class NodePorts:
             PortError: outside of the range, or taken.
         """
         if not self.low <= port <= self.high:
-            raise PortError(f"provided port is not in the valid range. The range of valid ports is {self._range}")
+            raise PortError(f"provided port is not in the valid range. The range of valid ports is {self.range}")
 
         def claim(taken: int) -> int:
             if taken >> (port - self.low) & 1:
@@ -69,29 +69,31 @@ class NodePorts:
         return chosen
 
     async def release(self, ports: list[int]) -> None:
-        mask = sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
-        if mask:
+        if mask := self._mask(ports):
             await self._change(lambda taken: taken & ~mask, False)
 
     async def taken(self) -> set[int]:
         entry = await self._storage.get(KEY)
-        bits = _bits(entry.peek() if entry else None)
+        bits = self._bits(entry.peek() if entry else None)
         return {self.low + i for i in range(self.size) if bits >> i & 1}
 
-    async def replace(self, ports: set[int]) -> None:
-        """Make exactly these taken (repair)."""
-        wanted = sum(1 << (port - self.low) for port in ports if self.low <= port <= self.high)
-        await self._change(lambda _: wanted, False)
+    async def correct(self, add: set[int], remove: set[int]) -> None:
+        """Make these taken, and those free (repair)."""
+        wanted, free = self._mask(add), self._mask(remove)
+        await self._change(lambda taken: (taken | wanted) & ~free, False)
+
+    def _mask(self, ports: Iterable[int]) -> int:
+        return sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
 
     async def _change(self, change: _Change, dry_run: bool) -> None:
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
-            before = _bits(current)
+            before = self._bits(current)
             after = change(before)
             return None if after == before and current is not None else Updated(self._object(after))
 
         if dry_run:
             entry = await self._storage.get(KEY)
-            change(_bits(entry.peek() if entry else None))
+            change(self._bits(entry.peek() if entry else None))
             return
         await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
 
@@ -101,11 +103,13 @@ class NodePorts:
             "kind": "RangeAllocation",
             "apiVersion": "v1",
             "metadata": {"name": KEY},
-            "range": self._range,
+            "range": self.range,
             "data": base64.b64encode(data).decode(),
         }
 
-
-def _bits(obj: Object | None) -> int:
-    """The bitmap, a big-endian integer as Go's big.Int writes it."""
-    return int.from_bytes(base64.b64decode((obj or {}).get("data") or ""), "big")
+    def _bits(self, obj: Object | None) -> int:
+        """The bitmap, a big-endian integer as Go's big.Int writes it; ports of a former range that are in ours stay taken."""
+        bits = int.from_bytes(base64.b64decode((obj or {}).get("data") or ""), "big")
+        former = int(((obj or {}).get("range") or self.range).partition("-")[0])
+        bits = bits << (former - self.low) if former >= self.low else bits >> (self.low - former)
+        return bits & ((1 << self.size) - 1)

@@ -31,6 +31,8 @@ SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicec
 PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 FLOW_SCHEMAS: Final = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
 PRIORITY_LEVELS: Final = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
+_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
+"""The manager of the fields of flow control's objects."""
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -87,7 +89,8 @@ class Bootstrap:
 
     async def flow_control(self) -> None:
         await asyncio.gather(
-            self._ensure(PRIORITY_LEVELS, _data("prioritylevelconfigurations")), self._ensure(FLOW_SCHEMAS, _data("flowschemas"))
+            self._ensure(PRIORITY_LEVELS, _data("prioritylevelconfigurations"), _PRODUCER),
+            self._ensure(FLOW_SCHEMAS, _data("flowschemas"), _PRODUCER),
         )
 
     async def service_cidr(self) -> None:
@@ -174,16 +177,16 @@ class Bootstrap:
             return False
         return True
 
-    async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
+    async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object], manager: str = "") -> None:
         """Create those cluster-scoped objects that are missing, all at once."""
         page = await self._client.list(gvr)
         present = {item["metadata"]["name"] for item in page.get("items") or ()}
         missing = [obj for obj in wanted if obj["metadata"]["name"] not in present]
-        await asyncio.gather(*(self._create(gvr, "", obj) for obj in missing))
+        await asyncio.gather(*(self._create(gvr, "", obj, manager) for obj in missing))
 
-    async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
+    async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object, manager: str = "") -> None:
         try:
-            await self._client.create(gvr, namespace, obj)
+            await self._client.create(gvr, namespace, obj, fieldManager=manager)
         except StatusError as error:
             if error.reason != "AlreadyExists":  # another replica was first
                 raise

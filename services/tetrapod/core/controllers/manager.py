@@ -1,10 +1,11 @@
-"""Starts the controllers that `--controllers` selects (upstream: IsControllerEnabled in controller-manager/app)."""
+"""Starts the controllers that `--controllers` selects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from tetrapod.generic.controllers import enabled
 from tetrapod.generic.lifecycle import Lifecycle
 
 
@@ -14,18 +15,6 @@ class Controller(Protocol):
     name: str
 
     async def run(self) -> None: ...
-
-
-def enabled(name: str, selection: Sequence[str]) -> bool:
-    """`foo` turns on, `-foo` turns off, `*` turns on all that are on by default."""
-    star = False
-    for item in selection:
-        if item == name:
-            return True
-        if item == f"-{name}":
-            return False
-        star = star or item == "*"
-    return star
 
 
 def start_controllers(controllers: Sequence[Controller], selection: Sequence[str], lifecycle: Lifecycle) -> None:

@@ -1,0 +1,56 @@
+"""The networks of services: what ServiceCIDR objects say, and the objects that hold addresses in them."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final, TypeAlias
+
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
+IP_ADDRESSES: Final = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
+DEFAULT: Final = "kubernetes"
+"""The ServiceCIDR that the flag makes."""
+
+MANAGED_BY: Final = "ipallocator.k8s.io"
+_FAMILY_LABEL: Final = "ipaddress.kubernetes.io/ip-family"
+_MANAGED_LABEL: Final = "ipaddress.kubernetes.io/managed-by"
+
+
+def networks_of(service_cidr: Object) -> list[Network]:
+    return [ipaddress.ip_network(cidr) for cidr in (service_cidr.get("spec") or {}).get("cidrs") or ()]
+
+
+def is_ready(service_cidr: Object) -> bool:
+    """Whether addresses may be taken from it."""
+    conditions = (service_cidr.get("status") or {}).get("conditions") or ()
+    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return ready and not service_cidr["metadata"].get("deletionTimestamp")
+
+
+def contains(network: Network, address: Address) -> bool:
+    """Whether an address of a network can be a service's: not the first, nor IPv4's last."""
+    if address not in network or address == network.network_address:
+        return False
+    return network.version == 6 or address != network.broadcast_address
+
+
+def family_of(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
+
+
+def labels_of(address: str) -> dict[str, str]:
+    return {_FAMILY_LABEL: family_of(address), _MANAGED_LABEL: MANAGED_BY}
+
+
+def ip_address(address: str, namespace: str, name: str) -> Object:
+    """The object that says whose a cluster IP is."""
+    return {
+        "kind": "IPAddress",
+        "apiVersion": "networking.k8s.io/v1",
+        "metadata": {"name": address, "labels": labels_of(address)},
+        "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},
+    }

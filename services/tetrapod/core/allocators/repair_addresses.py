@@ -1,0 +1,203 @@
+"""Every cluster IP has its IPAddress, and no IPAddress is left over (upstream: pkg/registry/core/service/ipallocator/controller).
+
+Part of the API server itself, whatever `--controllers` says: services and addresses are looked at when they change, and all of them
+once in a while. An address without its service may be one that is being made: it is left alone for as long as a request may take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import time
+from typing import Final
+
+from tetrapod.core.allocators.networks import (
+    DEFAULT,
+    IP_ADDRESSES,
+    MANAGED_BY,
+    contains,
+    family_of,
+    ip_address,
+    labels_of,
+    networks_of,
+)
+from tetrapod.generic.client.events import EventRecorder
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import parse
+
+log = logging.getLogger(__name__)
+
+SERVICES: Final = GroupVersionResource("", "v1", "services")
+_PERIOD: Final = 180.0
+_BEING_MADE: Final = 60.0
+_BEING_UNDONE: Final = 5.0
+_ADDRESS: Final = "IPAddressAllocation"
+_SERVICE: Final = "ClusterIPAllocation"
+
+
+class AddressRepair:
+    """`service_cidrs` runs already. `period` and `being_made` are for tests."""
+
+    name = "ipallocator-repair-controller"
+
+    def __init__(
+        self, client: Client, service_cidrs: Informer, services: Informer, *, period: float = _PERIOD, being_made: float = _BEING_MADE
+    ) -> None:
+        self._client = client
+        self._cidrs = service_cidrs
+        self._services = services
+        self._addresses = Informer(client, IP_ADDRESSES)
+        self._events = EventRecorder(client, self.name)
+        self._period, self._being_made = period, being_made
+        self._of_services: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self.sync_service)
+        self._of_addresses: WorkQueue[str] = WorkQueue(self.name, self.sync_address)
+        self._default_is_there = asyncio.Event()
+        self._cidrs.handlers.append(self._on_cidr)
+        self._services.handlers.append(self._on_service)
+        self._addresses.handlers.append(self._on_address)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._addresses.run())
+            for informer in (self._addresses, self._services, self._cidrs):
+                await informer.synced.wait()
+            if self._cidrs.get("", DEFAULT) is None:
+                await self._default_is_there.wait()
+            group.create_task(self._of_services.run())
+            group.create_task(self._of_addresses.run())
+            while True:
+                await asyncio.sleep(self._period)
+                for service in self._services.objects:
+                    self._of_services.add(service)
+                for _, address in self._addresses.objects:
+                    self._of_addresses.add(address)
+
+    def _on_cidr(self, old: Object | None, new: Object | None) -> None:
+        if new is not None and new["metadata"]["name"] == DEFAULT:
+            self._default_is_there.set()
+
+    def _on_service(self, old: Object | None, new: Object | None) -> None:
+        service = new or old or {}
+        self._of_services.add((service["metadata"]["namespace"], service["metadata"]["name"]))
+        for address in _cluster_ips(old or {}):  # they may be left over
+            self._of_addresses.add(address)
+
+    def _on_address(self, old: Object | None, new: Object | None) -> None:
+        address = new or old or {}
+        self._of_addresses.add(address["metadata"]["name"])
+        if new is None:
+            parent = (address.get("spec") or {}).get("parentRef") or {}
+            self._of_services.add((parent.get("namespace", ""), parent.get("name", "")))
+
+    async def sync_service(self, key: tuple[str, str]) -> None:
+        service = self._services.get(*key)
+        for address in _cluster_ips(service or {}):
+            if service is not None:
+                await self._check(service, address)
+
+    async def _check(self, service: Object, address: str) -> None:
+        """One cluster IP of a service."""
+        where = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+        family = family_of(address)
+        found = ipaddress.ip_address(address)
+        if not any(contains(network, found) for cidr in self._cidrs.objects.values() for network in networks_of(cidr)):
+            note = f"Cluster IP [{family}]: {address} is not within any configured Service CIDR; please recreate service"
+            await self._warn(service, "ClusterIPOutOfRange", _SERVICE, note)
+            return
+        held = self._addresses.get("", address) or await self._live(address)
+        if held is None:
+            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, f"Cluster IP [{family}]: {address} is not allocated; repairing")
+            await self._client.create(IP_ADDRESSES, "", ip_address(address, *where.split("/")))
+            return
+        parent = (held.get("spec") or {}).get("parentRef") or {}
+        wrong = f"the ClusterIP [{family}]: {address} for Service {where} has a wrong reference; repairing"
+        if parent.get("group") or parent.get("resource") != "services":
+            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, wrong)
+            await self._recreate(address, service)
+        elif f"{parent.get('namespace')}/{parent.get('name')}" != where:
+            other = self._services.get(parent.get("namespace", ""), parent.get("name", ""))
+            if other is None:
+                await self._warn(service, "ClusterIPNotAllocated", _SERVICE, wrong)
+                await self._recreate(address, service)
+            elif address in _cluster_ips(other):
+                note = f"Cluster IP [{family}]:{address} was assigned to multiple services; please recreate service"
+                await self._warn(service, "ClusterIPAlreadyAllocated", _SERVICE, note)
+        elif not labels_of(address).items() <= (held["metadata"].get("labels") or {}).items():
+            await self._recreate(address, service)
+
+    async def sync_address(self, address: str) -> None:
+        held = self._addresses.get("", address)
+        if held is None or (held["metadata"].get("labels") or {}).get("ipaddress.kubernetes.io/managed-by") != MANAGED_BY:
+            return
+        parent = (held.get("spec") or {}).get("parentRef") or {}
+        if parent.get("group") or parent.get("resource") != "services":
+            shown = " ".join(parent.get(key) or "" for key in ("group", "resource", "namespace", "name"))
+            note = f"IPAddress {address} appears to have been modified, not referencing a Service &{{{shown}}}: cleaning up"
+            await self._warn(held, "IPAddressNotAllocated", _ADDRESS, note)
+            await self._delete(held)
+            return
+        where = f"{parent.get('namespace')}/{parent.get('name')}"
+        service = self._services.get(parent.get("namespace", ""), parent.get("name", ""))
+        age = time.time() - parse(held["metadata"]["creationTimestamp"]).timestamp()
+        if service is None:
+            if age <= self._being_made:
+                self._of_addresses.add_after(address, self._being_made - age + 0.1)
+                return
+            note = f"IPAddress: {address} for Service {where} appears to have leaked: cleaning up"
+            await self._warn(held, "IPAddressNotAllocated", _ADDRESS, note)
+            await self._delete(held)
+            return
+        if address in _cluster_ips(service):
+            return
+        if (service.get("spec") or {}).get("type") == "ExternalName" and age < self._being_made:
+            self._of_addresses.add_after(address, self._being_made - age + 0.1)
+            return
+        if held["metadata"]["creationTimestamp"] > service["metadata"]["creationTimestamp"] and age < _BEING_UNDONE:
+            self._of_addresses.add_after(address, _BEING_UNDONE)
+            return
+        note = f"IPAddress: {address} for Service {where} has a wrong reference; cleaning up"
+        await self._warn(held, "IPAddressWrongReference", _ADDRESS, note)
+        await self._delete(held)
+
+    async def _warn(self, about: Object, reason: str, action: str, note: str) -> None:
+        log.warning("%s: %s", reason, note)
+        kind = (
+            {"kind": "Service", "apiVersion": "v1"} if action == _SERVICE else {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
+        )
+        await self._events.warn({**kind, **about}, reason, action, note)
+
+    async def _live(self, address: str) -> Object | None:
+        """The informer may be behind the one of services, which no event must be made of."""
+        try:
+            return await self._client.get(IP_ADDRESSES, "", address)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return None
+
+    async def _recreate(self, address: str, service: Object) -> None:
+        held = await self._live(address)
+        if held is not None:
+            await self._delete(held)
+        await self._client.create(IP_ADDRESSES, "", ip_address(address, service["metadata"]["namespace"], service["metadata"]["name"]))
+
+    async def _delete(self, held: Object) -> None:
+        try:
+            options = {"preconditions": {"uid": held["metadata"]["uid"]}}
+            await self._client.delete(IP_ADDRESSES, "", held["metadata"]["name"], options)
+        except StatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+
+def _cluster_ips(service: Object) -> list[str]:
+    """Those that an allocator has given out."""
+    spec = service.get("spec") or {}
+    if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
+        return []
+    return [str(ipaddress.ip_address(address)) for address in spec.get("clusterIPs") or [spec["clusterIP"]]]

@@ -1,0 +1,110 @@
+"""Certificate requests are not kept for ever: those that are done, denied, failed, forgotten or expired go after a while.
+
+Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go. The lists are read when it is time, once in a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now, parse
+
+log = logging.getLogger(__name__)
+
+REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
+POD_REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "podcertificaterequests")
+_DONE: Final = timedelta(hours=1)
+_WAITING: Final = timedelta(hours=24)
+_POD_REQUEST: Final = timedelta(minutes=30)
+
+
+class _Cleaner:
+    """Looks at all requests every `period` seconds; `period` and `clock` are for tests."""
+
+    name = ""
+    gvr = REQUESTS
+
+    def __init__(self, client: Client, period: float, clock: Callable[[], datetime] = now) -> None:
+        self._client = client
+        self._period = period
+        self._clock = clock
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.clean()
+            except (StatusError, Unavailable, OSError) as error:
+                log.warning("%s: %s", self.name, error)
+            await asyncio.sleep(self._period)
+
+    async def clean(self) -> None:
+        page = await self._client.list(self.gvr)
+        for request in page.get("items") or ():
+            if self.is_over(request, self._clock()):
+                await self._delete(request["metadata"])
+
+    def is_over(self, request: Object, moment: datetime) -> bool:
+        raise NotImplementedError
+
+    async def _delete(self, metadata: Object) -> None:
+        try:
+            options = {"preconditions": {"uid": metadata["uid"]}}
+            await self._client.delete(self.gvr, metadata.get("namespace", ""), metadata["name"], options)
+        except StatusError as error:
+            if error.code not in (404, 409):
+                log.warning("%s: %s: %s", self.name, metadata["name"], error)
+
+
+class SigningRequestCleaner(_Cleaner):
+    name = "certificatesigningrequest-cleaner-controller"
+
+    def __init__(self, client: Client, period: float = 3600.0, clock: Callable[[], datetime] = now) -> None:
+        super().__init__(client, period, clock)
+
+    def is_over(self, request: Object, moment: datetime) -> bool:
+        status = request.get("status") or {}
+        conditions, certificate = status.get("conditions") or (), status.get("certificate")
+        if not conditions:
+            return _older(request["metadata"].get("creationTimestamp"), _WAITING, moment)
+        for condition in conditions:
+            kind, updated = condition.get("type"), condition.get("lastUpdateTime")
+            if kind in ("Denied", "Failed") and _older(updated, _DONE, moment):
+                return True
+            if kind == "Approved" and _older(updated, _DONE if certificate else _WAITING, moment):
+                return True
+            if kind == "Approved" and certificate and _expired(certificate, moment):
+                return True
+        return False
+
+
+class PodCertificateRequestCleaner(_Cleaner):
+    name = "podcertificaterequest-cleaner-controller"
+    gvr = POD_REQUESTS
+
+    def __init__(self, client: Client, period: float = 300.0, clock: Callable[[], datetime] = now) -> None:
+        super().__init__(client, period, clock)
+
+    def is_over(self, request: Object, moment: datetime) -> bool:
+        return moment >= parse(request["metadata"]["creationTimestamp"]) + _POD_REQUEST
+
+
+def _older(text: str | None, age: timedelta, moment: datetime) -> bool:
+    return bool(text) and moment - parse(str(text)) > age
+
+
+def _expired(certificate: str, moment: datetime) -> bool:
+    try:
+        return moment > x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc
+    except ValueError:
+        return False

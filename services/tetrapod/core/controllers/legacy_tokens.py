@@ -1,0 +1,147 @@
+"""Tokens of service accounts that were made for nobody and used by nobody are marked invalid, and deleted when nobody minds.
+
+Upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go. Only secrets that their account names are looked at:
+those were made by former versions, not by a user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now, parse
+
+log = logging.getLogger(__name__)
+
+_SECRETS: Final = GroupVersionResource("", "v1", "secrets")
+_ACCOUNTS: Final = GroupVersionResource("", "v1", "serviceaccounts")
+_PODS: Final = GroupVersionResource("", "v1", "pods")
+_CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
+_TYPE: Final = "kubernetes.io/service-account-token"
+_LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
+_INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
+_DAY: Final = "%Y-%m-%d"
+_UNUSED_FOR: Final = timedelta(days=365)
+_PERIOD: Final = 24 * 3600.0
+
+
+class LegacyTokenCleaner:
+    """`period` and `clock` are for tests."""
+
+    name = "legacy-serviceaccount-token-cleaner-controller"
+
+    def __init__(self, client: Client, period: float = _PERIOD, clock: Callable[[], datetime] = now) -> None:
+        self._client = client
+        self._period = period
+        self._clock = clock
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.clean()
+            except (StatusError, Unavailable, OSError) as error:
+                log.debug("%s: %s", self.name, error)
+            await asyncio.sleep(self._period)
+
+    async def clean(self) -> None:
+        """
+        Raises:
+            StatusError: 404 where it is not known since when the use of tokens is noted.
+        """
+        moment = self._clock()
+        found = await self._client.get(_CONFIG_MAPS, "kube-system", "kube-apiserver-legacy-service-account-token-tracking")
+        tracked = _day((found.get("data") or {}).get("since", ""))
+        if tracked is None or moment.date() < tracked.date() + timedelta(days=1) + _UNUSED_FOR:
+            return
+        page = await self._client.list(_SECRETS, fieldSelector=f"type={_TYPE}")
+        for secret in page.get("items") or ():
+            if self._is_unused(secret, moment) and await self._is_left_over(secret):
+                await self._retire(secret, moment)
+
+    def _is_unused(self, secret: Object, moment: datetime) -> bool:
+        meta = secret["metadata"]
+        if meta.get("deletionTimestamp") or parse(meta["creationTimestamp"]) >= moment - _UNUSED_FOR:
+            return False
+        last = (meta.get("labels") or {}).get(_LAST_USED)
+        if last is None:
+            return True
+        return _day(last) is not None and last < (moment - _UNUSED_FOR).strftime(_DAY)
+
+    async def _is_left_over(self, secret: Object) -> bool:
+        """Made by a former version for an account that is still there, and mounted by no pod."""
+        meta = secret["metadata"]
+        annotations = meta.get("annotations") or {}
+        name, uid = annotations.get("kubernetes.io/service-account.name"), annotations.get("kubernetes.io/service-account.uid")
+        if not name:
+            return False
+        try:
+            account = await self._client.get(_ACCOUNTS, meta["namespace"], name)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return False
+        if uid and uid != account["metadata"]["uid"]:
+            return False
+        if not any(reference.get("name") == meta["name"] for reference in account.get("secrets") or ()):
+            return False
+        pods = await self._client.list(_PODS, meta["namespace"])
+        return not any(meta["name"] in set(_secret_names(pod.get("spec"))) for pod in pods.get("items") or ())
+
+    async def _retire(self, secret: Object, moment: datetime) -> None:
+        """Marked first; deleted when it has been marked for as long."""
+        meta = secret["metadata"]
+        since = (meta.get("labels") or {}).get(_INVALID_SINCE, "")
+        try:
+            if _day(since) is None:
+                label = {_INVALID_SINCE: moment.strftime(_DAY)}
+                await self._client.patch(_SECRETS, meta["namespace"], meta["name"], {"metadata": {"uid": meta["uid"], "labels": label}})
+            elif since < (moment - _UNUSED_FOR).strftime(_DAY):
+                options = {"preconditions": {"resourceVersion": meta["resourceVersion"]}}
+                await self._client.delete(_SECRETS, meta["namespace"], meta["name"], options)
+        except StatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+
+def _day(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, _DAY)
+    except ValueError:
+        return None
+
+
+def _secret_names(value: Any) -> Iterator[str]:
+    """Every secret that a pod names, wherever (upstream: VisitPodSecretNames)."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _secret_names(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "secretName" and isinstance(item, str):
+                yield item
+            elif key in _REFERENCES and isinstance(item, dict):
+                yield str(item.get("name", ""))
+            elif key == "imagePullSecrets":
+                yield from (str(reference.get("name", "")) for reference in item or ())
+            yield from _secret_names(item)
+
+
+_REFERENCES: Final = frozenset(
+    {
+        "secret",
+        "secretRef",
+        "secretKeyRef",
+        "nodePublishSecretRef",
+        "controllerPublishSecretRef",
+        "nodeStageSecretRef",
+        "controllerExpandSecretRef",
+        "nodeExpandSecretRef",
+    }
+)

@@ -1,0 +1,70 @@
+"""Events of a controller about objects: best effort, never waited for twice (upstream: k8s.io/client-go/tools/events)."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from typing import Final
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_micro
+
+log = logging.getLogger(__name__)
+
+EVENTS: Final = GroupVersionResource("events.k8s.io", "v1", "events")
+_REMEMBERED: Final = 1000
+
+
+class EventRecorder:
+    def __init__(self, client: Client, controller: str) -> None:
+        self._client = client
+        self._controller = controller
+        self._told: dict[tuple[str, ...], tuple[str, str, int]] = {}
+
+    async def warn(self, about: Object, reason: str, action: str, note: str) -> None:
+        """What has been told before is counted in the event of the first time."""
+        meta = about["metadata"]
+        namespace = meta.get("namespace") or "default"
+        key = (meta["uid"], reason, note)
+        try:
+            if key in self._told:
+                await self._again(key)
+                return
+            name = f"{meta['name']}.{time.time_ns():x}"
+            event = {
+                "kind": "Event",
+                "apiVersion": "events.k8s.io/v1",
+                "metadata": {"name": name, "namespace": namespace},
+                "eventTime": now_micro(),
+                "reportingController": self._controller,
+                "reportingInstance": f"{self._controller}-{socket.gethostname()}",
+                "action": action,
+                "reason": reason,
+                "regarding": _reference(about),
+                "note": note,
+                "type": "Warning",
+            }
+            await self._client.create(EVENTS, namespace, event)
+            if len(self._told) >= _REMEMBERED:
+                self._told.clear()
+            self._told[key] = (namespace, name, 1)
+        except (StatusError, Unavailable, OSError) as error:
+            self._told.pop(key, None)
+            log.debug("%s: the event %s of %s could not be written: %s", self._controller, reason, meta["name"], error)
+
+    async def _again(self, key: tuple[str, ...]) -> None:
+        namespace, name, count = self._told[key]
+        series = {"count": count + 1, "lastObservedTime": now_micro()}
+        await self._client.patch(EVENTS, namespace, name, {"series": series})
+        self._told[key] = (namespace, name, count + 1)
+
+
+def _reference(about: Object) -> Object:
+    meta = about["metadata"]
+    found = {"kind": about.get("kind"), "apiVersion": about.get("apiVersion")}
+    found |= {key: meta.get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,108 @@
+"""Which controllers `--controllers` selects, by upstream's names.
+
+Upstream: IsControllerEnabled in k8s.io/controller-manager/app/helper.go, options/generic.go there, and the names and former names in
+cmd/kube-controller-manager. Names of upstream's that nothing here has are known all the same: a command line written for it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+OFF_BY_DEFAULT: Final = frozenset(
+    {
+        "bootstrap-signer-controller",
+        "token-cleaner-controller",
+        "selinux-warning-controller",
+        # On by default upstream, where a controller manager follows; here they change objects that an API server alone leaves be.
+        "service-cidr-controller",
+    }
+)
+"""What `*` does not turn on."""
+
+_ALIASES: Final = {
+    "attachdetach": "persistentvolume-attach-detach-controller",
+    "bootstrapsigner": "bootstrap-signer-controller",
+    "clusterrole-aggregation": "clusterrole-aggregation-controller",
+    "cronjob": "cronjob-controller",
+    "csrapproving": "certificatesigningrequest-approving-controller",
+    "csrcleaner": "certificatesigningrequest-cleaner-controller",
+    "csrsigning": "certificatesigningrequest-signing-controller",
+    "daemonset": "daemonset-controller",
+    "deployment": "deployment-controller",
+    "disruption": "disruption-controller",
+    "endpoint": "endpoints-controller",
+    "endpointslice": "endpointslice-controller",
+    "endpointslicemirroring": "endpointslice-mirroring-controller",
+    "ephemeral-volume": "ephemeral-volume-controller",
+    "garbagecollector": "garbage-collector-controller",
+    "horizontalpodautoscaling": "horizontal-pod-autoscaler-controller",
+    "job": "job-controller",
+    "legacy-service-account-token-cleaner": "legacy-serviceaccount-token-cleaner-controller",
+    "namespace": "namespace-controller",
+    "nodeipam": "node-ipam-controller",
+    "nodelifecycle": "node-lifecycle-controller",
+    "persistentvolume-binder": "persistentvolume-binder-controller",
+    "persistentvolume-expander": "persistentvolume-expander-controller",
+    "podgc": "pod-garbage-collector-controller",
+    "pv-protection": "persistentvolume-protection-controller",
+    "pvc-protection": "persistentvolumeclaim-protection-controller",
+    "replicaset": "replicaset-controller",
+    "replicationcontroller": "replicationcontroller-controller",
+    "resource-claim-controller": "resourceclaim-controller",
+    "resourcequota": "resourcequota-controller",
+    "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
+    "serviceaccount": "serviceaccount-controller",
+    "serviceaccount-token": "serviceaccount-token-controller",
+    "statefulset": "statefulset-controller",
+    "storage-version-gc": "storageversion-garbage-collector-controller",
+    "svm": "storage-version-migrator-controller",
+    "tokencleaner": "token-cleaner-controller",
+    "ttl": "ttl-controller",
+    "ttl-after-finished": "ttl-after-finished-controller",
+}
+"""Former names, which upstream still takes."""
+
+KNOWN: Final = OFF_BY_DEFAULT.union(
+    _ALIASES.values(),
+    (
+        "device-taint-eviction-controller",
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "podcertificaterequest-cleaner-controller",
+        "podgroup-protection-controller",
+        "resourcepoolstatusrequest-controller",
+        "taint-eviction-controller",
+        "validatingadmissionpolicy-status-controller",
+        "volumeattributesclass-protection-controller",
+    ),
+)
+
+
+class UnknownControllerError(ValueError):
+    """A name that is no controller's."""
+
+
+def canonical(selection: Sequence[str]) -> tuple[str, ...]:
+    """A selection with former names replaced.
+
+    Raises:
+        UnknownControllerError: an item that names nothing.
+    """
+    found = []
+    for item in selection:
+        bare = item.removeprefix("-")
+        name = _ALIASES.get(bare, bare)
+        if item != "*" and name not in KNOWN:
+            raise UnknownControllerError(f'"{bare}" is not in the list of known controllers')
+        found.append(item if item == "*" else item[: len(item) - len(bare)] + name)
+    return tuple(found)
+
+
+def enabled(name: str, selection: Sequence[str]) -> bool:
+    """`foo` turns on, `-foo` turns off, `*` turns on all that are on by default; the first to name it counts."""
+    for item in selection:
+        if item == name:
+            return True
+        if item == f"-{name}":
+            return False
+    return "*" in selection and name not in OFF_BY_DEFAULT

@@ -1,0 +1,127 @@
+"""What services are given: from every network that is ready, once, and back when it has leaked."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from integration.core.conftest import NS, Core, v1
+from integration.core.test_controllers import ADDRESSES, CIDRS, present, running, until
+from tetrapod.core.allocators.cluster_ips import ClusterIPs
+from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.allocators.repair_addresses import SERVICES, AddressRepair
+from tetrapod.core.allocators.repair_ports import PortRepair, node_ports
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+
+EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
+READY = {
+    "status": {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    }
+}
+
+
+async def cidr(core: Core, name: str, network: str, *, ready: bool = True) -> None:
+    await core.client.create(CIDRS, "", {"metadata": {"name": name}, "spec": {"cidrs": [network]}})
+    if ready:
+        await core.client.patch(CIDRS, "", name, READY, subresource="status")
+
+
+async def service(core: Core, name: str, **spec: Any) -> Object:
+    return await core.create("services", "Service", name, spec={"ports": [{"port": 80}], **spec})
+
+
+async def reasons(core: Core) -> set[tuple[str, str]]:
+    """Of events, with whom they are about."""
+    return {(e["reason"], e["regarding"]["name"]) for e in (await core.client.list(EVENTS))["items"]}
+
+
+async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> None:
+    addresses = ClusterIPs("10.0.0.0/30", core.client)
+    meta: Object = {"metadata": {"namespace": NS, "name": "s"}}
+    async with running(addresses.service_cidrs):  # type: ignore[arg-type]
+        await cidr(core, "kubernetes", "10.0.0.0/30")
+        await cidr(core, "more", "10.77.0.0/30")
+        await cidr(core, "later", "10.78.0.0/30", ready=False)
+
+        async def networks() -> set[str]:
+            return {str(network) for network in addresses.networks()}
+
+        await until(networks, lambda found: found == {"10.0.0.0/30", "10.77.0.0/30"})
+        taken = [await addresses.take_any(meta, False) for _ in range(4)]
+        assert sorted(taken) == ["10.0.0.1", "10.0.0.2", "10.77.0.1", "10.77.0.2"]
+        with pytest.raises(Exception, match="range is full"):
+            await addresses.take_any(meta, False)
+        with pytest.raises(Exception, match="does not match the current range"):
+            await addresses.take("10.78.0.1", meta, False)
+        await core.client.delete(CIDRS, "", "more")
+        await until(networks, lambda found: found == {"10.0.0.0/30"})
+
+
+async def test_addresses_are_repaired(core: Core) -> None:
+    addresses = ClusterIPs("10.0.0.0/24", core.client)
+    services = Informer(core.client, SERVICES)
+    await cidr(core, "kubernetes", "10.0.0.0/24")
+    lost, wrong = [(await service(core, name))["spec"]["clusterIP"] for name in ("lost", "wrong")]
+    await core.client.delete(ADDRESSES, "", lost)
+    await core.client.patch(ADDRESSES, "", wrong, {"metadata": {"labels": None}})
+    parent = {"resource": "services", "namespace": NS, "name": "nobody"}
+    labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
+    for address in ("10.0.0.200", "10.0.0.201"):
+        body = {"metadata": {"name": address, "labels": labels if address.endswith("0") else {}}, "spec": {"parentRef": parent}}
+        await core.client.create(ADDRESSES, "", body)
+    repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=1)
+    async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
+        found = await until(lambda: present(core, ADDRESSES, "", lost))
+        assert found["spec"]["parentRef"] == {"resource": "services", "namespace": NS, "name": "lost"}
+        await until(lambda: present(core, ADDRESSES, "", wrong), lambda a: a is not None and a["metadata"].get("labels") == labels)
+        await until(lambda: present(core, ADDRESSES, "", "10.0.0.200"), lambda a: a is None)
+        assert await present(core, ADDRESSES, "", "10.0.0.201"), "it is somebody else's"
+        told = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.200")}
+        await until(lambda: reasons(core), lambda found: found == told)
+
+
+async def test_an_address_outside_of_all_networks_is_told(core: Core) -> None:
+    addresses = ClusterIPs("10.0.0.0/24", core.client)
+    services = Informer(core.client, SERVICES)
+    await service(core, "s", clusterIP="10.0.0.9")
+    await cidr(core, "kubernetes", "10.5.0.0/24")
+    async with running(addresses.service_cidrs, services, AddressRepair(core.client, addresses.service_cidrs, services)):  # type: ignore[arg-type]
+        await until(lambda: reasons(core), lambda found: found == {("ClusterIPOutOfRange", "s")})
+
+
+async def test_node_ports_are_repaired(core: Core, storages: StorageFactory) -> None:
+    ports = NodePorts("30000-32767", storages)
+    port = (await service(core, "s", type="NodePort"))["spec"]["ports"][0]["nodePort"]
+    leaked = await ports.take_any(False, frozenset({port}))
+    await ports.correct(set(), {port})
+    repair = PortRepair(core.client, ports)
+    for look in range(4):
+        await repair.repair()
+        assert await ports.taken() == ({port, leaked} if look < 3 else {port})
+    assert await reasons(core) == {("PortNotAllocated", "s")}
+
+
+async def test_ports_of_a_former_range_stay_taken(storages: StorageFactory) -> None:
+    await NodePorts("30000-30099", storages).take(30050, False)
+    for ports in (NodePorts("30040-30199", storages), NodePorts("29000-31000", storages)):
+        assert await ports.taken() == {30050}
+        await ports.take_any(False)
+        await ports.correct(set(), await ports.taken() - {30050})
+    assert await NodePorts("30060-30070", storages).taken() == set()
+
+
+def test_a_port_of_several_protocols_is_one() -> None:
+    ports = [{"nodePort": 30001, "protocol": "TCP"}, {"nodePort": 30001, "protocol": "UDP"}, {"nodePort": 30002, "protocol": "TCP"}]
+    assert list(node_ports({"spec": {"ports": ports, "healthCheckNodePort": 30003}})) == [30001, 30002, 30003]
+
+
+async def test_nothing_is_given_twice_to_many_at_once(core: Core) -> None:
+    made = await asyncio.gather(*(service(core, f"s{i}", type="NodePort") for i in range(60)))
+    assert len({s["spec"]["clusterIP"] for s in made}) == len({s["spec"]["ports"][0]["nodePort"] for s in made}) == 60
+    await asyncio.gather(*(core.client.delete(v1("services"), NS, s["metadata"]["name"]) for s in made))
+    assert not (await core.client.list(ADDRESSES))["items"]
