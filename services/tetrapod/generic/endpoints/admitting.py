@@ -6,6 +6,8 @@ be stored. Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObje
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.authorization.interface import Attributes as AuthorizationAttributes
 from tetrapod.generic.authorization.interface import Decision
@@ -13,7 +15,13 @@ from tetrapod.generic.authorization.message import forbidden_status
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request
+from tetrapod.machinery.fieldmanager import entries
 from tetrapod.machinery.gvk import Object
+
+_UNREADABLE: Final = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; "
+    "please fix your requests"
+)
 
 
 class Admitting:
@@ -53,8 +61,25 @@ class Admitting:
         if not chain.handles(operation):
             return obj
         attributes = self.attributes(operation, obj, old, options)
+        before = (obj.get("metadata") or {}).get("managedFields")
         await chain.admit(attributes)
-        return attributes.object if attributes.object is not None else obj
+        admitted = attributes.object if attributes.object is not None else obj
+        if self._scope.ownership is not None:
+            self._keep_ownership(admitted, before)
+        return admitted
+
+    def _keep_ownership(self, obj: Object, before: Any) -> None:
+        """Ownership that a plugin has made unreadable is as it was (upstream: managedFieldsValidatingAdmissionController)."""
+        after = (obj.get("metadata") or {}).get("managedFields")
+        if after is before or after == before:
+            return
+        try:
+            entries.decode(after)
+        except ValueError as error:
+            obj["metadata"]["managedFields"] = before
+            if not before:
+                obj["metadata"].pop("managedFields")
+            self._request.warnings.append(f"{_UNREADABLE}: {error}")
 
     async def validate(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> None:
         chain = self._scope.admission

@@ -13,7 +13,7 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fields
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.entry import copy_object
-from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema.node import SchemaNode
 
 DecoderOf = Callable[[ResourceDefinition, str], Decoder]
@@ -80,7 +80,14 @@ class AdmissionVersions:
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
+    """
+    Raises:
+        ValueError: of the wrong kind, or with a value of a wrong type; with an unknown field if `strict`.
+    """
+    expected = decoder.kind
     try:
+        given = GroupVersion.parse(obj.get("apiVersion") or expected.api_version).with_kind(obj.get("kind") or expected.kind)
+        decoder.check_kind(given, obj)
         unknown = decoder.shape(obj)
     except ShapeError as error:
         raise ValueError(str(error)) from None

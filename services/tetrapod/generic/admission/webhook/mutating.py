@@ -22,6 +22,7 @@ from tetrapod.machinery.patch import json_patch
 from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.recognize import recognize
 from tetrapod.machinery.status import StatusError, internal_error
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
@@ -157,7 +158,9 @@ async def _applied(obj: Object, operations: list[dict[str, Any]], verdict: Verdi
             patched = json_patch.apply_operations(given, operations)
     except json_patch.JSONPatchError as error:
         raise internal_error(str(error)) from None
-    if not isinstance(patched, dict):
-        raise internal_error(f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(patched)} into Go value")
+    try:
+        recognize(patched)
+    except DecodeError as error:
+        raise internal_error(str(error)) from None
     copied: Object = orjson.loads(orjson.dumps(patched))  # what was copied or moved within it is shared
     return copied
