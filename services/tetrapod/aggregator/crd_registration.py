@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from tetrapod.aggregator.autoregister import AutoRegistration
 from tetrapod.aggregator.priorities import CUSTOM
 from tetrapod.generic.client.informer import Informer
@@ -15,6 +17,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource, Object
 
 CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_PAGE: Final = 100
 
 
 def served_versions(crd: Object) -> set[GroupVersion]:
@@ -22,17 +25,32 @@ def served_versions(crd: Object) -> set[GroupVersion]:
     return {GroupVersion(spec["group"], v["name"]) for v in spec.get("versions") or [] if v.get("served")}
 
 
-def _without_schemas(crd: Object) -> Object:
+class _Version(msgspec.Struct):
+    name: str
+    served: bool = False
+
+
+class _Spec(msgspec.Struct):
+    group: str
+    versions: list[_Version] = []
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str
+    resource_version: str
+
+
+class _Definition(msgspec.Struct):
     """Schemas can be large, and nothing here looks into them."""
-    spec = crd["spec"]
-    versions = [{"name": v["name"], "served": v.get("served", False)} for v in spec.get("versions") or []]
-    metadata = {name: crd["metadata"][name] for name in ("name", "uid", "resourceVersion")}
-    return {"metadata": metadata, "spec": {"group": spec["group"], "versions": versions}}
+
+    metadata: _Metadata
+    spec: _Spec
 
 
 class CRDRegistration:
     def __init__(self, client: Client, registration: AutoRegistration) -> None:
-        self.informer = Informer(client, CRDS, keep=_without_schemas)
+        self.informer = Informer(client, CRDS, only=_Definition, page=_PAGE)
         self.informer.handlers.append(self.changed)
         self._registration = registration
         self._served: dict[str, set[GroupVersion]] = {}

@@ -12,6 +12,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -39,8 +41,13 @@ class Informer:
         field_selector: str = "",
         metadata_only: bool = False,
         keep: Callable[[Object], Object] | None = None,
+        only: type[msgspec.Struct] | None = None,
+        page: int = 0,
     ) -> None:
-        """`keep` says what to remember of an object (client-go's TransformFunc); of metadata alone it is what controllers look at."""
+        """`keep` says what to remember of an object (client-go's TransformFunc); of metadata alone it is what controllers look at.
+
+        `only` says that before any object is made: for large ones. They are listed by pages of so many, where `page` is given.
+        """
         self.gvr = gvr
         self.objects: dict[tuple[str, str], Object] = {}
         self.synced = asyncio.Event()
@@ -51,6 +58,9 @@ class Informer:
         if metadata_only:
             self._query["metadata_only"] = True
             keep = keep or keep_metadata
+        if only is not None:
+            self._query["only"] = only
+        self._page = page
         self._keep = keep or _everything
         self.gone = False  # the resource is not served (any more)
 
@@ -80,9 +90,7 @@ class Informer:
                 wait = min(wait * 2, _LONGEST_WAIT)
 
     async def _list(self) -> str:
-        page = await self._client.list(self.gvr, self._namespace, **self._query)
-        keep = self._keep
-        fresh = {key_of(item): keep(item) for item in page.get("items") or []}
+        fresh, version = await self._pages()
         old, self.objects = self.objects, fresh
         for key, item in fresh.items():
             before = old.get(key)
@@ -92,8 +100,21 @@ class Informer:
             self._tell(old[key], None)
         self.gone = False
         self.synced.set()
-        version: str = page["metadata"]["resourceVersion"]
         return version
+
+    async def _pages(self) -> tuple[dict[tuple[str, str], Object], str]:
+        """All objects, and the revision that they are of."""
+        keep = self._keep
+        more: dict[str, Any] = {"limit": self._page} if self._page else {}
+        fresh: dict[tuple[str, str], Object] = {}
+        while True:
+            page = await self._client.list(self.gvr, self._namespace, **self._query, **more)
+            fresh.update((key_of(item), keep(item)) for item in page.get("items") or [])
+            version: str = page["metadata"]["resourceVersion"]
+            token = page["metadata"].get("continue")
+            if not token:
+                return fresh, version
+            more = {"limit": self._page, "continue": token}
 
     async def _watch(self, version: str) -> str:
         """Returns the version from which to watch on; raises StatusError when the server ends it with one."""

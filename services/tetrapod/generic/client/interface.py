@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
@@ -21,14 +23,28 @@ class Client(Protocol):
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object: ...
 
-    async def list(self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any) -> Object:
-        """`metadata_only`: a PartialObjectMetadataList."""
+    async def list(
+        self,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        **query: Any,
+    ) -> Object:
+        """`metadata_only`: a PartialObjectMetadataList. `only`: of each object no more than these fields is made."""
         ...
 
     def watch(
-        self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        **query: Any,
     ) -> AsyncIterator[ClientEvent]:
-        """`metadata_only`: events of PartialObjectMetadata."""
+        """`metadata_only`: events of PartialObjectMetadata; `only` as for `list`."""
         ...
 
     async def create(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
+
 from tetrapod.generic.client.interface import Client, ClientEvent
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
@@ -27,13 +29,27 @@ class NearestClient:
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
         return await self._of(gvr).get(gvr, namespace, name, subresource=subresource)
 
-    async def list(self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any) -> Object:
-        return await self._of(gvr).list(gvr, namespace, metadata_only=metadata_only, **query)
+    async def list(
+        self,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        **query: Any,
+    ) -> Object:
+        return await self._of(gvr).list(gvr, namespace, metadata_only=metadata_only, only=only, **query)
 
     def watch(
-        self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        **query: Any,
     ) -> AsyncIterator[ClientEvent]:
-        return self._of(gvr).watch(gvr, namespace, metadata_only=metadata_only, **query)
+        return self._of(gvr).watch(gvr, namespace, metadata_only=metadata_only, only=only, **query)
 
     async def create(
         self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator
 from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
 
+import msgspec
 import orjson
 
 from tetrapod.generic.client.interface import ClientEvent
+from tetrapod.generic.client.partly import event_of, list_of
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -74,6 +76,7 @@ class RestClient:
         content_type: str = "application/json",
         *,
         partial: bool = False,
+        only: type[msgspec.Struct] | None = None,
     ) -> Object:
         target = path + _query(query)
         data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
@@ -83,22 +86,38 @@ class RestClient:
         code, answer = await self._transport.send(method, target, data, headers)
         if code >= 300:
             raise error_from(code, answer)
+        if only is not None:
+            return list_of(only, answer)
         found: Object = orjson.loads(answer)
         return found
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
         return await self._call("GET", resource_path(gvr, namespace, name, subresource), {})
 
-    async def list(self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any) -> Object:
-        return await self._call("GET", resource_path(gvr, namespace), query, partial=metadata_only)
+    async def list(
+        self,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        **query: Any,
+    ) -> Object:
+        return await self._call("GET", resource_path(gvr, namespace), query, partial=metadata_only, only=only)
 
     async def watch(
-        self, gvr: GroupVersionResource, namespace: str = "", *, metadata_only: bool = False, **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        **query: Any,
     ) -> AsyncIterator[ClientEvent]:
         target = resource_path(gvr, namespace) + _query({**query, "watch": "true"})
         headers = {**self._headers, **_PARTIAL} if metadata_only else self._headers
         async for line in self._transport.stream(target, headers):
-            event = orjson.loads(line)
+            event = event_of(only, line) if only is not None else orjson.loads(line)
             yield ClientEvent(event["type"], event["object"])
 
     async def create(

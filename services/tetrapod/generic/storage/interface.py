@@ -255,6 +255,8 @@ class StorageConfig:
     kind: str
     namespaced: bool = True
     index_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
+    packed: bool = False
+    """Objects are large and seldom read: they are kept compressed."""
 
 
 class StorageFactory(Protocol):

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from tetrapod.generic.storage.backend import BackendEvent
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.packed import packed
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.encoding import CorruptObject
@@ -20,9 +21,10 @@ log = logging.getLogger(__name__)
 class Cache:
     """Filled by a Reflector. `revision`: every change up to it has been applied."""
 
-    def __init__(self, prefix_length: int, *, window: int = MOST) -> None:
+    def __init__(self, prefix_length: int, *, window: int = MOST, packed: bool = False) -> None:
         self._prefix_length = prefix_length
         self._window_size = window
+        self._packed = packed
         self.filled = False
         self.revision = 0
         self.entries = Entries()
@@ -32,7 +34,7 @@ class Cache:
 
     def replace(self, entries: Iterable[StoredEntry], revision: int) -> None:
         """Begin anew from a list. Open watches are ended: what lies between is unknown, so their clients must find out."""
-        self.entries = Entries(entries)
+        self.entries = Entries(map(packed, entries) if self._packed else entries)
         self.window = Window(revision, most=self._window_size)
         self.filled = True
         self.fanout.close()
@@ -58,6 +60,8 @@ class Cache:
         except CorruptObject as error:
             log.error("%s cannot be served: %s", event.key, error)
             return None
+        if self._packed:
+            entry = packed(entry)
         return Change(key, entry, self.entries.put(entry), event.revision)
 
     def advance(self, revision: int) -> None:

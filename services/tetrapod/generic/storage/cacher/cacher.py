@@ -57,7 +57,7 @@ class Cacher:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend
-        self._cache = Cache(len(self.prefix), window=window)
+        self._cache = Cache(len(self.prefix), window=window, packed=config.packed)
         self._reflector = Reflector(backend, self.prefix, self._cache)
         self._freshness = Freshness(backend, self._cache, self._reflector)
         self._lister = Lister(backend, self.prefix, self._cache, self._freshness)

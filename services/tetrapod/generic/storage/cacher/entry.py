@@ -1,7 +1,7 @@
 """`StoredEntry`: one revision of one object, as the finished bytes and little else.
 
 Ten thousand of them wait in memory for each one that is looked into, so what is derived (a parse, other representations) is kept
-only for the entries touched last: `_warm` is a process-wide queue bounded by the bytes it stands for.
+only for the entries touched last: `warm` is a process-wide queue bounded by the bytes it stands for, and by their time.
 
 The bytes are kept in two parts, for that is how lists need them: items of a list do not say what they are, and cutting that off
 costs a copy of each item (measured: 10 of 36 ms of a list of 29 MB).
@@ -9,6 +9,7 @@ costs a copy of each item (measured: 10 of 36 ms of a list of 29 MB).
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,7 +20,9 @@ import orjson
 from tetrapod.generic.storage.encoding import divided, respliced, splice
 from tetrapod.machinery.gvk import Object
 
-WARM_BYTES: Final = 8 << 20
+WARM_BYTES: Final = 4 << 20
+"""Of objects as bytes; parsed they take about ten times as much."""
+WARM_SECONDS: Final = 5.0
 NO_LABELS: Final[Mapping[str, str]] = {}
 
 
@@ -115,24 +118,49 @@ class StoredEntry:
     def _warmed(self) -> _Derived:
         if self._derived is None:
             self._derived = _Derived()
-            _warm.add(self)
+            warm.add(self)
         return self._derived
 
 
 class _Warm:
-    """The entries that have something derived, oldest first."""
+    """The entries that have something derived, oldest first. What is here longer than some seconds goes, if it was long ago or not."""
 
     def __init__(self) -> None:
-        self._entries: deque[StoredEntry] = deque()
+        self._entries: deque[tuple[StoredEntry, int]] = deque()
         self._bytes = 0
+        self._added = 0  # since the last sweep
+        self._sweeper: asyncio.TimerHandle | None = None
 
     def add(self, entry: StoredEntry) -> None:
-        self._entries.append(entry)
-        self._bytes += len(entry.item)
+        size = len(entry.item)
+        self._entries.append((entry, size))
+        self._bytes += size
+        self._added += 1
         while self._bytes > WARM_BYTES and len(self._entries) > 1:
-            oldest = self._entries.popleft()
-            self._bytes -= len(oldest.item)
-            oldest.cool()
+            self._cool_oldest()
+        if self._sweeper is None or self._sweeper.cancelled():
+            self._plan()
+
+    def _cool_oldest(self) -> None:
+        oldest, size = self._entries.popleft()
+        self._bytes -= size
+        oldest.cool()
+
+    def _plan(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # nobody serves: tools, tests
+            return
+        self._sweeper = loop.call_later(WARM_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        """Entries that were here at the last sweep already have had their time."""
+        self._sweeper = None
+        while len(self._entries) > self._added:
+            self._cool_oldest()
+        self._added = 0
+        if self._entries:
+            self._plan()
 
 
-_warm = _Warm()
+warm = _Warm()

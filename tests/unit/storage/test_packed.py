@@ -1,0 +1,28 @@
+"""A packed entry is the entry that it was made of, in less memory."""
+
+from __future__ import annotations
+
+import json
+
+from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.packed import PackedEntry, packed
+
+
+def entry(text: str) -> StoredEntry:
+    obj = {"kind": "K", "apiVersion": "g/v1", "metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}}, "spec": {"text": text}}
+    return StoredEntry.stored("x", json.dumps(obj, separators=(",", ":")).encode(), 7, 3)
+
+
+def test_what_is_read_of_it_is_the_same() -> None:
+    plain = entry("schema " * 2000)
+    small = packed(plain)
+    assert isinstance(small, PackedEntry)
+    assert (small.raw, small.item, small.head) == (plain.raw, plain.item, plain.head)
+    assert (small.key, small.revision, small.lease, small.uid, small.labels) == ("x", 7, 3, "u", {"a": "b"})
+    assert small.object() == plain.object() == small.peek()
+    assert small.as_deleted(9).raw == plain.as_deleted(9).raw
+
+
+def test_what_is_small_stays_as_it_is() -> None:
+    plain = entry("short")
+    assert packed(plain) is plain
