@@ -59,6 +59,9 @@ _SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
+_SUBDOMAIN_CASELESS_TEXT = (
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
+)
 _SUBDOMAIN_UNDERSCORE_TEXT = _SUBDOMAIN_TEXT.replace("characters, '-'", "characters, '_', '-'")
 _DNS1035_TEXT = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
@@ -117,6 +120,14 @@ def is_dns1123_subdomain(value: str) -> list[str]:
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_re(value):
         errors.append(regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return errors
+
+
+def is_dns1123_subdomain_caseless(value: str) -> list[str]:
+    """Upper case is let through; the text tells the pattern without it, as upstream's does."""
+    errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
+    if not _subdomain_re(value.lower()):
+        errors.append(regex_text(_SUBDOMAIN_CASELESS_TEXT, _SUBDOMAIN, "Example.com"))
     return errors
 
 

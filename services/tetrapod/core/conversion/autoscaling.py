@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.core.conversion import autoscaling_metrics as metrics
-from tetrapod.core.defaults.autoscaling import default_behavior, default_metrics
+from tetrapod.core.defaults.autoscaling import default_metrics
 from tetrapod.machinery.gvk import Object
 
 METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
@@ -112,7 +112,7 @@ def _to_v2(obj: Object) -> Object:
     spec["metrics"] = wanted
     default_metrics(spec)
     if behavior := _load(given.get(BEHAVIOR), dict):
-        spec["behavior"] = default_behavior(_wire(behavior))
+        spec["behavior"] = _wire(behavior)  # its defaults come after validation, when upstream reads what it stored
     now = status.pop("currentCPUUtilizationPercentage", None)
     current = [metrics.to_v2(m, metrics.STATUS) for m in _load(given.get(CURRENT), list) or []]
     if not current and now is not None:

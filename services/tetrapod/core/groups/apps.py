@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core.defaults import workloads as defaults
@@ -26,6 +27,7 @@ class DeploymentStrategy(KindStrategy):
 
 
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 
 class DaemonSetStrategy(KindStrategy):
@@ -71,7 +73,8 @@ def _daemon_sets() -> ResourceDefinition:
         generation=["spec"],
     )
     status = status_of(strategy, validate=validation.validate_daemon_set_status)
-    return builtin("apps", "daemonsets", strategy, table=tables.DAEMON_SETS, subresources={"status": status})
+    definition = builtin("apps", "daemonsets", strategy, table=tables.DAEMON_SETS, subresources={"status": status})
+    return replace(definition, hidden_annotations=frozenset({_TEMPLATE_GENERATION}))
 
 
 def _deployments() -> ResourceDefinition:
@@ -85,7 +88,8 @@ def _deployments() -> ResourceDefinition:
         generation=["spec"],
     )
     status = status_of(strategy, keep_metadata=("labels",), validate=validation.validate_deployment_status)
-    return _scaled("deployments", strategy, status, tables.DEPLOYMENTS)
+    definition = _scaled("deployments", strategy, status, tables.DEPLOYMENTS)
+    return replace(definition, hidden_annotations=frozenset({_ROLLBACK_TO}))
 
 
 def _replica_sets() -> ResourceDefinition:
@@ -98,7 +102,6 @@ def _replica_sets() -> ResourceDefinition:
         status=True,
         initial_status={"replicas": 0},
         generation=["spec"],
-        fields={"status.replicas": _replicas},
     )
     return _scaled("replicasets", strategy, status_of(strategy, validate=validation.validate_replica_set_status), tables.REPLICA_SETS)
 
@@ -120,7 +123,3 @@ def _stateful_sets() -> ResourceDefinition:
 
 def _scaled(resource: str, strategy: KindStrategy, status: Any, table: Any) -> ResourceDefinition:
     return builtin("apps", resource, strategy, table=table, subresources={"status": status, "scale": scale()})
-
-
-def _replicas(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("replicas", 0))

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1
-from tetrapod.core.defaults.autoscaling import default_autoscaler_v2
+from tetrapod.core.defaults.autoscaling import default_autoscaler_v2, default_behavior
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import autoscalers
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.gvk import Object
+
+
+class AutoscalerStrategy(KindStrategy):
+    def canonicalize(self, obj: Object) -> None:
+        """Scaling rules that came in an annotation of v1 get their defaults only now."""
+        super().canonicalize(obj)
+        if (behavior := obj["spec"].get("behavior")) is not None:
+            obj["spec"]["behavior"] = default_behavior(behavior)
 
 
 def definitions() -> list[ResourceDefinition]:
-    autoscaler = KindStrategy(
+    autoscaler = AutoscalerStrategy(
         default={"v1": default_autoscaler_v1, "v2": default_autoscaler_v2},
         validate=autoscalers.validate,
         whole_update=autoscalers.validate_update,

@@ -80,8 +80,9 @@ def _classes() -> list[ResourceDefinition]:
 def _attachments() -> ResourceDefinition:
     attachment = KindStrategy(
         validate=volume_attachments.validate,
-        validate_update=volume_attachments.validate_update,
+        whole_update=volume_attachments.validate_update,
         status=True,
+        initial_status={"attached": False},
         returns_deleted=True,
     )
     status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status)

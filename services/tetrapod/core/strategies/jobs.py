@@ -40,10 +40,17 @@ class JobStrategy(KindStrategy):
         super().prepare_for_create(ctx, obj)
         template = (obj.get("spec") or {}).get("template") or {}
         meta = obj["metadata"]
-        inherited = not meta.get("labels") or meta["labels"] == (template.get("metadata") or {}).get("labels")
+        shared = meta.get("labels") and meta["labels"] == (template.get("metadata") or {}).get("labels")
         generate_selector(obj)
-        if inherited and (labels := obj["spec"]["template"]["metadata"].get("labels")):
-            meta["labels"] = dict(labels)  # upstream shares one map, and defaults labels again whenever it reads the object
+        if shared:
+            meta["labels"] = dict(obj["spec"]["template"]["metadata"]["labels"])  # one map for both in upstream
+
+    def canonicalize(self, obj: Object) -> None:
+        """Upstream defaults labels again whenever it reads the object, after validation that is."""
+        super().canonicalize(obj)
+        labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
+        if labels and not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
         asked = options.get("propagationPolicy") is not None or options.get("orphanDependents") is not None

@@ -18,7 +18,7 @@ def _external_ips(service: Object) -> str:
     if kind == "LoadBalancer":
         ingress = (status_of(service).get("loadBalancer") or {}).get("ingress") or []
         found = [i.get("ip") or i.get("hostname") for i in ingress if i.get("ip") or i.get("hostname")]
-        listed = ",".join(dict.fromkeys(found))
+        listed = ",".join(sorted(set(found)))
         if external:
             return ",".join(dict.fromkeys([*(listed.split(",") if listed else []), *external]))
         return listed or "<pending>"
@@ -113,9 +113,9 @@ def _ingress_row(obj: Object) -> list[Any]:
     addresses = [i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []]
     return [
         name_of(obj),
-        spec.get("ingressClassName") or (obj["metadata"].get("annotations") or {}).get("kubernetes.io/ingress.class") or NONE,
+        NONE if (name := spec.get("ingressClassName")) is None else name,
         more(hosts, 3) or "*",
-        ",".join(dict.fromkeys(a for a in addresses if a)),
+        ",".join(sorted({a for a in addresses if a})),
         "80, 443" if spec.get("tls") else "80",
         age(obj),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.core.tables.cells import AGE, NAME, NONE, UNSET, age, name_of, spec_of, status_of
@@ -99,16 +100,32 @@ PERSISTENT_VOLUME_CLAIMS: Final = TableConvertor(
 
 
 def _storage_class_row(obj: Object) -> list[Any]:
-    annotations = obj["metadata"].get("annotations") or {}
-    default = any(annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta."))
     return [
-        name_of(obj) + (" (default)" if default else ""),
+        name_of(obj),
         obj.get("provisioner", ""),
         obj.get("reclaimPolicy") or "Delete",
         obj.get("volumeBindingMode") or "Immediate",
         bool(obj.get("allowVolumeExpansion")),
         age(obj),
     ]
+
+
+def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]:
+    """The default among them is marked: the youngest that says it is, of equally young ones the first by name."""
+    named = [(obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)]
+    youngest = max((time for time, _ in named), default="")
+    default = min((name for time, name in named if time == youngest), default=None)
+
+    def row(obj: Object) -> list[Any]:
+        name, *others = _storage_class_row(obj)
+        return [f"{name} (default)" if name == default else name, *others]
+
+    return row
+
+
+def _says_default(obj: Object) -> bool:
+    annotations = obj["metadata"].get("annotations") or {}
+    return any(annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta."))
 
 
 STORAGE_CLASSES: Final = TableConvertor(
@@ -121,6 +138,7 @@ STORAGE_CLASSES: Final = TableConvertor(
         AGE,
     ),
     _storage_class_row,
+    of_list=_storage_classes,
 )
 
 

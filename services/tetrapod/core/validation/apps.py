@@ -168,8 +168,8 @@ def validate_deployment_status(new: Object, old: Object) -> list[FieldError]:
 
 def validate_replica_set_status(new: Object, old: Object) -> list[FieldError]:
     status = new.get("status") or {}
-    numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas")
-    errors = counters(status, (*numbers, "observedGeneration"))
+    numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    errors = counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))
     errors += above(status, numbers[1:4], "replicas", ABOVE_REPLICAS)
     return errors + above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
 

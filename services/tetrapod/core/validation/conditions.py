@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.core.validation.names import complaints, not_negative
+from tetrapod.core.validation.names import complaints
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -28,7 +28,7 @@ def conditions(listed: list[Object], path: str) -> list[FieldError]:
     for i, condition in enumerate(listed):
         kind = condition.get("type") or ""
         if kind in first:
-            errors.append(field.duplicate(f"{path}[{i}].type", kind))
+            errors.append(field.duplicate(f"{path}[{i}]", kind))
         first.setdefault(kind, i)
         errors += _condition(condition, f"{path}[{i}]")
     return errors
@@ -39,9 +39,12 @@ def _condition(condition: Object, path: str) -> list[FieldError]:
     errors = [] if kind else [field.required(f"{path}.type", "is required")]
     if kind:
         errors += complaints(is_qualified_name, kind, f"{path}.type")
-    if status not in _STATUSES:
+    if not status:
+        errors.append(field.required(f"{path}.status"))
+    elif status not in _STATUSES:
         errors.append(field.not_supported(f"{path}.status", status, _STATUSES))
-    errors += not_negative(condition.get("observedGeneration"), f"{path}.observedGeneration")
+    if (generation := condition.get("observedGeneration") or 0) < 0:
+        errors.append(field.invalid(f"{path}.observedGeneration", generation, "must be greater than or equal to zero"))
     if not condition.get("lastTransitionTime"):
         errors.append(field.required(f"{path}.lastTransitionTime"))
     if len(reason.encode()) > _LONGEST_REASON:

@@ -12,7 +12,7 @@ from tetrapod.machinery.addresses import parse_sloppy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import (
-    is_dns1035_label,
+    is_dns1123_label,
     is_dns1123_subdomain,
     is_path_segment_name,
     is_valid_port_name,
@@ -118,11 +118,11 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
     if resource is not None and service is not None:
         return [field.invalid(path, "", "cannot set both resource and service backends")]
     if resource is not None:
-        return _reference(resource, f"{path}.resource", "kind is required")
+        return _reference(resource, f"{path}.resource", "")
     if service is None:
         return [field.invalid(path, "", "resource or service backend is required")]
     if name := service.get("name"):
-        errors = complaints(is_dns1035_label, name, f"{path}.service.name")
+        errors = complaints(is_dns1123_label, name, f"{path}.service.name")
     else:
         errors = [field.required(f"{path}.service.name")]
     port = service.get("port") or {}
@@ -149,7 +149,7 @@ def _reference(reference: Object, path: str, no_kind: str | None) -> list[FieldE
     if name := reference.get("name"):
         errors += complaints(is_path_segment_name, name, f"{path}.name")
     elif no_kind is not None:
-        errors.append(field.required(f"{path}.name", "name is required"))
+        errors.append(field.required(f"{path}.name", no_kind))
     return errors
 
 

@@ -120,7 +120,7 @@ def _success_rule(rule: Object, completions: int, path: str) -> list[FieldError]
 
 def shown_failure(policy: Object) -> Object:
     """As the internal struct prints."""
-    return {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()] or None}
+    return {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()] if policy.get("rules") is not None else None}
 
 
 def _shown_rule(rule: Object) -> Object:
@@ -135,4 +135,4 @@ def _shown_rule(rule: Object) -> Object:
 
 def shown_success(policy: Object) -> Object:
     rules = [{"SucceededIndexes": r.get("succeededIndexes"), "SucceededCount": r.get("succeededCount")} for r in policy.get("rules") or ()]
-    return {"Rules": rules or None}
+    return {"Rules": None if policy.get("rules") is None else rules}

@@ -68,6 +68,11 @@ def immutable(new: Any, old: Any, path: str) -> list[FieldError]:
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
 
 
+def fixed(new: Any, old: Any, path: str) -> list[FieldError]:
+    """As `immutable`, where upstream declares it on the field: the value is not told."""
+    return [] if (new or None) == (old or None) else [field.invalid(path, None, IMMUTABLE)]
+
+
 def address(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
     """An address in a field that is older than strict rules: what the object had before is let through."""
     return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, known_before)]

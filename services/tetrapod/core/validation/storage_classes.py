@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation.names import immutable, known, qualified_name
-from tetrapod.core.validation.shown import same
+from tetrapod.core.validation.names import fixed, known, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -33,13 +32,15 @@ def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> li
 
 
 def validate(obj: Object) -> list[FieldError]:
-    errors = provisioner(obj.get("provisioner") or "", "provisioner")
+    name = obj.get("provisioner") or ""
+    errors = provisioner(name, "provisioner") if name else []
     errors += parameters(obj.get("parameters") or {}, "parameters")
     if policy := obj.get("reclaimPolicy"):
         errors += known(policy, _RECLAIM, "reclaimPolicy")
     mode = obj.get("volumeBindingMode")
     errors += [field.required("volumeBindingMode")] if mode is None else known(mode, _BINDING, "volumeBindingMode")
-    return errors + _topologies(obj.get("allowedTopologies") or [])
+    errors += _topologies(obj.get("allowedTopologies") or [])
+    return errors if name else [*errors, field.required("provisioner")]
 
 
 def _topologies(terms: list[Object]) -> list[FieldError]:
@@ -57,19 +58,15 @@ def _topologies(terms: list[Object]) -> list[FieldError]:
             if key in found:
                 errors.append(field.duplicate(f"{at}.key", key))
             found[key] = set(values)
-        if found in seen:
+        if found in seen or not found:  # upstream compares with unset ones too
             errors.append(field.duplicate(path, ""))
         seen.append(found)
     return errors
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors = [
-        field.forbidden(key, f"updates to {key} are forbidden.")
-        for key in ("parameters", "provisioner", "reclaimPolicy")
-        if not same(new.get(key) or None, old.get(key) or None)
-    ]
-    return errors + immutable(new.get("volumeBindingMode"), old.get("volumeBindingMode"), "volumeBindingMode")
+    frozen = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
+    return [error for key in frozen for error in fixed(new.get(key), old.get(key), key)]
 
 
 def validate_attributes(obj: Object) -> list[FieldError]:

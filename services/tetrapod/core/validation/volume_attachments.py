@@ -5,28 +5,40 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation import shown
-from tetrapod.core.validation.names import complaints
-from tetrapod.core.validation.storage_classes import provisioner
-from tetrapod.core.validation.volume_sources import csi_driver_name
+from tetrapod.core.validation.names import complaints, in_range
+from tetrapod.core.validation.volumes_persistent import inline_volume
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain
+from tetrapod.machinery.names import is_dns1123_subdomain, is_dns1123_subdomain_caseless
 
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+_DRIVER: Final = 63
 _MESSAGE: Final = 1024
 _METADATA: Final = 256 * 1024
 
 
 def validate(obj: Object) -> list[FieldError]:
+    return _written(obj) + _attacher((obj.get("spec") or {}).get("attacher") or "")
+
+
+def _written(obj: Object) -> list[FieldError]:
+    """What is not declared on the fields."""
     spec = obj.get("spec") or {}
-    errors = provisioner(spec.get("attacher") or "", "spec.attacher") + _source(spec.get("source") or {})
+    errors = _source(spec.get("source") or {})
     errors += complaints(is_dns1123_subdomain, spec.get("nodeName") or "", "spec.nodeName")
-    if attacher := spec.get("attacher"):
-        errors += csi_driver_name(attacher, "spec.attacher") if len(attacher) > 63 else []
+    errors += _status(obj.get("status") or {})
     if (name := (spec.get("source") or {}).get("persistentVolumeName")) is not None:
         errors += complaints(is_dns1123_subdomain, name, "spec.source.persistentVolumeName")
     return errors
+
+
+def _attacher(name: str) -> list[FieldError]:
+    path = "spec.attacher"
+    if not name:
+        return [field.required(path)]
+    errors = complaints(is_dns1123_subdomain_caseless, name, path)
+    return [*errors, field.too_long(path, _DRIVER)] if len(name) > _DRIVER else errors
 
 
 def _source(source: Object) -> list[FieldError]:
@@ -37,29 +49,30 @@ def _source(source: Object) -> list[FieldError]:
         return [field.forbidden(path, _ONE_SOURCE)]
     if name is not None and not name:
         return [field.required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName")]
-    return []
+    return inline_volume(inline, f"{path}.inlineVolumeSpec") if inline is not None else []
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    return [] if shown.same(spec, before) else [field.invalid("spec", _shown(spec), "field is immutable")]
-
-
-def _shown(spec: Object) -> Object:
-    source = spec.get("source") or {}
-    return {
-        "Attacher": spec.get("attacher") or "",
-        "Source": {"PersistentVolumeName": source.get("persistentVolumeName"), "InlineVolumeSpec": source.get("inlineVolumeSpec")},
-        "NodeName": spec.get("nodeName") or "",
-    }
+    if shown.same(new.get("spec") or {}, old.get("spec") or {}):
+        return validate(new)
+    return [*_written(new), field.invalid("spec", None, "field is immutable")]
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    status = new.get("status") or {}
+    return validate_update(new, old)
+
+
+def _status(status: Object) -> list[FieldError]:
     metadata = status.get("attachmentMetadata") or {}
     path = "status.attachmentMetadata"
-    errors = [field.required(path) for key in metadata if not key]
+    errors: list[FieldError] = []
     if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > _METADATA:
         errors.append(field.too_long(path, _METADATA))
-    messages = {key: (status.get(key) or {}).get("message") or "" for key in ("attachError", "detachError")}
-    return errors + [field.too_long(f"status.{key}.message", _MESSAGE) for key, text in messages.items() if len(text.encode()) > _MESSAGE]
+    return errors + [error for key in ("attachError", "detachError") for error in _failure(status.get(key) or {}, f"status.{key}")]
+
+
+def _failure(failure: Object, path: str) -> list[FieldError]:
+    errors = [field.too_long(f"{path}.message", _MESSAGE)] if len((failure.get("message") or "").encode()) > _MESSAGE else []
+    if (code := failure.get("errorCode")) is not None and code < 0:
+        errors += in_range(code, 0, 2**31 - 1, f"{path}.errorCode")
+    return errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core.validation import quantities
@@ -112,6 +113,26 @@ def validate(obj: Object) -> list[FieldError]:
     if MOUNT_OPTIONS in notes and not _MOUNTABLE.intersection(k for k, v in spec.items() if v is not None):
         path = f"metadata.annotations.{MOUNT_OPTIONS}"
         errors.append(field.forbidden(path, "may not specify mount options for this volume type"))
+    return errors
+
+
+_INLINE: Final = "in the context of inline volumes"
+
+
+def inline_volume(spec: Object, path: str) -> list[FieldError]:
+    """A volume that is written into a VolumeAttachment: of a CSI driver, with no claim, capacity or class."""
+    errors = [field.forbidden(f"{path}.{key}", f"may not be specified {_INLINE}") for key in ("claimRef", "capacity") if spec.get(key)]
+    if spec.get("csi") is None:
+        errors.append(field.required(f"{path}.csi", f"has to be specified {_INLINE}"))
+    modes = spec.get("accessModes") or []
+    errors += access_modes(modes, f"{path}.accessModes") if modes else [field.required(f"{path}.accessModes")]
+    if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
+        errors.append(field.forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {_INLINE}"))
+    errors += [replace(error, field=path + error.field.removeprefix("spec")) for error in _source(spec, "")]
+    if spec.get("storageClassName"):
+        errors.append(field.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}"))
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        errors.append(field.forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {_INLINE}"))
     return errors
 
 

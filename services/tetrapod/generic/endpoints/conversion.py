@@ -50,7 +50,12 @@ class Conversion:
 
     def metadata_bytes(self, entry: Entry) -> bytes:
         """Bytes whose metadata counts: of built-in kinds the stored ones, whatever version is asked for."""
-        return self.bytes(entry) if self.definition.custom else entry.raw
+        if self.definition.custom:
+            return self.bytes(entry)
+        hidden = self.definition.hidden_annotations
+        if not hidden or hidden.isdisjoint(entry.peek()["metadata"].get("annotations") or ()):
+            return entry.raw
+        return encode(without_annotations(entry.object(), hidden))
 
     def bytes(self, entry: Entry) -> bytes:
         """The finished object in this version."""
@@ -99,6 +104,13 @@ class Conversion:
             return self._convert(obj, self.definition.storage_version)
         obj["apiVersion"] = self.stored
         return obj
+
+
+def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
+    kept = {key: value for key, value in obj["metadata"].pop("annotations").items() if key not in hidden}
+    if kept:
+        obj["metadata"]["annotations"] = kept
+    return obj
 
 
 def type_prefix(kind: str, api_version: str) -> bytes:

@@ -49,9 +49,9 @@ class _Creation:
         scope = self.scope
         admitting = Admitting(scope, self.request, self.context, obj["metadata"].get("name") or "")
         obj = await self._admitted(admitting, await scope.representation.conversion.to_stored(obj))
-        scope.forget_empty(obj)
 
         async def validate(new: Object) -> None:
+            scope.forget_empty(new)  # the kind's own validation has told empty from absent
             await admitting.validate("CREATE", new, None, self.options)
 
         entry = await self._stored(obj, validate)

@@ -138,7 +138,7 @@ class Representation:
             tables = self.tables(accepted)
             if not entries:
                 return tables.table((), metadata), iter(()), b""
-            conversion = self.conversion
+            conversion, tables = self.conversion, tables.of_list(entries)
             head = tables.head(metadata) + b"["
             return head, pieces_of(entries, lambda e: tables.row_of(e, conversion)), b"]}"
         encoded = orjson.dumps(metadata)

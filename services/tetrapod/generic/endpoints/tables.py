@@ -7,7 +7,8 @@ depend on the moment, so no row is kept.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -58,6 +59,13 @@ class Tables:
             row["conditions"] = conditions
         head = orjson.dumps(row)[:-1]
         return b'%b,"object":%b}' % (head, self._object(raw))
+
+    def of_list(self, entries: Sequence[Entry]) -> Tables:
+        """For the rows of these together."""
+        if self._convertor.of_list is None:
+            return self
+        row = self._convertor.of_list([entry.peek() for entry in entries])
+        return Tables(replace(self._convertor, row=row), self._version, self._include)
 
     def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
         """The row of a stored object. Only a whole object beside the cells is in the version that was asked for."""

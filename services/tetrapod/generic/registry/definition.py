@@ -29,11 +29,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableConvertor:
-    """How objects of a kind become rows. `row` gives the cells of a (read-only) object; `conditions` marks ended rows."""
+    """How objects of a kind become rows. `row` gives the cells of a (read-only) object; `conditions` marks ended rows.
+
+    `of_list` is for kinds whose cells depend on the other objects of a list: given them all, it makes the `row` for that list.
+    """
 
     columns: Sequence[Column]
     row: Callable[[Object], list[Any]]
     conditions: Callable[[Object], list[Object]] | None = None
+    of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
 
 
 def identity(obj: Object) -> Object:
@@ -86,6 +90,7 @@ class ResourceDefinition:
     custom: bool = False
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text
+    hidden_annotations: frozenset[str] = frozenset()  # that upstream keeps as fields: not there in Tables and PartialObjectMetadata
     storage_group: str | None = None  # where it is stored under another group (events)
     equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple  # who serves the same objects under another group (events)
     store: Callable[[ResourceDefinition, ResourceStorage], Store] | None = None  # a Store with a verb of its own (namespaces)
