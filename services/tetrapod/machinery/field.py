@@ -113,7 +113,7 @@ def required(path: str, detail: str = "") -> FieldError:
     return FieldError("FieldValueRequired", path, detail)
 
 
-def forbidden(path: str, detail: str) -> FieldError:
+def forbidden(path: str, detail: str = "") -> FieldError:
     return FieldError("FieldValueForbidden", path, detail)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.groups.events import new_events
 from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
+from tetrapod.core.strategies.priority_classes import PriorityClassStore
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
@@ -76,7 +79,7 @@ def _coordination() -> list[ResourceDefinition]:
         builtin("coordination.k8s.io", "leases", lease, table=tables.LEASES),
         new_events(),
         builtin("node.k8s.io", "runtimeclasses", runtime, table=tables.RUNTIME_CLASSES),
-        builtin("scheduling.k8s.io", "priorityclasses", priority, table=tables.PRIORITY_CLASSES),
+        replace(builtin("scheduling.k8s.io", "priorityclasses", priority, table=tables.PRIORITY_CLASSES), store=PriorityClassStore),
     ]
 
 

@@ -13,9 +13,17 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.names import is_path_segment_name
 
 _REF: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _LABELS: Final = (*(f"involvedObject.{key}" for key in _REF), "reason", "reportingComponent", "source", "type")
+_METADATA: Final = ("metadata.name", "metadata.namespace")
+_NEW_LABELS: Final = {
+    **{f"regarding.{key}": f"involvedObject.{key}" for key in _REF},
+    "reason": "reason",
+    "reportingController": "reportingComponent",
+    "type": "type",
+}
 
 
 class EventStore(Store):
@@ -50,11 +58,15 @@ class EventStrategy(Strategy):
         return fields
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        if label.startswith("regarding."):
-            label = "involvedObject." + label.removeprefix("regarding.")
-        elif label == "reportingController":
-            label = "reportingComponent"
-        return super().field_label(version, label, value)
+        if not self._new_group or label in _METADATA:
+            return super().field_label(version, label, value)
+        if label not in _NEW_LABELS:
+            raise ValueError(f"field label not supported: {label}")
+        return _NEW_LABELS[label], value
+
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        """Upstream checks it no further in core/v1, and with the rest of a strict event in events.k8s.io."""
+        return is_path_segment_name(name)
 
     def ttl(self, obj: Object) -> int:
         return self._ttl

@@ -84,7 +84,7 @@ def _endpoint_slice_row(obj: Object) -> list[Any]:
     if ports is None:
         port_text = UNSET if not obj.get("ports") else ""
     else:
-        port_text = more((str(p["port"]) if p.get("port") is not None else "any" for p in ports), _MAX_ENDPOINTS)
+        port_text = more((str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in ports), _MAX_ENDPOINTS)
     addresses = [a for e in obj.get("endpoints") or [] for a in e.get("addresses") or []]
     return [
         name_of(obj),

@@ -6,7 +6,7 @@ from typing import Final
 
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain, not_special_address
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field, parse_sloppy
+from tetrapod.machinery.addresses import is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_fully_qualified_domain_name, is_qualified_name, is_valid_label_value
@@ -83,13 +83,11 @@ def _address(value: str, kind: str, path: str, i: int) -> list[FieldError]:
         return complaints(is_fully_qualified_domain_name, value, at)
     if kind not in ("IPv4", "IPv6"):
         return []
-    strict = is_valid_ip(value)
-    if parse_sloppy(value) is None or (kind == "IPv4" and is_ipv4(value)) or (kind == "IPv6" and is_ipv6(value)):
-        errors = [field.invalid(at, value, text) for text in strict]
-        return errors if parse_sloppy(value) is None else errors + not_special_address(value, at)
-    wrong = is_valid_ip_for_legacy_field(value)
-    errors = [field.invalid(at, value, text) for text in wrong]
-    return [*errors, field.invalid(path, value, f"must be an {kind} address")]
+    if wrong := (is_valid_ip_for_legacy_field if kind == "IPv4" else is_valid_ip)(value):
+        return [field.invalid(at, value, text) for text in wrong]
+    right = is_ipv4(value) if kind == "IPv4" else is_ipv6(value)
+    errors = [] if right else [field.invalid(path, value, f"must be an {kind} address")]
+    return errors + not_special_address(value, at)
 
 
 def _ports(ports: list[Object]) -> list[FieldError]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import IMMUTABLE, qualified_name
+from tetrapod.core.validation.names import IMMUTABLE, dns_subdomain, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -19,9 +19,11 @@ def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
     errors = _common(obj, new_group=new_group)
     if not new_group:
         return errors
+    if name := obj["metadata"].get("name"):
+        errors += dns_subdomain(name, "metadata.name")
+    errors += _series(obj)
     if not obj.get("eventTime"):
         errors.append(field.required("eventTime"))
-    errors += _series(obj)
     if (kind := obj.get("type") or "") not in _TYPES:
         errors.append(field.invalid("type", "", f"has invalid value: {kind}"))
     unset = [key for key in ("firstTimestamp", "lastTimestamp", "count") if obj.get(key)]
@@ -34,7 +36,8 @@ def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
     """Both groups store the v1 form, so fields keep its names; the one exception is upstream's."""
     namespace, of = obj["metadata"].get("namespace") or "", (obj.get("involvedObject") or {}).get("namespace") or ""
     errors: list[FieldError] = []
-    if namespace != of and not (not of and namespace == "default"):
+    lax = ("", "default", "kube-system") if obj.get("eventTime") else ("", "default")
+    if namespace not in lax if not of else namespace != of and not obj.get("eventTime"):
         errors.append(field.invalid("involvedObject.namespace", of, "does not match event.namespace"))
     if not obj.get("eventTime"):
         return errors
@@ -69,6 +72,8 @@ def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldE
     errors = _common(new, new_group=new_group)
     if not new_group:
         return errors
+    if new.get("series") != old.get("series"):
+        errors += _series(new)
     if _reference(new, "involvedObject") != _reference(old, "involvedObject"):
         errors.append(field.invalid("involvedObject", _reference(new, "involvedObject"), IMMUTABLE))
     for key in ("reason", "message"):
@@ -85,7 +90,7 @@ def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldE
         errors.append(field.invalid("related", _reference(new, "related") if new.get("related") else None, IMMUTABLE))
     if (new.get("reportingComponent") or "") != (old.get("reportingComponent") or ""):
         errors.append(field.invalid("reportingController", new.get("reportingComponent") or "", IMMUTABLE))
-    return errors + _fixed(new, old, "reportingInstance", "") + _series(new)
+    return errors + _fixed(new, old, "reportingInstance", "")
 
 
 def _reference(obj: Object, key: str) -> Object:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
 from math import log2
 from typing import Final
 
+import orjson
+
+from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import complaints, dns_subdomain, known
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -37,7 +42,17 @@ def validate(obj: Object) -> list[FieldError]:
     errors += dns_subdomain(level, path) if level else [field.required(path, "must reference a priority level")]
     for i, rule in enumerate(spec.get("rules") or ()):
         errors += _rule(rule, f"spec.rules[{i}]")
+    fixed = _mandatory("flowschemas").get(name)
+    if fixed is not None and internal("FlowSchemaSpec", spec) != internal("FlowSchemaSpec", fixed):
+        errors.append(field.invalid("spec", internal("FlowSchemaSpec", spec), f"spec of '{name}' must equal the fixed value"))
     return errors
+
+
+@cache
+def _mandatory(resource: str) -> dict[str, Object]:
+    """Specs that nobody may change, by name."""
+    objects = orjson.loads(files("tetrapod.generic.flowcontrol").joinpath("mandatory.json").read_bytes())
+    return {obj["metadata"]["name"]: obj["spec"] for obj in objects[resource]}
 
 
 def _rule(rule: Object, path: str) -> list[FieldError]:
@@ -158,28 +173,56 @@ def validate_level(obj: Object) -> list[FieldError]:
     kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
     errors: list[FieldError] = []
     if (name == "exempt") != (kind == "Exempt"):
-        errors.append(field.invalid("spec.type", kind, "type must be 'Exempt' if and only if `name` is 'exempt'"))
-    if kind == "Exempt":
-        if limited is not None:
-            errors.append(field.forbidden("spec.limited", "must be nil if the type is not Limited"))
-        if exempt is None:
-            errors.append(field.required("spec.exempt", "must not be empty when type is Exempt"))
-        else:
-            errors += _shares(exempt, "spec.exempt")
-    elif kind == "Limited":
-        if exempt is not None:
-            errors.append(field.forbidden("spec.exempt", "must be nil if the type is Limited"))
-        errors += [field.required("spec.limited", "must not be empty when type is Limited")] if limited is None else _limited(limited)
-    else:
+        errors.append(field.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
+    if kind == "Exempt" and exempt is not None:
+        errors += _shares(exempt, "spec.exempt") + _percents(exempt, "spec.exempt")
+    elif kind == "Limited" and limited is not None:
+        errors += _limited(limited)
+    elif kind:
         errors += known(kind, frozenset({"Exempt", "Limited"}), "spec.type")
-    return errors
+    errors += _fixed_level(name, spec)
+    return errors + _declared(spec)
+
+
+def _fixed_level(name: str, spec: Object) -> list[FieldError]:
+    """Of the mandatory levels; what is exempt may have other shares."""
+    if (fixed := _mandatory("prioritylevelconfigurations").get(name)) is None:
+        return []
+    shown, wanted = internal("PriorityLevelSpec", spec), internal("PriorityLevelSpec", fixed)
+    but = " except the 'spec.exempt' field" if name == "exempt" else ""
+    if (shown | {"Exempt": None} == wanted | {"Exempt": None}) if but else shown == wanted:
+        return []
+    return [field.invalid("spec", shown, f"spec of '{name}'{but} must equal the fixed value")]
+
+
+def _declared(spec: Object) -> list[FieldError]:
+    """What upstream declares on the fields: members by the type, and the types."""
+    kind, limited = spec.get("type") or "", spec.get("limited")
+    errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []
+    errors += _member(limited, kind == "Limited", "spec.limited")
+    if not kind:
+        errors.append(field.required("spec.type"))
+    if limited is None:
+        return errors
+    response, path = limited.get("limitResponse") or {}, "spec.limited.limitResponse"
+    errors += _member(response.get("queuing"), response.get("type") == "Queue", f"{path}.queuing")
+    return errors if response.get("type") else [*errors, field.required(f"{path}.type")]
+
+
+def _member(value: Object | None, wanted: bool, path: str) -> list[FieldError]:
+    if (value is not None) == wanted:
+        return []
+    return [field.required(path) if wanted else field.forbidden(path)]
 
 
 def _shares(of: Object, path: str) -> list[FieldError]:
+    shares = of.get("nominalConcurrencyShares") or 0
+    return [field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")] if shares < 0 else []
+
+
+def _percents(of: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    shares, lendable, borrowed = (of.get(key) for key in ("nominalConcurrencyShares", "lendablePercent", "borrowingLimitPercent"))
-    if shares is not None and shares < 0:
-        errors.append(field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+    lendable, borrowed = of.get("lendablePercent"), of.get("borrowingLimitPercent")
     if lendable is not None and not 0 <= lendable <= 100:
         errors.append(field.invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
     if borrowed is not None and borrowed < 0:
@@ -191,15 +234,11 @@ def _limited(limited: Object) -> list[FieldError]:
     path, errors = "spec.limited", _shares(limited, "spec.limited")
     response = limited.get("limitResponse") or {}
     kind, queuing, at = response.get("type") or "", response.get("queuing"), f"{path}.limitResponse"
-    if kind == "Reject":
-        if queuing is not None:
-            errors.append(field.forbidden(f"{at}.queuing", "must be nil if limited.limitResponse.type is not Limited"))
-        return errors
-    if kind != "Queue":
-        return errors + known(kind, frozenset({"Queue", "Reject"}), f"{at}.type")
-    if queuing is None:
-        return [*errors, field.required(f"{at}.queuing", "must not be empty if limited.limitResponse.type is Limited")]
-    return errors + _queuing(queuing, f"{at}.queuing")
+    if kind == "Queue" and queuing is not None:
+        errors += _queuing(queuing, f"{at}.queuing")
+    elif kind:
+        errors += known(kind, frozenset({"Queue", "Reject"}), f"{at}.type")
+    return errors + _percents(limited, path)
 
 
 def _queuing(queuing: Object, path: str) -> list[FieldError]:

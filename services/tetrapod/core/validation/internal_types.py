@@ -22,6 +22,18 @@ _TYPES: Final = {
         " TopologySpreadConstraints[]TopologySpread SetHostnameAsFQDN:ptr OS*Named HostUsers:ptr SchedulingGates[]Named"
         " ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr SchedulingGroup:wire EvictionResponders:wire"
     ),
+    "FlowSchemaSpec": ("PriorityLevelConfiguration=Named MatchingPrecedence:int DistinguisherMethod*FlowDistinguisher Rules[]FlowRule"),
+    "FlowDistinguisher": "Type",
+    "FlowRule": "Subjects[]FlowSubject ResourceRules[]FlowResourceRule NonResourceRules[]FlowURLRule",
+    "FlowSubject": "Kind User*Named Group*Named ServiceAccount*FlowServiceAccount",
+    "FlowServiceAccount": "Namespace Name",
+    "FlowResourceRule": "Verbs:list APIGroups:list Resources:list ClusterScope:bool Namespaces:list",
+    "FlowURLRule": "Verbs:list NonResourceURLs:list",
+    "PriorityLevelSpec": "Type Limited*LimitedLevel Exempt*ExemptLevel",
+    "LimitedLevel": "NominalConcurrencyShares:int LimitResponse=LimitResponse LendablePercent:ptr BorrowingLimitPercent:ptr",
+    "ExemptLevel": "NominalConcurrencyShares:ptr LendablePercent:ptr",
+    "LimitResponse": "Type Queuing*Queuing",
+    "Queuing": "Queues:int HandSize:int QueueLengthLimit:int",
     "Named": "Name",
     "Container": (
         "Name Image Command:list Args:list WorkingDir Ports[]ContainerPort EnvFrom[]EnvFrom Env[]EnvVar Resources=Resources"

@@ -50,14 +50,20 @@ def validate_priority_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_runtime(obj: Object) -> list[FieldError]:
-    overhead, scheduling, handler = obj.get("overhead"), obj.get("scheduling"), obj.get("handler") or ""
+    handler = obj.get("handler") or ""
+    return _written(obj) + (dns_label(handler, "handler") if handler else [field.required("handler")])
+
+
+def _written(obj: Object) -> list[FieldError]:
+    """What is not declared on the fields."""
+    overhead, scheduling = obj.get("overhead"), obj.get("scheduling")
     errors: list[FieldError] = []
     if overhead is not None:
         errors += requirements({"limits": overhead.get("podFixed") or {}}, container_resource_name, (), "overhead")
     if scheduling is not None:
         errors += validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
         errors += _tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations")
-    return errors + (dns_label(handler, "handler") if handler else [field.required("handler")])
+    return errors
 
 
 def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
@@ -76,7 +82,8 @@ def _shown(toleration: Object) -> Object:
 
 
 def validate_runtime_update(new: Object, old: Object) -> list[FieldError]:
-    errors = validate_runtime(new)
-    if new.get("handler") != old.get("handler"):
-        errors.append(field.invalid("handler", None, IMMUTABLE))
-    return errors
+    errors, handler = _written(new), new.get("handler") or ""
+    if handler == (old.get("handler") or ""):
+        return errors
+    errors.append(field.invalid("handler", None, IMMUTABLE))
+    return errors if handler else [*errors, field.required("handler")]
