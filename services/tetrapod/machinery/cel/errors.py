@@ -30,9 +30,15 @@ class CompileError(CelError):
      | ....^
     """
 
-    def __init__(self, issues: Sequence[Issue], text: str) -> None:
+    def __init__(self, issues: Sequence[Issue], text: str, words: str = "compilation failed") -> None:
         super().__init__(text)
         self.issues = tuple(issues)
+        self.words = words
+
+    @property
+    def full(self) -> str:
+        """With upstream's words before it, which are others for a constant part that fails: `program instantiation failed: …`."""
+        return f"{self.words}: {self}"
 
 
 class EvaluationError(CelError):

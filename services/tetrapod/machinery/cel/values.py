@@ -1,13 +1,100 @@
-"""Run-time values of CEL that JSON has no class for, and values that are made when they are first used.
+"""Run-time values of CEL, and those that are made when they are first used.
 
-JSON as it was decoded is used as it is: None, bool, int (int64), float, str, list, dict. bytes are `bytes`.
+JSON as it was decoded is used as it is: None, bool, int (int64), float, str, list, dict; bytes are `bytes`, types are `CelType`.
 Upstream: cel-go common/types; k8s.io/apiserver/pkg/cel/lazy and mutation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from math import isnan
+from typing import Any, Final, Protocol, runtime_checkable
+
+from tetrapod.machinery.cel import types
+from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.types import CelType
+
+NO_OVERLOAD: Final = "no such overload"
+
+
+def no_such_overload() -> EvaluationError:
+    return EvaluationError(NO_OVERLOAD)
+
+
+class Uint(int):
+    """An unsigned integer."""
+
+    __slots__ = ()
+
+
+class Duration:
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and other.ns == self.ns
+
+    def __hash__(self) -> int:
+        return hash(("duration", self.ns))
+
+
+class Timestamp:
+    """Nanoseconds since 1970, UTC."""
+
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and other.ns == self.ns
+
+    def __hash__(self) -> int:
+        return hash(("timestamp", self.ns))
+
+
+class Optional:
+    """`NONE` is the empty one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+NONE: Final = Optional(None)
+
+
+@runtime_checkable
+class Special(Protocol):
+    """A value of a library's own type: an address, a quantity, an authorizer."""
+
+    cel_type: CelType
+
+    def equals(self, other: Any) -> bool: ...
+
+
+@runtime_checkable
+class Sized(Protocol):
+    def cel_size(self) -> int: ...
+
+
+class ObjectLike:
+    """A map whose entries are found out on demand: `find` raises KeyError; `__iter__` gives the keys."""
+
+    __slots__ = ()
+
+    def find(self, key: Any) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
 
 
 class Lazy:
@@ -19,7 +106,7 @@ class Lazy:
         self.make = make
 
 
-class LazyFields:
+class LazyFields(ObjectLike):
     """An object whose fields are made at first use and kept: `variables` of a policy.
 
     A function may raise EvaluationError: so does every use of its field.
@@ -32,14 +119,19 @@ class LazyFields:
         self.functions = functions
         self._made: dict[str, Any] = {}
 
-    def get(self, name: str) -> Any:
-        """KeyError where there is no such field."""
-        if name not in self._made:
-            self._made[name] = self.functions[name]()
-        return self._made[name]
+    def find(self, key: Any) -> Any:
+        if key not in self._made:
+            self._made[key] = self.functions[key]()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
 
 
-class StructValue:
+class StructValue(ObjectLike):
     """What `Object.spec{…}` or `JSONPatch{…}` makes: a type's name and the given fields, which are values themselves.
 
     `json_value()` (below) turns it into JSON.
@@ -50,3 +142,179 @@ class StructValue:
     def __init__(self, type_name: str, fields: dict[str, Any]) -> None:
         self.type_name = type_name
         self.fields = fields
+
+    def find(self, key: Any) -> Any:
+        return self.fields[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+_TYPES: Final[dict[type, CelType]] = {
+    type(None): types.NULL,
+    bool: types.BOOL,
+    int: types.INT,
+    Uint: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    Duration: types.DURATION,
+    Timestamp: types.TIMESTAMP,
+    Optional: types.optional_of(types.DYN),
+    list: types.list_of(types.DYN),
+    dict: types.map_of(types.DYN, types.DYN),
+    CelType: types.TYPE,
+}
+
+
+def type_of_literal(value: Any) -> CelType:
+    return _TYPES[value.__class__]
+
+
+def type_of_value(value: Any) -> CelType:
+    """The run-time type: lists, maps and optionals without what is in them."""
+    found = _TYPES.get(value.__class__)
+    if found is not None:
+        return CelType(found.kind, found.name) if found.params else found
+    if isinstance(value, StructValue):
+        return types.object_type(value.type_name)
+    if isinstance(value, list):
+        return CelType("list", "list")
+    if isinstance(value, LazyFields):
+        return types.object_type(value.type_name)
+    if isinstance(value, ObjectLike):
+        return CelType("map", "map")
+    if isinstance(value, Special):
+        return value.cel_type
+    raise no_such_overload()
+
+
+def size_of(value: Any) -> int:
+    """What `size()` gives, and 1 for what has none: the measure of costs."""
+    kind = value.__class__
+    if kind is str or kind is list or kind is dict or kind is bytes:
+        return len(value)
+    if isinstance(value, Optional):
+        return size_of(value.value) if value is not NONE else 1
+    if isinstance(value, (list, ObjectLike)):
+        return len(value)
+    return value.cel_size() if isinstance(value, Sized) else 1
+
+
+_PLAIN: Final = frozenset({str, int, bool, bytes, float, type(None), Uint})
+_NUMBERS: Final = frozenset({int, float, Uint})
+
+
+def equal(a: Any, b: Any) -> bool:
+    """`==`: numbers across their types, lists and maps by what is in them; values of different types are not equal."""
+    ka, kb = a.__class__, b.__class__
+    if ka in _PLAIN:
+        return bool(a == b) if ka is kb or (ka in _NUMBERS and kb in _NUMBERS) else False
+    if isinstance(a, list):
+        return isinstance(b, list) and (a.equals(b) if isinstance(a, Special) else equal_lists(a, b))
+    if ka is dict or isinstance(a, ObjectLike):
+        return (kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
+    if isinstance(a, Optional):
+        if not isinstance(b, Optional) or (a is NONE) != (b is NONE):
+            return False
+        return a is NONE or equal(a.value, b.value)
+    if isinstance(a, Special):
+        return a.equals(b)
+    return ka is kb and bool(a == b)
+
+
+def equal_lists(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _equal_maps(a: Any, b: Any) -> bool:
+    if len(a) != len(b) or (isinstance(a, StructValue) and (not isinstance(b, StructValue) or a.type_name != b.type_name)):
+        return False
+    for key in a:
+        try:
+            other = find(b, key)
+        except KeyError:
+            return False
+        if not equal(find(a, key), other):
+            return False
+    return True
+
+
+def find(mapping: Any, key: Any) -> Any:
+    """An entry of a map. Raises KeyError. `1` finds `1u` and `1.0`, but not `true`."""
+    if mapping.__class__ is not dict:
+        return mapping.find(key)
+    value = mapping[key]  # Python takes True for 1
+    if key.__class__ is bool or (key.__class__ in _NUMBERS and key in (0, 1)):
+        wants = key.__class__ is bool
+        if not any(k == key and (k.__class__ is bool) == wants for k in mapping):
+            raise KeyError(key)
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value as Go prints it in messages about keys and indexes."""
+    if value.__class__ is bool:
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format_float(value)
+    return str(value)
+
+
+def format_float(value: float) -> str:
+    """As Go's %g."""
+    if isnan(value):
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "+Inf" if value > 0 else "-Inf"
+    text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    digits = mantissa.replace(".", "").replace("-", "").strip("0")
+    if value != 0:
+        point = _exponent(mantissa, int(exponent or 0))
+        if not -4 <= point < 21:
+            sign = "-" if value < 0 else ""
+            shown_digits = digits[0] + (f".{digits[1:]}" if digits[1:] else "")
+            return f"{sign}{shown_digits}e{'-' if point < 0 else '+'}{abs(point):02d}"
+    if exponent:
+        text = f"{value:.20f}".rstrip("0") if abs(value) < 1 else f"{value:.0f}"
+    return text.removesuffix(".0")
+
+
+def _exponent(mantissa: str, exponent: int) -> int:
+    """Of the first digit that is not zero."""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    if whole.strip("0"):
+        return len(whole.lstrip("0")) - 1 + exponent
+    return -(len(fraction) - len(fraction.lstrip("0")) + 1) + exponent
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON. Raises EvaluationError for what JSON cannot hold."""
+    kind = value.__class__
+    if kind is Uint:
+        return int(value)
+    if kind in _PLAIN and kind is not bytes:
+        return value
+    if kind is bytes:
+        return base64.b64encode(value).decode()
+    if isinstance(value, list):
+        return [json_value(item) for item in value]
+    if kind is dict or isinstance(value, ObjectLike):
+        return {_json_key(key): json_value(find(value, key)) for key in value}
+    if isinstance(value, (Timestamp, Duration)):
+        from tetrapod.machinery.cel.time import text_of
+
+        return text_of(value)
+    if isinstance(value, Optional) and value is not NONE:
+        return json_value(value.value)
+    raise EvaluationError(f"unsupported conversion to JSON: {type_of_value(value)}")
+
+
+def _json_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise EvaluationError(f"map key {shown(key)} is not a string")
+    return key

@@ -1,0 +1,362 @@
+"""The type checker: gives every node its type and overloads, or says what does not fit, in cel-go's words.
+
+Upstream: cel-go checker/checker.go and env.go, with comparisons across numeric types, as Kubernetes sets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tetrapod.machinery.cel import types
+from tetrapod.machinery.cel.assignable import Substitutions, is_dyn, is_optional, most_general, unwrapped
+from tetrapod.machinery.cel.nodes import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode, children
+from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
+from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
+from tetrapod.machinery.cel.values import type_of_literal
+
+RESERVED: Final = frozenset(
+    (
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    )
+)
+_TYPE_NAMES: Final = {
+    kind.name: kind
+    for kind in (types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP, types.UINT)
+} | {"type": types.TYPE, "list": types.list_of(DYN), "map": types.map_of(DYN, DYN), "optional_type": types.optional_of(DYN)}
+_SCALAR_NAMES: Final = {"duration": types.DURATION, "timestamp": types.TIMESTAMP}
+_PATCH_FIELDS: Final = {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": DYN}
+
+
+class Scope:
+    """What names mean: variables, named types, fields of objects (`objects`: by type name and escaped field name)."""
+
+    def __init__(self, variables: Mapping[str, CelType], objects: Mapping[str, Mapping[str, CelType]], *, patch_types: bool) -> None:
+        self.variables = variables
+        self._objects = objects
+        self._patch = patch_types
+
+    def type_named(self, name: str) -> CelType | None:
+        """The type that a name is for, as a type: `int`, `Object.spec`."""
+        found = _TYPE_NAMES.get(name) or (_SCALAR_NAMES.get(name) if self._objects else None)
+        if found is not None:
+            return found
+        return types.object_type(name) if self.is_struct(name) else None
+
+    def is_struct(self, name: str) -> bool:
+        return name in self._objects or (self._patch and (name in ("Object", "JSONPatch") or name.startswith("Object.")))
+
+    def field(self, struct: str, name: str) -> CelType | None:
+        fields = self._objects.get(struct)
+        if fields is not None:
+            return fields.get(name) or (fields.get(f"__{name}__") if name in RESERVED else None)
+        if self._patch and struct == "JSONPatch":
+            return _PATCH_FIELDS.get(name, ERROR)
+        return DYN if self._patch and (struct == "Object" or struct.startswith("Object.")) else None
+
+    def function(self, name: str) -> tuple[Overload, ...] | None:
+        name = name.removeprefix(".")
+        return functions().get(name) if self._patch or name not in PATCH_FUNCTIONS else None
+
+
+class Checker:
+    """Of one tree; `problems` are offsets and messages."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._locals: list[dict[str, CelType]] = []
+        self._subs = Substitutions()
+        self.problems: list[tuple[int, str]] = []
+
+    def check(self, node: Node) -> CelType:
+        """The type of the whole; all nodes' types are final then."""
+        self._check(node)
+        todo = [node]
+        while todo:
+            found = todo.pop()
+            found.type = self._subs.apply(found.type, to_dyn=True)
+            todo += children(found)
+        return node.type
+
+    def _problem(self, at: int, message: str) -> None:
+        self.problems.append((at, message))
+
+    def _check(self, node: Node) -> None:
+        match node:
+            case Literal():
+                node.type = type_of_literal(node.value)
+            case Ident():
+                self._ident(node)
+            case Select():
+                self._select(node)
+            case Call():
+                self._call(node)
+            case ListNode():
+                self._list(node)
+            case MapNode():
+                self._map(node)
+            case StructNode():
+                self._struct(node)
+            case Comprehension():
+                self._comprehension(node)
+
+    def _local(self, name: str) -> CelType | None:
+        for names in reversed(self._locals):
+            if name in names:
+                return names[name]
+        return None
+
+    def _global(self, node: Ident, name: str) -> bool:
+        """Whether a name means a variable or a type; the node is told."""
+        found = self._scope.variables.get(name)
+        if found is not None:
+            node.type = found
+            return True
+        kind = self._scope.type_named(name)
+        if kind is None:
+            return False
+        node.type, node.type_name = types.type_of(kind), kind
+        return True
+
+    def _ident(self, node: Ident) -> None:
+        name = node.name
+        local = self._local(name)
+        if local is not None:
+            node.type = local
+            return
+        bare = name.removeprefix(".")
+        if not self._global(node, bare):
+            node.type = ERROR
+            self._problem(node.at, f"undeclared reference to '{name}' (in container '')")
+            return
+        node.name = f".{bare}" if self._local(bare) is not None else bare
+
+    def _select(self, node: Select) -> None:
+        name = None if node.test_only else _qualified(node)
+        if name is not None and self._local(name.partition(".")[0]) is None:
+            resolved = Ident(node.at, name.removeprefix("."))
+            if self._global(resolved, resolved.name):
+                node.resolved, node.type = resolved, resolved.type
+                return
+        result = self._field(node, node.operand, node.field, optional=False)
+        node.type = BOOL if node.test_only else self._subs.apply(result)
+
+    def _field(self, node: Node, operand: Node, name: str, *, optional: bool) -> CelType:
+        self._check(operand)
+        target, was_optional = unwrapped(self._subs.apply(operand.type))
+        result = ERROR
+        if target.kind == "map":
+            result = target.params[1]
+        elif target.kind == "struct":
+            result = self._field_type(node.at, target.name, name) or ERROR
+        elif target.kind == "param":
+            self._subs.assign(DYN, target)
+            result = DYN
+        else:
+            if not is_dyn(target) and target.kind != "error":
+                self._problem(node.at, f"type '{target}' does not support field selection")
+            result = DYN
+        return types.optional_of(result) if was_optional or optional else result
+
+    def _field_type(self, at: int, struct: str, name: str) -> CelType | None:
+        if not self._scope.is_struct(struct):
+            self._problem(at, f"unexpected failed resolution of '{struct}'")
+            return None
+        found = self._scope.field(struct, name)
+        if found is None:
+            self._problem(at, f"undefined field '{name}'")
+        return found
+
+    def _call(self, node: Call) -> None:
+        if node.function == "_?._":
+            operand, field = node.args
+            assert isinstance(field, Literal)
+            self._check(field)
+            node.type = self._subs.apply(self._field(node, operand, field.value, optional=True))
+            node.overloads = ("select_optional_field",)
+            return
+        for arg in node.args:
+            self._check(arg)
+        if node.target is not None:
+            prefix = _qualified(node.target)
+            if prefix is not None and (overloads := self._scope.function(f"{prefix}.{node.function}")) is not None:
+                node.function, node.target = f"{prefix}.{node.function}".removeprefix("."), None
+                self._resolve(node, overloads)
+                return
+            self._check(node.target)
+        overloads = self._scope.function(node.function)
+        if overloads is None:
+            node.type = ERROR
+            self._problem(node.at, f"undeclared reference to '{node.function}' (in container '')")
+            return
+        node.function = node.function.removeprefix(".")
+        self._resolve(node, overloads)
+
+    def _resolve(self, node: Call, overloads: Sequence[Overload]) -> None:
+        operands = node.operands
+        if node.function in ("_&&_", "_||_"):
+            self._logic(node, overloads[0])
+            return
+        given = [operand.type for operand in operands]
+        result: CelType | None = None
+        found = []
+        for overload in overloads:
+            if overload.member != (node.target is not None):
+                continue
+            args, returned = overload.args, overload.result
+            if overload.params:
+                fresh = {name: self._subs.fresh() for name in overload.params}
+                args = tuple(_instance(a, fresh) for a in args)
+                returned = _instance(returned, fresh)
+            if not self._subs.assign_all(given, args):
+                continue
+            found.append(overload.id)
+            returned = self._subs.apply(returned)
+            if result is None:
+                result = returned
+            elif not is_dyn(result) and returned != result:
+                result = DYN
+        if result is None:
+            shown = [str(self._subs.apply(g, to_dyn=True)) for g in given]
+            target = f"{shown.pop(0)}." if node.target is not None else ""
+            text = f"found no matching overload for '{node.function}' applied to '{target}({', '.join(shown)})'"
+            self._problem(node.at, text)
+            node.type = ERROR
+            return
+        node.type, node.overloads = result, tuple(found)
+
+    def _logic(self, node: Call, overload: Overload) -> None:
+        node.type, node.overloads = BOOL, (overload.id,)
+        for arg in node.args:
+            if not self._subs.assign(arg.type, BOOL):
+                self._problem(arg.at, f"expected type 'bool' but found '{arg.type}'")
+                node.type = ERROR
+
+    def _list(self, node: ListNode) -> None:
+        joined: CelType | None = None
+        for i, element in enumerate(node.elements):
+            self._check(element)
+            joined = self._join(element, joined, self._given(element, i in node.optional))
+        node.type = types.list_of(joined or self._subs.fresh())
+
+    def _map(self, node: MapNode) -> None:
+        keys: CelType | None = None
+        values: CelType | None = None
+        for entry in node.entries:
+            assert entry.key is not None
+            self._check(entry.key)
+            keys = self._join(entry.key, keys, entry.key.type)
+            self._check(entry.value)
+            values = self._join(entry.value, values, self._given(entry.value, entry.optional))
+        if keys is None or values is None:
+            keys, values = self._subs.fresh(), self._subs.fresh()
+        node.type = types.map_of(keys, values)
+
+    def _given(self, value: Node, optional: bool) -> CelType:
+        """The type that an entry gives, which may be wrapped."""
+        if not optional:
+            return value.type
+        inner, was_optional = unwrapped(value.type)
+        if not was_optional and not is_dyn(inner):
+            self._problem(value.at, f"expected type '{types.optional_of(inner)}' but found '{inner}'")
+        return inner
+
+    def _join(self, node: Node, previous: CelType | None, current: CelType) -> CelType:
+        if previous is None:
+            return current
+        if self._subs.assign(previous, current):
+            return most_general(previous, current)
+        return DYN  # which `literals` does not let pass
+
+    def _struct(self, node: StructNode) -> None:
+        name = node.type_name.removeprefix(".")
+        kind = self._scope.type_named(name)
+        if kind is None:
+            self._problem(node.at, f"undeclared reference to '{node.type_name}' (in container '')")
+            node.type = ERROR
+            return
+        node.type_name = name
+        if kind.kind != "struct":
+            self._problem(node.at, f"'{kind}' is not a message type")
+            kind = ERROR
+        node.type = kind
+        for entry in node.entries:
+            self._struct_field(entry, name)
+
+    def _struct_field(self, entry: Entry, struct: str) -> None:
+        self._check(entry.value)
+        expected = self._field_type(entry.at, struct, entry.name) or ERROR
+        given = self._given(entry.value, entry.optional)
+        if not self._subs.assign(expected, given):
+            self._problem(entry.at, f"expected type of field '{entry.name}' is '{expected}' but provided type is '{given}'")
+
+    def _comprehension(self, node: Comprehension) -> None:
+        self._check(node.range)
+        self._check(node.init)
+        over = self._subs.apply(node.range.type)
+        self._locals.append({node.accu: node.init.type})
+        first, second = ERROR, ERROR
+        if over.kind == "list":
+            first, second = (types.INT, over.params[0]) if node.var2 else (over.params[0], ERROR)
+        elif over.kind == "map":
+            first, second = over.params
+        elif over.kind in ("dyn", "any", "error", "param"):
+            self._subs.assign(DYN, over)
+            first = second = DYN
+        else:
+            text = f"expression of type '{over}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            self._problem(node.range.at, text)
+        self._locals.append({node.var: first, node.var2: second} if node.var2 else {node.var: first})
+        self._check(node.condition)
+        self._expect(node.condition, BOOL)
+        self._check(node.step)
+        self._expect(node.step, node.init.type)
+        self._locals.pop()
+        self._check(node.result)
+        self._locals.pop()
+        node.type = self._subs.apply(node.result.type)
+
+    def _expect(self, node: Node, expected: CelType) -> None:
+        if not self._subs.assign(expected, node.type):
+            self._problem(node.at, f"expected type '{expected}' but found '{node.type}'")
+
+
+def _qualified(node: Node) -> str | None:
+    """`a.b.c` of such a chain."""
+    names: list[str] = []
+    while isinstance(node, Select) and not node.test_only:
+        names.append(node.field)
+        node = node.operand
+    if not isinstance(node, Ident):
+        return None
+    names.append(node.name)
+    return ".".join(reversed(names))
+
+
+def _instance(kind: CelType, fresh: Mapping[str, CelType]) -> CelType:
+    if kind.kind == "param":
+        return fresh.get(kind.name, kind)
+    return CelType(kind.kind, kind.name, tuple(_instance(p, fresh) for p in kind.params)) if kind.params else kind
+
+
+__all__ = ["Checker", "Scope", "is_optional"]

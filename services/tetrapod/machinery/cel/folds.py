@@ -1,0 +1,109 @@
+"""Comprehensions: the folds that macros such as `all`, `map` and `optMap` expand to.
+
+Upstream: cel-go interpreter/interpretable.go (evalFold, folder). `all` and `exists` have loops of their own, which cost what the
+steps of the fold cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+from tetrapod.machinery.cel.frame import Eval, Failed, Frame
+from tetrapod.machinery.cel.values import Lazy, ObjectLike, find, no_such_overload, type_of_value
+
+_Bind = Callable[[Frame, Any], Iterable[None]]
+
+
+def binder(slot: int, slot2: int | None) -> _Bind:
+    """Iterates over a range and puts each element into the variables' slots."""
+    if slot2 is None:
+
+        def one(f: Frame, over: Any) -> Iterable[None]:
+            slots, limit = f.slots, f.limit
+            if not isinstance(over, (list, dict, ObjectLike)):
+                raise EvaluationError(f"got '{type_of_value(over).name}', expected iterable type")
+            for item in over:
+                slots[slot] = item
+                yield
+                if f.cost > limit:
+                    raise CostLimitExceeded
+
+        return one
+
+    def two(f: Frame, over: Any) -> Iterable[None]:
+        slots, limit = f.slots, f.limit
+        if isinstance(over, list):
+            pairs: Iterable[tuple[Any, Any]] = enumerate(over)
+        elif isinstance(over, (dict, ObjectLike)):
+            pairs = ((key, find(over, key)) for key in over)
+        else:
+            raise EvaluationError(f"unsupported comprehension range type: {type_of_value(over).name}")
+        for slots[slot], slots[slot2] in pairs:
+            yield
+            if f.cost > limit:
+                raise CostLimitExceeded
+
+    return two
+
+
+def plan_quantifier(over: Eval, bind: _Bind, predicate: Eval, stop: bool) -> Eval:
+    """`all` stops at False, `exists` at True. A step costs the condition (2 or 3) and the accumulator (1)."""
+    condition = 3 if stop else 2
+
+    def run(f: Frame) -> Any:
+        error: EvaluationError | None = None
+        done = False
+        items = over(f)
+        for _ in bind(f, items):
+            f.cost += condition
+            if done:
+                break
+            f.cost += 1
+            try:
+                value = predicate(f)
+            except EvaluationError as raised:
+                error = error or raised
+                continue
+            if value is stop:
+                done = True
+            elif value is not True and value is not False:
+                error = error or no_such_overload()
+        f.cost += 1
+        if done:
+            return stop
+        if error is not None:
+            raise error
+        return not stop
+
+    return run
+
+
+def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | None, step: Eval, result: Eval) -> Eval:
+    """`condition` None: always."""
+
+    def run(f: Frame) -> Any:
+        items = over(f)
+        slots = f.slots
+        slots[accu] = init(f)
+        for _ in bind(f, items):
+            try:
+                if condition is not None and condition(f) is False:
+                    break
+                slots[accu] = step(f)
+            except EvaluationError as error:
+                slots[accu] = Failed(error)
+        return result(f)
+
+    return run
+
+
+def plan_binding(accu: int, init: Eval, result: Eval) -> Eval:
+    """A variable that is computed when it is used, as in `optMap`."""
+
+    def run(f: Frame) -> Any:
+        f.slots[accu] = Lazy(lambda: init(f))
+        return result(f)
+
+    return run

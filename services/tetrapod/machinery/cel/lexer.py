@@ -1,0 +1,122 @@
+"""Tokens of CEL (cel-go parser/gen/CEL.g4) and the meaning of escapes in literals (parser/unescape.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
+_STRING: Final = (
+    rf'[rR](?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"[^"\n\r]*"|\'[^\'\n\r]*\')'
+    rf'|"""(?:{_ESCAPE}|[^\\])*?"""|\'\'\'(?:{_ESCAPE}|[^\\])*?\'\'\''
+    rf'|"(?:{_ESCAPE}|[^\\"\n\r])*"|\'(?:{_ESCAPE}|[^\\\'\n\r])*\''
+)
+_TOKEN: Final = re.compile(
+    r"(?P<SPACE>[\t \r\n\f]+|//[^\n]*)"
+    rf"|(?P<BYTES>[bB](?:{_STRING}))"
+    rf"|(?P<STRING>{_STRING})"
+    r"|(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])"
+    r"|(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)"
+    r"|(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/ ]+`)"
+    r"|(?P<OP>==|!=|<=|>=|&&|\|\||[\[\]{}().,\-!?:+*/%<>])"
+)
+_KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
+_SIMPLE: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "`": "`",
+    "?": "?",
+}
+
+
+class Token(NamedTuple):
+    """`kind` is the text itself of operators and keywords, the rule's name of others, "<EOF>" at the end."""
+
+    kind: str
+    text: str
+    at: int
+
+
+class LexicalError(ValueError):
+    """Something at an offset is no token."""
+
+
+class BadLiteral(ValueError):
+    """An escape in a literal is none; the text is upstream's."""
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens, and the end. Raises LexicalError."""
+    found: list[Token] = []
+    at, end = 0, len(text)
+    match = _TOKEN.match
+    while at < end:
+        hit = match(text, at)
+        if hit is None:
+            raise LexicalError(at)
+        kind = hit.lastgroup or ""
+        if kind != "SPACE":
+            piece = hit[0]
+            found.append(Token(piece if kind == "OP" or piece in _KEYWORDS else kind, piece, at))
+        at = hit.end()
+    found.append(Token("<EOF>", "<EOF>", end))
+    return found
+
+
+def string_of(text: str) -> str:
+    """The value of a string literal. Raises BadLiteral."""
+    body, raw = _body(text)
+    if raw or "\\" not in body:
+        return body
+    pieces = []
+    for plain, escape in re.findall(rf"([^\\]+)|({_ESCAPE})", body):
+        pieces.append(plain or _char(escape))
+    return "".join(pieces)
+
+
+def bytes_of(text: str) -> bytes:
+    """The value of a bytes literal without its prefix. Raises BadLiteral."""
+    body, raw = _body(text)
+    if raw or "\\" not in body:
+        return body.encode("utf-8", "surrogatepass")
+    pieces = []
+    for plain, escape in re.findall(rf"([^\\]+)|({_ESCAPE})", body):
+        if plain:
+            pieces.append(plain.encode("utf-8", "surrogatepass"))
+        elif escape[1] in "uU":
+            raise BadLiteral("unable to unescape string")
+        else:
+            pieces.append(bytes([_number(escape) & 255]) if escape[1] in "xX0123" else _SIMPLE[escape[1]].encode())
+    return b"".join(pieces)
+
+
+def _body(text: str) -> tuple[str, bool]:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    raw = text[0] in "rR"
+    if raw:
+        text = text[1:]
+    quotes = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
+    return text[quotes:-quotes], raw
+
+
+def _number(escape: str) -> int:
+    return int(escape[2:], 16) if escape[1] in "xXuU" else int(escape[1:], 8)
+
+
+def _char(escape: str) -> str:
+    if escape[1] in _SIMPLE:
+        return _SIMPLE[escape[1]]
+    number = _number(escape)
+    if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+        raise BadLiteral("invalid unicode code point")
+    return chr(number)

@@ -1,0 +1,1 @@
+"""What the functions of CEL do: a file a library, put together in `registry`."""

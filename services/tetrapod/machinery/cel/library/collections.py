@@ -1,0 +1,125 @@
+"""Lists, sets and maps. Upstream: cel-go ext/lists.go, ext/sets.go, ext/comprehensions.go."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import Any, Final
+
+from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+from tetrapod.machinery.cel.library.operators import less
+from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.limits import PER_CALL_LIMIT
+from tetrapod.machinery.cel.runtime_costs import self_compare
+from tetrapod.machinery.cel.values import ObjectLike, equal, find, shown, type_of_value
+
+_MAX_RANGE: Final = 10_000_000
+
+
+def _slice(values: list[Any], start: int, end: int) -> list[Any]:
+    called = f"cannot slice({start}, {end})"
+    if start < 0 or end < 0:
+        raise EvaluationError(f"{called}, negative indexes not supported")
+    if start > end:
+        raise EvaluationError(f"{called}, start index must be less than or equal to end index")
+    if len(values) < end:
+        raise EvaluationError(f"{called}, list is length {len(values)}")
+    return values[start:end]
+
+
+def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise EvaluationError("level must be non-negative")
+    made: list[Any] = []
+    for value in values:
+        if isinstance(value, list) and depth:
+            made += _flatten(value, depth - 1)
+        else:
+            made.append(value)
+        if len(made) > PER_CALL_LIMIT:
+            raise CostLimitExceeded
+    return made
+
+
+def _range(count: int) -> list[int]:
+    if count < 0:
+        raise EvaluationError(f"lists.range: size must be non-negative, got {count}")
+    if count > _MAX_RANGE:
+        raise EvaluationError(f"lists.range: size {count} exceeds maximum allowed ({_MAX_RANGE})")
+    _bound(count)
+    return list(range(count))
+
+
+def _bound(cost: int) -> None:
+    """What would cost more than anybody may spend is not even begun."""
+    if cost > PER_CALL_LIMIT:
+        raise CostLimitExceeded
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    _bound(self_compare(values))
+    made: list[Any] = []
+    for value in values:
+        if not any(equal(value, other) for other in made):
+            made.append(value)
+    return made
+
+
+def _sort(values: list[Any]) -> list[Any]:
+    return _sort_by(values, values)
+
+
+def _sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
+    if len(values) != len(keys):
+        text = "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got"
+        raise EvaluationError(f"{text} {len(values)} and {len(keys)} elements respectively")
+    _bound(self_compare(keys))
+    if any(type_of_value(key) != type_of_value(keys[0]) for key in keys):
+        raise EvaluationError("list elements must have the same type")
+
+    def compared(i: int, j: int) -> int:
+        return -1 if less(keys[i], keys[j]) else int(less(keys[j], keys[i]))
+
+    return [values[i] for i in sorted(range(len(keys)), key=cmp_to_key(compared))]
+
+
+def _contains(values: list[Any], others: list[Any]) -> bool:
+    _bound(len(values) * len(others))
+    return all(any(equal(value, other) for value in values) for other in others)
+
+
+def _intersects(values: list[Any], others: list[Any]) -> bool:
+    _bound(len(values) * len(others))
+    return any(equal(other, value) for value in values for other in others)
+
+
+def _insert(target: Any, key: Any, value: Any) -> dict[Any, Any]:
+    made = {k: find(target, k) for k in target}
+    if key in made:
+        raise EvaluationError(f"insert failed: key {shown(key)} already exists")
+    made[key] = value
+    return made
+
+
+def _insert_all(target: Any, others: Any) -> Any:
+    for key in others:
+        target = _insert(target, key, find(others, key))
+    return target
+
+
+FUNCTIONS: Final[Functions] = {
+    "slice": [((list, int, int), _slice)],
+    "flatten": [((list,), _flatten), ((list, int), _flatten)],
+    "lists.range": [((int,), _range)],
+    "distinct": [((list,), _distinct)],
+    "sort": [((list,), _sort)],
+    "@sortByAssociatedKeys": [((list, list), _sort_by)],
+    "reverse": [((list,), lambda values: values[::-1])],
+    "sets.contains": [((list, list), _contains)],
+    "sets.intersects": [((list, list), _intersects)],
+    "sets.equivalent": [((list, list), lambda a, b: _contains(a, b) and _contains(b, a))],
+    "cel.@mapInsert": [
+        ((dict, object, object), _insert),
+        ((ObjectLike, object, object), _insert),
+        ((dict, dict), _insert_all),
+    ],
+}

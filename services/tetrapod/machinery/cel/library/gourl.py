@@ -1,0 +1,184 @@
+"""URLs as Go's net/url parses them: what they consist of, and what is wrong with them in its words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote, unquote_to_bytes
+
+from tetrapod.machinery.field import go_quote
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*", re.ASCII)
+_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_HOST_CHARS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~!$&'()*+,;=:[]<>\"")
+_PATH_SAFE: Final = "$&+,/:;=@"
+_VALID_ENCODED: Final = re.compile(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@\[\]/]|%[0-9A-Fa-f]{2})*", re.ASCII)
+
+
+class BadUrl(ValueError):
+    """The text has everything but `parse "…": ` before it."""
+
+
+@dataclass
+class GoUrl:
+    scheme: str = ""
+    opaque: str = ""
+    user: str = ""
+    host: str = ""
+    path: str = ""
+    raw_path: str = ""
+    query: str = ""
+    fragment: str = ""
+    force_query: bool = field(default=False)
+
+    @property
+    def hostname(self) -> str:
+        host = self.host.rpartition(":")[0] if _has_port(self.host) else self.host
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+    @property
+    def port(self) -> str:
+        return self.host.rpartition(":")[2] if _has_port(self.host) else ""
+
+    @property
+    def escaped_path(self) -> str:
+        if self.raw_path and _VALID_ENCODED.fullmatch(self.raw_path) and _unescaped(self.raw_path) == self.path:
+            return self.raw_path
+        return "*" if self.path == "*" else quote(self.path, safe=_PATH_SAFE)
+
+    def __str__(self) -> str:
+        text = f"{self.scheme}:" if self.scheme else ""
+        if self.opaque:
+            text += self.opaque
+        else:
+            if self.scheme or self.host or self.user:
+                if self.host or self.path or self.user:
+                    text += "//"
+                text += f"{self.user}@" if self.user else ""
+                text += self.host
+            path = self.escaped_path
+            text += f"/{path}" if path and not path.startswith("/") and self.host else path
+        if self.force_query or self.query:
+            text += f"?{self.query}"
+        return text + (f"#{quote(self.fragment, safe=_PATH_SAFE + '!?')}" if self.fragment else "")
+
+
+def request_uri_complaint(text: str) -> str:
+    """ "" for what url.ParseRequestURI takes."""
+    try:
+        _parse(text, request=True)
+    except BadUrl as error:
+        return f"parse {go_quote(text)}: {error}"
+    return ""
+
+
+def parse(text: str) -> GoUrl:
+    """As url.Parse. Raises BadUrl."""
+    rest, mark, fragment = text.partition("#")
+    found = _parse(rest, request=False)
+    if mark:
+        _check_escapes(fragment)
+        found.fragment = _unescaped(fragment)
+    return found
+
+
+def query_values(query: str) -> dict[str, list[str]]:
+    """As URL.Query: what cannot be read is left out."""
+    values: dict[str, list[str]] = {}
+    for pair in query.split("&"):
+        if not pair or ";" in pair or _ESCAPE.search(pair):
+            continue
+        key, _, value = pair.replace("+", " ").partition("=")
+        values.setdefault(_unescaped(key), []).append(_unescaped(value))
+    return values
+
+
+def _parse(text: str, *, request: bool) -> GoUrl:
+    if any(ord(char) < 32 or ord(char) == 127 for char in text):
+        raise BadUrl("net/url: invalid control character in URL")
+    if not text and request:
+        raise BadUrl("empty url")
+    url = GoUrl()
+    if text == "*":
+        url.path = "*"
+        return url
+    url.scheme, rest = _scheme(text)
+    if rest.endswith("?") and rest.count("?") == 1:
+        url.force_query, rest = True, rest[:-1]
+    else:
+        rest, _, url.query = rest.partition("?")
+    if not rest.startswith("/"):
+        if url.scheme:
+            url.opaque = rest
+            return url
+        if request:
+            raise BadUrl("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise BadUrl("first path segment in URL cannot contain colon")
+    if (url.scheme or (not request and not rest.startswith("///"))) and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+        url.user, url.host = _authority(authority)
+    _check_escapes(rest)
+    url.path = _unescaped(rest)
+    url.raw_path = rest
+    return url
+
+
+def _scheme(text: str) -> tuple[str, str]:
+    for i, char in enumerate(text):
+        if char.isascii() and (char.isalpha() or (i and (char.isdigit() or char in "+-."))):
+            continue
+        if char == ":":
+            if i == 0:
+                raise BadUrl("missing protocol scheme")
+            return text[:i].lower(), text[i + 1 :]
+        return "", text
+    return "", text
+
+
+def _authority(text: str) -> tuple[str, str]:
+    user, at, host = text.rpartition("@")
+    if at:
+        if not re.fullmatch(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*", user):
+            raise BadUrl("net/url: invalid userinfo")
+        _check_escapes(user)
+    return user, _host(host)
+
+
+def _host(host: str) -> str:
+    if host.startswith("["):
+        end = host.rfind("]")
+        if end < 0:
+            raise BadUrl("missing ']' in host")
+        _check_port(host[end + 1 :])
+    elif ":" in host:
+        _check_port(host[host.rfind(":") :])
+    for match in re.finditer(r"%(..?)?", host):
+        code = match[1] or ""
+        if not re.fullmatch("[0-9A-Fa-f]{2}", code) or (int(code, 16) < 0x80 and code != "25"):
+            raise BadUrl(f"invalid URL escape {go_quote(match[0])}")
+    for char in host:
+        if ord(char) < 0x80 and char not in _HOST_CHARS and char != "%":
+            raise BadUrl(f"invalid character {go_quote(char)} in host name")
+    return _unescaped(host)
+
+
+def _check_port(text: str) -> None:
+    if text and not (text[0] == ":" and (not text[1:] or (text[1:].isascii() and text[1:].isdigit()))):
+        raise BadUrl(f"invalid port {go_quote(text)} after host")
+
+
+def _check_escapes(text: str) -> None:
+    if match := _ESCAPE.search(text):
+        raise BadUrl(f"invalid URL escape {go_quote(text[match.start() : match.start() + 3])}")
+
+
+def _unescaped(text: str) -> str:
+    return unquote_to_bytes(text).decode("utf-8", "replace")
+
+
+def _has_port(host: str) -> bool:
+    _, colon, port = host.rpartition(":")
+    return bool(colon) and (not port or port.isdigit()) and not host.endswith("]")

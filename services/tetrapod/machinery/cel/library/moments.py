@@ -1,0 +1,42 @@
+"""Fields of timestamps and durations. Upstream: cel-go common/stdlib and common/types/timestamp.go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from tetrapod.machinery.cel.library.registry import Function, Functions, Signature
+from tetrapod.machinery.cel.time import in_zone
+from tetrapod.machinery.cel.values import Duration, Timestamp
+
+
+def _of(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[Signature, Function]]:
+    """`unit`: that of a duration, in nanoseconds."""
+
+    def field(moment: Timestamp, zone: str | None = None) -> int:
+        return read(in_zone(moment, zone))
+
+    found: list[tuple[Signature, Function]] = [((Timestamp,), field), ((Timestamp, str), field)]
+    if unit is not None:
+
+        def part(value: Duration) -> int:
+            total = abs(value.ns) // unit
+            return -total if value.ns < 0 else total
+
+        found.append(((Duration,), part))
+    return found
+
+
+FUNCTIONS: Final[Functions] = {
+    "getFullYear": _of(lambda m: m.year),
+    "getMonth": _of(lambda m: m.month - 1),
+    "getDayOfYear": _of(lambda m: m.timetuple().tm_yday - 1),
+    "getDayOfMonth": _of(lambda m: m.day - 1),
+    "getDate": _of(lambda m: m.day),
+    "getDayOfWeek": _of(lambda m: m.isoweekday() % 7),
+    "getHours": _of(lambda m: m.hour, 3_600_000_000_000),
+    "getMinutes": _of(lambda m: m.minute, 60_000_000_000),
+    "getSeconds": _of(lambda m: m.second, 1_000_000_000),
+    "getMilliseconds": _of(lambda m: m.microsecond // 1000, 1_000_000),
+}

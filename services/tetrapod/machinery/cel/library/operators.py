@@ -1,0 +1,177 @@
+"""Arithmetic, comparison and membership. Upstream: cel-go common/types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isnan, nan
+from operator import ge, gt, le, lt
+from typing import Any, Final
+
+from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
+from tetrapod.machinery.cel.values import Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
+
+MAX_ELEMENTS: Final = 5_000_000
+"""Of a concatenated list: upstream shares the parts, we copy them."""
+_INT64: Final = 1 << 63
+_UINT64: Final = 1 << 64
+_NUMBERS: Final = frozenset({int, Uint, float})
+_ORDERED: Final = frozenset({str, bytes, bool})
+
+
+def checked_int(value: int) -> int:
+    if -_INT64 <= value < _INT64:
+        return value
+    raise EvaluationError("integer overflow")
+
+
+def checked_uint(value: int) -> Uint:
+    if 0 <= value < _UINT64:
+        return Uint(value)
+    raise EvaluationError("unsigned integer overflow")
+
+
+def add(a: Any, b: Any) -> Any:
+    ka, kb = a.__class__, b.__class__
+    if ka is kb:
+        if ka is int:
+            return checked_int(a + b)
+        if ka in (str, float, bytes):
+            return a + b
+        if ka is Uint:
+            return checked_uint(int(a) + int(b))
+        if ka is Duration:
+            return checked_duration(a.ns + b.ns)
+    if isinstance(a, list) and isinstance(b, list):
+        if len(a) + len(b) > MAX_ELEMENTS:
+            raise CostLimitExceeded
+        merge = getattr(a, "merged", None)
+        return [*a, *b] if merge is None else merge(b)
+    if {ka, kb} == {Duration, Timestamp}:
+        return checked_timestamp(a.ns + b.ns)
+    raise no_such_overload()
+
+
+def subtract(a: Any, b: Any) -> Any:
+    ka, kb = a.__class__, b.__class__
+    if ka is kb:
+        if ka is int:
+            return checked_int(a - b)
+        if ka is float:
+            return a - b
+        if ka is Uint:
+            return checked_uint(int(a) - int(b))
+        if ka in (Duration, Timestamp):
+            return checked_duration(a.ns - b.ns)
+    if ka is Timestamp and kb is Duration:
+        return checked_timestamp(a.ns - b.ns)
+    raise no_such_overload()
+
+
+def multiply(a: Any, b: Any) -> Any:
+    kind = a.__class__
+    if kind is not b.__class__ or kind not in _NUMBERS:
+        raise no_such_overload()
+    if kind is int:
+        return checked_int(a * b)
+    return a * b if kind is float else checked_uint(int(a) * int(b))
+
+
+def divide(a: Any, b: Any) -> Any:
+    kind = a.__class__
+    if kind is not b.__class__ or kind not in _NUMBERS:
+        raise no_such_overload()
+    if kind is float:
+        if b == 0.0:
+            return nan if a == 0.0 or isnan(a) else (inf if (a > 0) == (str(b)[0] != "-") else -inf)
+        return a / b
+    if b == 0:
+        raise EvaluationError("division by zero")
+    if kind is Uint:
+        return Uint(int(a) // int(b))
+    quotient = abs(a) // abs(b)
+    return checked_int(quotient if (a < 0) == (b < 0) else -quotient)
+
+
+def modulo(a: Any, b: Any) -> Any:
+    kind = a.__class__
+    if kind is not b.__class__ or kind not in (int, Uint):
+        raise no_such_overload()
+    if b == 0:
+        raise EvaluationError("modulus by zero")
+    if kind is Uint:
+        return Uint(int(a) % int(b))
+    if a == -_INT64 and b == -1:
+        raise EvaluationError("integer overflow")
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+def negate(a: Any) -> Any:
+    if a.__class__ is int:
+        return checked_int(-a)
+    if a.__class__ is float:
+        return -a
+    raise no_such_overload()
+
+
+def _not(a: Any) -> bool:
+    if a is True:
+        return False
+    if a is False:
+        return True
+    raise no_such_overload()
+
+
+def _comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def run(a: Any, b: Any) -> bool:
+        ka, kb = a.__class__, b.__class__
+        if ka is kb and ka in _ORDERED:
+            return compare(a, b)
+        if ka in _NUMBERS and kb in _NUMBERS:
+            if isnan(a) or isnan(b):
+                raise EvaluationError("NaN values cannot be ordered")
+            return compare(a, b)
+        if ka is kb and ka in (Timestamp, Duration):
+            return compare(a.ns, b.ns)
+        raise no_such_overload()
+
+    return run
+
+
+less: Final = _comparison(lt)
+greater: Final = _comparison(gt)
+
+
+def contained(item: Any, holder: Any) -> bool:
+    """`in`."""
+    if isinstance(holder, list):
+        return any(equal(element, item) for element in holder)
+    if not isinstance(holder, (dict, ObjectLike)):
+        raise no_such_overload()
+    if not isinstance(item, (str, int, float)):
+        raise no_such_overload()
+    try:
+        find(holder, item)
+    except KeyError:
+        return False
+    return True
+
+
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {
+    "_+_": add,
+    "_-_": subtract,
+    "_*_": multiply,
+    "_/_": divide,
+    "_%_": modulo,
+    "-_": negate,
+    "!_": _not,
+    "_==_": equal,
+    "_!=_": lambda a, b: not equal(a, b),
+    "_<_": less,
+    "_>_": greater,
+    "_<=_": _comparison(le),
+    "_>=_": _comparison(ge),
+    "@in": contained,
+    "@not_strictly_false": lambda value: value is not False,
+}

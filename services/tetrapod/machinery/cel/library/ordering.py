@@ -1,0 +1,61 @@
+"""Kubernetes' list functions: isSorted, sum, min, max, indexOf, lastIndexOf. Upstream: apiserver/pkg/cel/library/lists.go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Final
+
+from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.library.operators import add, greater, less
+from tetrapod.machinery.cel.library.registry import Function, Functions
+from tetrapod.machinery.cel.values import Duration, Uint, equal
+
+
+def _is_sorted(values: list[Any]) -> bool:
+    return not any(greater(a, b) for a, b in pairwise(values))
+
+
+def _sum(values: list[Any]) -> Any:
+    total = values[0] if values else 0
+    for value in values[1:]:
+        total = add(total, value)
+    return total
+
+
+def summing(run: Function, overload: str) -> Function:
+    """`sum` whose zero is of the type that the overload has."""
+    kind = overload.rpartition("_")[2]
+    zero = {"double": 0.0, "uint": Uint(0), "duration": Duration(0)}.get(kind, 0)
+    return lambda values: zero if values == [] else run(values)
+
+
+def _best(name: str, worse: Callable[[Any, Any], bool]) -> Callable[[list[Any]], Any]:
+    def run(values: list[Any]) -> Any:
+        if not values:
+            raise EvaluationError(f"{name} called on empty list")
+        best = values[0]
+        for value in values[1:]:
+            if worse(best, value):
+                best = value
+        return best
+
+    return run
+
+
+def _index_of(values: list[Any], item: Any) -> int:
+    return next((i for i, value in enumerate(values) if equal(value, item)), -1)
+
+
+def _last_index_of(values: list[Any], item: Any) -> int:
+    return next((i for i in range(len(values) - 1, -1, -1) if equal(values[i], item)), -1)
+
+
+FUNCTIONS: Final[Functions] = {
+    "isSorted": [((list,), _is_sorted)],
+    "sum": [((list,), _sum)],
+    "min": [((list,), _best("min", greater))],
+    "max": [((list,), _best("max", less))],
+    "indexOf": [((list, object), _index_of)],
+    "lastIndexOf": [((list, object), _last_index_of)],
+}

@@ -1,0 +1,49 @@
+"""matches, find, findAll: RE2, which Go's regexp is too. Upstream: apiserver/pkg/cel/library/regex.go."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.schema.patterns import BadPattern, compile_pattern
+
+
+def _compiled(pattern: str, prefix: str) -> Any:
+    try:
+        return compile_pattern(pattern)
+    except BadPattern as error:
+        raise EvaluationError(f"{prefix}{error}") from None
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return _compiled(pattern, "").search(text) is not None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _compiled(pattern, "Illegal regex: ").search(text)
+    return "" if found is None else found.group(0)
+
+
+def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
+    compiled = _compiled(pattern, "Illegal regex: ")
+    made: list[str] = []
+    at, previous = 0, -1
+    while at <= len(text) and len(made) != count:
+        found = compiled.search(text, at)
+        if found is None:
+            break
+        start, end = found.span()
+        # As Go: no empty match right behind another match.
+        if end > start or start != previous:
+            made.append(found.group(0))
+        previous = end
+        at = end if end > start else end + 1
+    return made
+
+
+FUNCTIONS: Final[Functions] = {
+    "matches": [((str, str), _matches)],
+    "find": [((str, str), _find)],
+    "findAll": [((str, str), _find_all), ((str, str, int), _find_all)],
+}

@@ -1,0 +1,180 @@
+"""Macros: calls that stand for a larger tree, mostly for a comprehension.
+
+Upstream: cel-go parser/macro.go, cel/library.go (optionals), ext/comprehensions.go and ext/lists.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, copy
+
+ACCU: Final = "@result"
+_OVERWRITES: Final = "iteration variable overwrites accumulator variable"
+_FORBIDDEN: Final = (ACCU, "__result__")
+_SORT_INPUT: Final = "@__sortBy_input__"
+
+Macro = Callable[[int, Node | None, list[Node]], Node]
+
+
+class MacroError(ValueError):
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+        self.message = message
+
+
+def _target(target: Node | None) -> Node:
+    assert target is not None  # the table below tells receiver macros from others
+    return target
+
+
+def _has(at: int, target: Node | None, args: list[Node]) -> Node:
+    argument = args[0]
+    if not isinstance(argument, Select) or argument.test_only:
+        raise MacroError(argument.at, "invalid argument to has() macro")
+    return Select(at, argument.operand, argument.field, test_only=True)
+
+
+def _one(args: list[Node], message: str) -> tuple[str, str]:
+    name = args[0]
+    if not isinstance(name, Ident):
+        raise MacroError(name.at, message)
+    if name.name in _FORBIDDEN:
+        raise MacroError(name.at, _OVERWRITES)
+    return name.name, ""
+
+
+def _two(args: list[Node]) -> tuple[str, str]:
+    first, second = args[0], args[1]
+    for name in (first, second):
+        if not isinstance(name, Ident):
+            raise MacroError(name.at, "argument must be a simple name")
+    assert isinstance(first, Ident) and isinstance(second, Ident)
+    if first.name == second.name:
+        raise MacroError(second.at, f"duplicate variable name: {first.name}")
+    for name in (first, second):
+        if name.name in _FORBIDDEN:
+            raise MacroError(name.at, _OVERWRITES)
+    return first.name, second.name
+
+
+def _variables(args: list[Node], plain: int) -> tuple[tuple[str, str], list[Node]]:
+    """The variables' names and the other arguments; `plain` is how many there are with one variable."""
+    if len(args) == plain:
+        return _one(args, "argument must be a simple name"), args[1:]
+    return _two(args), args[2:]
+
+
+def _all(at: int, target: Node | None, args: list[Node]) -> Node:
+    names, (predicate,) = _variables(args, 2)
+    condition = Call(at, "@not_strictly_false", [Ident(at, ACCU)])
+    step = Call(at, "_&&_", [Ident(at, ACCU), predicate])
+    return Comprehension(at, _target(target), names, ACCU, Literal(at, True), condition, step, Ident(at, ACCU))
+
+
+def _exists(at: int, target: Node | None, args: list[Node]) -> Node:
+    names, (predicate,) = _variables(args, 2)
+    condition = Call(at, "@not_strictly_false", [Call(at, "!_", [Ident(at, ACCU)])])
+    step = Call(at, "_||_", [Ident(at, ACCU), predicate])
+    return Comprehension(at, _target(target), names, ACCU, Literal(at, False), condition, step, Ident(at, ACCU))
+
+
+def _exists_one(at: int, target: Node | None, args: list[Node]) -> Node:
+    names, (predicate,) = _variables(args, 2)
+    more = Call(at, "_+_", [Ident(at, ACCU), Literal(at, 1)])
+    step = Call(at, "_?_:_", [predicate, more, Ident(at, ACCU)])
+    result = Call(at, "_==_", [Ident(at, ACCU), Literal(at, 1)])
+    return Comprehension(at, _target(target), names, ACCU, Literal(at, 0), Literal(at, True), step, result)
+
+
+def _appending(at: int, target: Node | None, names: tuple[str, str], keep: Node | None, element: Node) -> Node:
+    step: Node = Call(at, "_+_", [Ident(at, ACCU), ListNode(at, [element])])
+    if keep is not None:
+        step = Call(at, "_?_:_", [keep, step, Ident(at, ACCU)])
+    return Comprehension(at, _target(target), names, ACCU, ListNode(at, []), Literal(at, True), step, Ident(at, ACCU))
+
+
+def _map(at: int, target: Node | None, args: list[Node]) -> Node:
+    names = _one(args, "argument is not an identifier")
+    return _appending(at, target, names, args[1] if len(args) == 3 else None, args[-1])
+
+
+def _filter(at: int, target: Node | None, args: list[Node]) -> Node:
+    return _appending(at, target, _one(args, "argument is not an identifier"), args[1], args[0])
+
+
+def _transform_list(at: int, target: Node | None, args: list[Node]) -> Node:
+    return _appending(at, target, _two(args), args[2] if len(args) == 4 else None, args[-1])
+
+
+def _inserting(at: int, target: Node | None, args: list[Node], inserted: Callable[[str], list[Node]]) -> Node:
+    names = _two(args)
+    step: Node = Call(at, "cel.@mapInsert", [Ident(at, ACCU), *inserted(names[0])])
+    if len(args) == 4:
+        step = Call(at, "_?_:_", [args[2], step, Ident(at, ACCU)])
+    return Comprehension(at, _target(target), names, ACCU, MapNode(at, []), Literal(at, True), step, Ident(at, ACCU))
+
+
+def _transform_map(at: int, target: Node | None, args: list[Node]) -> Node:
+    return _inserting(at, target, args, lambda key: [Ident(at, key), args[-1]])
+
+
+def _transform_map_entry(at: int, target: Node | None, args: list[Node]) -> Node:
+    return _inserting(at, target, args, lambda key: [args[-1]])
+
+
+def _bound(at: int, name: str, value: Node, result: Node, step: str) -> Node:
+    """`cel.bind`: a fold over nothing whose accumulator is the variable."""
+    return Comprehension(at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result)
+
+
+def _opt_map(at: int, target: Node | None, args: list[Node]) -> Node:
+    return _optional(at, target, args, "optMap", lambda bound: Call(at, "optional.of", [bound]))
+
+
+def _opt_flat_map(at: int, target: Node | None, args: list[Node]) -> Node:
+    return _optional(at, target, args, "optFlatMap", lambda bound: bound)
+
+
+def _optional(at: int, target: Node | None, args: list[Node], name: str, wrap: Callable[[Node], Node]) -> Node:
+    variable, operand = args[0], _target(target)
+    if not isinstance(variable, Ident):
+        raise MacroError(variable.at, f"{name}() variable name must be a simple identifier")
+    bound = _bound(at, variable.name, Call(at, "value", [], copy(operand)), args[1], variable.name)
+    return Call(at, "_?_:_", [Call(at, "hasValue", [], operand), wrap(bound), Call(at, "optional.none", [])])
+
+
+def _sort_by(at: int, target: Node | None, args: list[Node]) -> Node:
+    operand = _target(target)
+    if not isinstance(operand, (ListNode, Select, Ident, Comprehension, Call)):
+        text = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise MacroError(operand.at, text)
+    keys = _map(at, Ident(at, _SORT_INPUT), args)
+    call = Call(at, "@sortByAssociatedKeys", [keys], Ident(at, _SORT_INPUT))
+    return _bound(at, _SORT_INPUT, operand, call, _SORT_INPUT)
+
+
+MACROS: Final[dict[tuple[str, int, bool], Macro]] = {
+    ("has", 1, False): _has,
+    ("all", 2, True): _all,
+    ("all", 3, True): _all,
+    ("exists", 2, True): _exists,
+    ("exists", 3, True): _exists,
+    ("exists_one", 2, True): _exists_one,
+    ("exists_one", 3, True): _exists_one,
+    ("existsOne", 3, True): _exists_one,
+    ("map", 2, True): _map,
+    ("map", 3, True): _map,
+    ("filter", 2, True): _filter,
+    ("transformList", 3, True): _transform_list,
+    ("transformList", 4, True): _transform_list,
+    ("transformMap", 3, True): _transform_map,
+    ("transformMap", 4, True): _transform_map,
+    ("transformMapEntry", 3, True): _transform_map_entry,
+    ("transformMapEntry", 4, True): _transform_map_entry,
+    ("optMap", 2, True): _opt_map,
+    ("optFlatMap", 2, True): _opt_flat_map,
+    ("sortBy", 2, True): _sort_by,
+}

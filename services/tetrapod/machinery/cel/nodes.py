@@ -1,0 +1,166 @@
+"""The abstract syntax tree. The checker notes on a node its type and the overloads that it may be.
+
+Upstream: cel-go common/ast. `at` is the offset in code points of the token that stands for the node in messages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.machinery.cel.types import ERROR, CelType
+
+
+class Node:
+    __slots__ = ("at", "overloads", "type")
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.type: CelType = ERROR
+        self.overloads: tuple[str, ...] = ()
+
+
+class Literal(Node):
+    __slots__ = ("value",)
+
+    def __init__(self, at: int, value: Any) -> None:
+        super().__init__(at)
+        self.value = value
+
+
+class Ident(Node):
+    """`type_name` is the type that the identifier names, as `int` does."""
+
+    __slots__ = ("name", "type_name")
+
+    def __init__(self, at: int, name: str) -> None:
+        super().__init__(at)
+        self.name = name
+        self.type_name: CelType | None = None
+
+
+class Select(Node):
+    """`test_only` for `has()`. `resolved` once it is the name of a variable or a type with dots in it."""
+
+    __slots__ = ("field", "operand", "resolved", "test_only")
+
+    def __init__(self, at: int, operand: Node, field: str, test_only: bool = False) -> None:
+        super().__init__(at)
+        self.operand = operand
+        self.field = field
+        self.test_only = test_only
+        self.resolved: Ident | None = None
+
+
+class Call(Node):
+    __slots__ = ("args", "function", "target")
+
+    def __init__(self, at: int, function: str, args: list[Node], target: Node | None = None) -> None:
+        super().__init__(at)
+        self.function = function
+        self.args = args
+        self.target = target
+
+    @property
+    def operands(self) -> list[Node]:
+        return self.args if self.target is None else [self.target, *self.args]
+
+
+class ListNode(Node):
+    __slots__ = ("elements", "optional")
+
+    def __init__(self, at: int, elements: list[Node], optional: frozenset[int] = frozenset()) -> None:
+        super().__init__(at)
+        self.elements = elements
+        self.optional = optional
+
+
+class Entry:
+    """Of a map (`key`) or of a struct (`name`)."""
+
+    __slots__ = ("at", "key", "name", "optional", "value")
+
+    def __init__(self, at: int, key: Node | None, name: str, value: Node, optional: bool) -> None:
+        self.at = at
+        self.key = key
+        self.name = name
+        self.value = value
+        self.optional = optional
+
+
+class MapNode(Node):
+    __slots__ = ("entries",)
+
+    def __init__(self, at: int, entries: list[Entry]) -> None:
+        super().__init__(at)
+        self.entries = entries
+
+
+class StructNode(Node):
+    __slots__ = ("entries", "type_name")
+
+    def __init__(self, at: int, type_name: str, entries: list[Entry]) -> None:
+        super().__init__(at)
+        self.type_name = type_name
+        self.entries = entries
+
+
+class Comprehension(Node):
+    """What a macro such as `all` stands for: a fold over a range; `var2` is "" where there is one variable."""
+
+    __slots__ = ("accu", "condition", "init", "range", "result", "step", "var", "var2")
+
+    def __init__(
+        self, at: int, range_: Node, variables: tuple[str, str], accu: str, init: Node, condition: Node, step: Node, result: Node
+    ) -> None:
+        super().__init__(at)
+        self.range = range_
+        self.var, self.var2 = variables
+        self.accu = accu
+        self.init = init
+        self.condition = condition
+        self.step = step
+        self.result = result
+
+
+def children(node: Node) -> list[Node]:
+    """Below a node, in the order of the source where there is one."""
+    match node:
+        case Select():
+            return [node.operand] if node.resolved is None else []
+        case Call():
+            return node.operands
+        case ListNode():
+            return node.elements
+        case MapNode() | StructNode():
+            return [part for entry in node.entries for part in (entry.key, entry.value) if part is not None]
+        case Comprehension():
+            return [node.range, node.init, node.condition, node.step, node.result]
+    return []
+
+
+def copy(node: Node) -> Node:
+    """An equal tree of new nodes."""
+    match node:
+        case Literal():
+            return Literal(node.at, node.value)
+        case Ident():
+            return Ident(node.at, node.name)
+        case Select():
+            return Select(node.at, copy(node.operand), node.field, node.test_only)
+        case Call():
+            target = None if node.target is None else copy(node.target)
+            return Call(node.at, node.function, [copy(a) for a in node.args], target)
+        case ListNode():
+            return ListNode(node.at, [copy(e) for e in node.elements], node.optional)
+        case MapNode():
+            return MapNode(node.at, [_copy_entry(e) for e in node.entries])
+        case StructNode():
+            return StructNode(node.at, node.type_name, [_copy_entry(e) for e in node.entries])
+        case Comprehension():
+            parts = [copy(n) for n in (node.init, node.condition, node.step, node.result)]
+            return Comprehension(node.at, copy(node.range), (node.var, node.var2), node.accu, *parts)
+    raise TypeError(type(node))
+
+
+def _copy_entry(entry: Entry) -> Entry:
+    return Entry(entry.at, None if entry.key is None else copy(entry.key), entry.name, copy(entry.value), entry.optional)

@@ -1,0 +1,98 @@
+"""Every function's overloads: `data/overloads.txt`, a line `function overload signature`, in upstream's order.
+
+They are those of cel-go's standard library and of the libraries that Kubernetes 1.37 enables for new expressions (which are those
+of 1.36, its minimal compatibility version); see k8s.io/apiserver/pkg/cel/environment/base.go.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tetrapod.machinery.cel import types
+from tetrapod.machinery.cel.types import CelType
+
+PATCH_FUNCTIONS: Final = frozenset({"jsonpatch.escapeKey"})
+_LINE: Final = re.compile(r"(\S+) (\S+) (?:([^()].*)\.)?\((.*)\) -> (.+)")
+_BASIC: Final = {
+    "any": types.ANY,
+    "bool": types.BOOL,
+    "bytes": types.BYTES,
+    "double": types.DOUBLE,
+    "duration": types.DURATION,
+    "dyn": types.DYN,
+    "int": types.INT,
+    "null": types.NULL,
+    "string": types.STRING,
+    "timestamp": types.TIMESTAMP,
+    "uint": types.UINT,
+}
+
+
+class Overload(NamedTuple):
+    """`args` begin with the receiver of a member."""
+
+    id: str
+    member: bool
+    args: tuple[CelType, ...]
+    result: CelType
+    params: frozenset[str]
+
+
+@lru_cache(maxsize=1)
+def functions() -> dict[str, tuple[Overload, ...]]:
+    """Read when first needed."""
+    found: dict[str, list[Overload]] = {}
+    for line in (Path(__file__).parent / "data" / "overloads.txt").read_text().splitlines():
+        match = _LINE.fullmatch(line)
+        assert match is not None, line
+        name, overload, target, args, result = match.groups()
+        parts = tuple(parse_type(text) for text in ([target] if target else []) + _split(args))
+        kinds = (*parts, parse_type(result))
+        found.setdefault(name, []).append(Overload(overload, bool(target), parts, kinds[-1], _params(kinds)))
+    return {name: tuple(overloads) for name, overloads in found.items()}
+
+
+@lru_cache(maxsize=256)
+def parse_type(text: str) -> CelType:
+    """A type as messages show it."""
+    if text in _BASIC:
+        return _BASIC[text]
+    name, paren, inner = text.partition("(")
+    if paren:
+        params = tuple(parse_type(part) for part in _split(inner[:-1]))
+        match name:
+            case "list":
+                return types.list_of(*params)
+            case "map":
+                return types.map_of(*params)
+            case "type":
+                return types.type_of(*params)
+        return types.opaque(name, *params)
+    if len(text) == 1:
+        return types.type_param(text)
+    return types.opaque(text) if text.startswith("net.") else types.object_type(text)
+
+
+def _split(text: str) -> list[str]:
+    """At the commas outside of parentheses."""
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [*parts, text[start:].strip()] if text else []
+
+
+def _params(kinds: tuple[CelType, ...]) -> frozenset[str]:
+    names: set[str] = set()
+    todo = list(kinds)
+    while todo:
+        kind = todo.pop()
+        if kind.kind == "param":
+            names.add(kind.name)
+        todo += kind.params
+    return frozenset(names)

@@ -1,0 +1,312 @@
+"""Expressions to trees, with the macros expanded as cel-go does (parser/parser.go, parser/helper.go).
+
+A text that is no CEL at all raises `SyntaxProblem` at its first wrong token; `syntax` has the words for it. What is wrong beyond
+the grammar (reserved names, literals out of range, macros) is collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.machinery.cel.lexer import BadLiteral, Token, bytes_of, string_of, tokens
+from tetrapod.machinery.cel.macros import MACROS, MacroError
+from tetrapod.machinery.cel.nodes import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from tetrapod.machinery.cel.values import Uint
+
+MAX_DEPTH: Final = 250
+MAX_SIZE: Final = 100_000
+_RESERVED: Final = frozenset(
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    )
+)
+_RELATIONS: Final = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
+_SUMS: Final = {"+": "_+_", "-": "_-_"}
+_PRODUCTS: Final = {op: f"_{op}_" for op in "*/%"}
+_INT_MIN: Final = -(1 << 63)
+_INT_MAX: Final = (1 << 63) - 1
+
+
+class SyntaxProblem(ValueError):
+    """A token that cannot stand where it stands."""
+
+    def __init__(self, token: Token) -> None:
+        super().__init__(token)
+        self.token = token
+
+
+class TooDeep(ValueError):
+    """Nested deeper than anybody's stack should be."""
+
+
+class Parser:
+    """Of one expression; `problems` are offsets and messages."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens(text)
+        self._index = 0
+        self._depth = 0
+        self.problems: list[tuple[int, str]] = []
+
+    def parse(self) -> Node:
+        node = self._expr()
+        self._expect("<EOF>")
+        return node
+
+    def _peek(self) -> str:
+        return self._tokens[self._index].kind
+
+    def _next(self) -> Token:
+        token = self._tokens[self._index]
+        self._index += 1
+        return token
+
+    def _expect(self, kind: str) -> Token:
+        token = self._tokens[self._index]
+        if token.kind != kind:
+            raise SyntaxProblem(token)
+        self._index += 1
+        return token
+
+    def _accept(self, kind: str) -> bool:
+        if self._tokens[self._index].kind != kind:
+            return False
+        self._index += 1
+        return True
+
+    def _problem(self, at: int, message: str) -> Node:
+        self.problems.append((at, message))
+        return Literal(at, None)
+
+    def _expr(self) -> Node:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TooDeep
+        node = self._logic("||", "_||_", lambda: self._logic("&&", "_&&_", self._relation))
+        if self._peek() == "?":
+            at = self._next().at
+            true = self._logic("||", "_||_", lambda: self._logic("&&", "_&&_", self._relation))
+            self._expect(":")
+            node = Call(at, "_?_:_", [node, true, self._expr()])
+        self._depth -= 1
+        return node
+
+    def _logic(self, op: str, function: str, part: Callable[[], Node]) -> Node:
+        terms, places = [part()], []
+        while self._peek() == op:
+            places.append(self._next().at)
+            terms.append(part())
+        return _balanced(function, terms, places, 0, len(places) - 1) if places else terms[0]
+
+    def _relation(self) -> Node:
+        return self._chain(_RELATIONS, lambda: self._chain(_SUMS, lambda: self._chain(_PRODUCTS, self._unary)))
+
+    def _chain(self, operators: dict[str, str], part: Callable[[], Node]) -> Node:
+        node = part()
+        length = 0
+        while (function := operators.get(self._peek())) is not None:
+            at = self._next().at
+            node = Call(at, function, [node, part()])
+            length += 1
+            if length > MAX_DEPTH:
+                raise TooDeep
+        return node
+
+    def _unary(self) -> Node:
+        kind = self._peek()
+        if kind not in ("!", "-") or (kind == "-" and self._tokens[self._index + 1].kind in ("NUM_INT", "NUM_FLOAT")):
+            return self._member()
+        at = self._next().at
+        count = 1
+        while self._peek() == kind and not (kind == "-" and self._tokens[self._index + 1].kind in ("NUM_INT", "NUM_FLOAT")):
+            self._next()
+            count += 1
+        node = self._member()
+        return Call(at, f"{kind}_", [node]) if count % 2 else node
+
+    def _member(self) -> Node:
+        node = self._primary()
+        length = 0
+        while True:
+            kind = self._peek()
+            length += 1
+            if length > MAX_DEPTH:
+                raise TooDeep
+            if kind == ".":
+                node = self._after_dot(node, self._next().at)
+            elif kind == "[":
+                at = self._next().at
+                function = "_[?_]" if self._accept("?") else "_[_]"
+                node = Call(at, function, [node, self._expr()])
+                self._expect("]")
+            else:
+                return node
+
+    def _after_dot(self, operand: Node, at: int) -> Node:
+        optional = self._accept("?")
+        token = self._next()
+        if token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
+            raise SyntaxProblem(token)
+        if token.kind == "IDENTIFIER" and not optional and self._peek() == "(":
+            place = self._next().at
+            return self._call(place, token.text, self._arguments(), operand)
+        name = token.text[1:-1] if token.kind == "ESC_IDENTIFIER" else token.text
+        if optional:
+            return Call(at, "_?._", [operand, Literal(token.at, name)])
+        return Select(at, operand, name)
+
+    def _arguments(self) -> list[Node]:
+        args: list[Node] = []
+        if self._accept(")"):
+            return args
+        args.append(self._expr())
+        while self._accept(","):
+            args.append(self._expr())
+        self._expect(")")
+        return args
+
+    def _call(self, at: int, name: str, args: list[Node], target: Node | None) -> Node:
+        macro = MACROS.get((name, len(args), target is not None))
+        if macro is None:
+            return Call(at, name, args, target)
+        try:
+            return macro(at, target, args)
+        except MacroError as error:
+            return self._problem(error.at, error.message)
+
+    def _primary(self) -> Node:
+        token = self._next()
+        match token.kind:
+            case "IDENTIFIER":
+                return self._named(token, "", token.at)
+            case ".":
+                return self._named(self._expect("IDENTIFIER"), ".", token.at)
+            case "(":
+                node = self._expr()
+                self._expect(")")
+                return node
+            case "[":
+                return self._list(token.at)
+            case "{":
+                return self._map(token.at)
+        return self._literal(token)
+
+    def _named(self, token: Token, dot: str, start: int) -> Node:
+        mark, names = self._index, [token.text]
+        while self._peek() == "." and self._tokens[self._index + 1].kind == "IDENTIFIER":
+            self._index += 1
+            names.append(self._next().text)
+        if self._peek() == "{":
+            at = self._next().at
+            return StructNode(at, dot + ".".join(names), self._fields())
+        self._index = mark
+        if token.text in _RESERVED:
+            if self._accept("("):
+                self._arguments()
+            return self._problem(start, f"reserved identifier: {token.text}")
+        if self._peek() == "(":
+            place = self._next().at
+            return self._call(place, dot + token.text, self._arguments(), None)
+        return Ident(token.at, dot + token.text)
+
+    def _list(self, at: int) -> Node:
+        elements: list[Node] = []
+        optional = set()
+        while self._peek() not in ("]", ","):
+            if self._accept("?"):
+                optional.add(len(elements))
+            elements.append(self._expr())
+            if self._peek() != "]" and not (self._accept(",") and self._peek() != ","):
+                raise SyntaxProblem(self._tokens[self._index])
+        if not elements:
+            self._accept(",")
+        self._expect("]")
+        return ListNode(at, elements, frozenset(optional))
+
+    def _map(self, at: int) -> Node:
+        return MapNode(at, self._entries(self._map_entry))
+
+    def _fields(self) -> list[Entry]:
+        return self._entries(self._field)
+
+    def _entries(self, entry: Callable[[], Entry]) -> list[Entry]:
+        entries: list[Entry] = []
+        while self._peek() not in ("}", ","):
+            entries.append(entry())
+            if self._peek() != "}" and not (self._accept(",") and self._peek() != ","):
+                raise SyntaxProblem(self._tokens[self._index])
+        if not entries:
+            self._accept(",")
+        self._expect("}")
+        return entries
+
+    def _map_entry(self) -> Entry:
+        optional = self._accept("?")
+        key = self._expr()
+        at = self._expect(":").at
+        return Entry(at, key, "", self._expr(), optional)
+
+    def _field(self) -> Entry:
+        optional = self._accept("?")
+        token = self._next()
+        if token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
+            raise SyntaxProblem(token)
+        at = self._expect(":").at
+        return Entry(at, None, token.text.strip("`"), self._expr(), optional)
+
+    def _literal(self, token: Token) -> Node:
+        at, sign = token.at, ""
+        if token.kind == "-":
+            sign, token = "-", self._next()
+            if token.kind not in ("NUM_INT", "NUM_FLOAT"):
+                raise SyntaxProblem(token)
+        text = token.text
+        match token.kind:
+            case "NUM_INT":
+                number = int(sign + text, 16 if text.startswith("0x") else 10)
+                return Literal(at, number) if _INT_MIN <= number <= _INT_MAX else self._problem(at, "invalid int literal")
+            case "NUM_UINT":
+                number = int(text[:-1], 16 if text.startswith("0x") else 10)
+                return Literal(at, Uint(number)) if number < 1 << 64 else self._problem(at, "invalid uint literal")
+            case "NUM_FLOAT":
+                real = float(sign + text)
+                return self._problem(at, "invalid double literal") if real in (float("inf"), float("-inf")) else Literal(at, real)
+            case "STRING" | "BYTES":
+                try:
+                    return Literal(at, string_of(text) if token.kind == "STRING" else bytes_of(text[1:]))
+                except BadLiteral as error:
+                    return self._problem(at, str(error))
+            case "true" | "false":
+                return Literal(at, token.kind == "true")
+            case "null":
+                return Literal(at, None)
+        raise SyntaxProblem(token)
+
+
+def _balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:
+    """Long chains of a logical operator as a balanced tree (upstream: logicManager)."""
+    mid = (low + high + 1) // 2
+    left = terms[mid] if mid == low else _balanced(function, terms, places, low, mid - 1)
+    right = terms[mid + 1] if mid == high else _balanced(function, terms, places, mid + 1, high)
+    return Call(places[mid], function, [left, right])

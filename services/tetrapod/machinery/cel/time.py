@@ -1,0 +1,97 @@
+"""Timestamps and durations: texts, arithmetic, fields.
+
+Upstream: cel-go common/types/timestamp.go, duration.go and overflow.go.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.values import Duration, Timestamp
+from tetrapod.machinery.duration import parse_nanoseconds
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = 1_000_000_000
+_MIN: Final = -62135596800 * _SECOND
+_MAX: Final = 253402300799 * _SECOND + _SECOND - 1
+_INT64: Final = 1 << 63
+_RFC3339: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """RFC 3339, as Go reads it; None if it is none. Raises EvaluationError outside of the years 1 to 9999."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
+    offset = (int(match[9]) * 60 + int(match[10])) * 60 if match[8] else 0
+    if (match[8] and (int(match[9]) > 24 or int(match[10]) > 59)) or hour > 23:
+        return None
+    try:
+        moment = datetime(max(year, 1), month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    seconds = int((moment - _EPOCH).total_seconds()) - (366 * 86400 if year == 0 else 0)
+    seconds += offset if match[8] == "-" else -offset
+    return checked_timestamp(seconds * _SECOND + int((match[7] or "0")[:9].ljust(9, "0")))
+
+
+def checked_timestamp(ns: int) -> Timestamp:
+    if not _MIN <= ns <= _MAX:
+        raise EvaluationError("timestamp overflow")
+    return Timestamp(ns)
+
+
+def checked_duration(ns: int) -> Duration:
+    if not -_INT64 <= ns < _INT64:
+        raise EvaluationError("duration overflow")
+    return Duration(ns)
+
+
+def parse_duration(text: str) -> Duration | None:
+    try:
+        return Duration(parse_nanoseconds(text))
+    except ValueError:
+        return None
+
+
+def text_of(value: Timestamp | Duration) -> str:
+    if isinstance(value, Duration):
+        whole, rest = divmod(abs(value.ns), _SECOND)
+        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        return f"{'-' if value.ns < 0 else ''}{whole}{fraction}s"
+    seconds, rest = divmod(value.ns, _SECOND)
+    moment = _EPOCH + timedelta(seconds=seconds)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def in_zone(value: Timestamp, zone: str | None) -> datetime:
+    """Raises EvaluationError for a zone that nobody knows."""
+    moment = _EPOCH + timedelta(seconds=value.ns // _SECOND, microseconds=value.ns % _SECOND // 1000)
+    return moment if zone is None else moment.astimezone(_zone(zone))
+
+
+def _zone(name: str) -> tzinfo:
+    if ":" not in name:
+        if name in ("", "UTC"):
+            return UTC
+        try:
+            return ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            raise EvaluationError(f"unknown time zone {name}") from None
+    hours, _, minutes = name.partition(":")
+    try:
+        hour, minute = int(hours), int(minutes)
+    except ValueError:
+        wrong = hours if not hours.lstrip("+-").isdigit() else minutes
+        raise EvaluationError(f'strconv.Atoi: parsing "{wrong}": invalid syntax') from None
+    offset = hour * 60 - minute if hours.startswith("-") else hour * 60 + minute
+    try:
+        return timezone(timedelta(minutes=offset))
+    except ValueError:
+        raise EvaluationError(f"unknown time zone {name}") from None
