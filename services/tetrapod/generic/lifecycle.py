@@ -43,7 +43,7 @@ class Lifecycle:
         """In order, hooks among them; each with the endpoints that show it."""
         self.shutting_down = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._followed: dict[str, Followed] = {}
+        self._followed: list[tuple[str, Followed]] = []
 
     def on_start(self, name: str, hook: Hook) -> None:
         """Register a post-start hook; its name becomes the health check `poststarthook/NAME`."""
@@ -66,14 +66,17 @@ class Lifecycle:
         self.checks[name] = (check, endpoints)
 
     def follow(self, name: str, informer: Followed) -> None:
-        """Run an informer until the server stops; the check `informer-sync` waits for its first list. Again: nothing."""
-        if name not in self._followed:
-            self._followed[name] = informer
+        """Run an informer until the server stops; the check `informer-sync` waits for its first list. Again: nothing.
+
+        Two services may each have an informer of one name.
+        """
+        if all(informer is not followed for _, followed in self._followed):
+            self._followed.append((name, informer))
             self.background(f"informer/{name}", informer.run())
 
     async def informers_synced(self) -> None:
         """The check `informer-sync`."""
-        waiting = [name for name, informer in self._followed.items() if not informer.synced.is_set()]
+        waiting = [name for name, informer in self._followed if not informer.synced.is_set()]
         if waiting:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
 
