@@ -65,6 +65,12 @@ class GaugeFunction(Metric):
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
 
 
+class CounterFunction(GaugeFunction):
+    """A counter that is looked up when scraped."""
+
+    kind = "counter"
+
+
 class Histogram(Metric):
     kind = "histogram"
 
@@ -73,10 +79,17 @@ class Histogram(Metric):
         self.buckets = tuple(buckets)
         self.values: dict[tuple[str, ...], list[float]] = {}  # counts per bucket, then above all, then the sum
 
-    def observe(self, labels: tuple[str, ...], value: float) -> None:
+    def row(self, labels: tuple[str, ...]) -> list[float]:
+        """The counts of one set of labels, for `count`: to be kept by who observes the same labels often."""
         row = self.values.get(labels)
         if row is None:
             row = self.values[labels] = [0.0] * (len(self.buckets) + 2)
+        return row
+
+    def observe(self, labels: tuple[str, ...], value: float) -> None:
+        self.count(self.row(labels), value)
+
+    def count(self, row: list[float], value: float) -> None:
         row[bisect.bisect_left(self.buckets, value)] += 1
         row[-1] += value
 

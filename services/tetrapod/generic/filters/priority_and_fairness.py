@@ -15,59 +15,52 @@ from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
-from tetrapod.generic.flowcontrol.work import estimate
+from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
+from tetrapod.generic.flowcontrol.work import LEAST, estimate
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
-from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.status import StatusError
 
 _LONGEST_WAIT: Final = 60.0
 
 
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
+    clock = time.monotonic
+
     async def priority_and_fairness(request: Request) -> Response:
         info = request.info
         if info is None or (info.verb != "watch" and is_long_running(info)):
             return await handler(request)
         flow = control.classify(request.user, info)
+        queues = flow.level.queues
+        work = LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
+        meters.SEATS.count(flow.seats, work.seats)
+        ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
+        if ticket is None or (ticket.decision is not None and not await _turn(queues, ticket, request, request_timeout)):
+            return _refuse(flow)
+        forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
-            response = await _in_turn(handler, control, flow, request, info, request_timeout)
-        except StatusError as error:
-            error.headers.extend(flow.headers)
+            response = await handler(request)
+        except BaseException as error:
+            if forget is not None:
+                forget()
+            if isinstance(error, StatusError):
+                error.headers.extend(flow.headers)
             raise
+        finally:
+            meters.EXECUTION.count(flow.execution, clock() - ticket.started)
+            queues.finish(ticket)
         response.headers = [*response.headers, *flow.headers]
+        if forget is not None:
+            _when_ended(response, forget)
         return response
 
     return priority_and_fairness
 
 
-async def _in_turn(
-    handler: Handler, control: FlowControl, flow: Flow, request: Request, info: RequestInfo, request_timeout: float
-) -> Response:
-    queues = flow.level.queues
-    work = estimate(request, info, flow.level.most_seats, control.stats, control.watches)
-    meters.SEATS.observe(flow.labels, work.seats)
-    ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
-    if ticket is None:
-        return _refuse(flow)
-    if ticket.decision is not None:
-        executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
-        meters.WAIT.observe((*flow.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
-        if not executes:
-            return _refuse(flow)
-    watches = info.verb == "watch" and info.is_resource_request
-    forget = control.watches.add(request) if watches else None
-    try:
-        response = await handler(request)
-    except BaseException:
-        if forget is not None:
-            forget()
-        raise
-    finally:
-        queues.finish(ticket)
-        meters.EXECUTION.observe((*flow.labels, "watch" if watches else "regular"), time.monotonic() - ticket.started)
-    if forget is not None:
-        _when_ended(response, forget)
-    return response
+async def _turn(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
+    executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
+    meters.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
+    return executes
 
 
 def _longest_wait(request: Request, request_timeout: float) -> float:
@@ -80,7 +73,9 @@ def _longest_wait(request: Request, request_timeout: float) -> float:
 def _refuse(flow: Flow) -> Response:
     retry = flow.level.retry_after
     retry.refused()
-    return too_many_requests(retry.seconds)
+    response = too_many_requests(retry.seconds)
+    response.headers += flow.headers
+    return response
 
 
 def _when_ended(response: Response, forget: Callable[[], None]) -> None:

@@ -17,7 +17,7 @@ import orjson
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol import gauges, meters
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
@@ -45,6 +45,8 @@ class Flow(NamedTuple):
     distinguisher: str
     hand: tuple[int, ...]
     headers: tuple[tuple[bytes, bytes], tuple[bytes, bytes]]
+    seats: list[float]  # rows of the two histograms
+    execution: list[float]
 
 
 class _Schema(NamedTuple):
@@ -69,6 +71,7 @@ class FlowControl:
         self._informers: tuple[Informer, Informer] | None = None
         self._pending = False
         self.digest([], [])
+        gauges.register(lambda: [level.queues for level in self.levels.values()])
 
     # --- requests
 
@@ -97,7 +100,9 @@ class FlowControl:
             (b"x-kubernetes-pf-flowschema-uid", schema.uid.encode()),
             (b"x-kubernetes-pf-prioritylevel-uid", level.uid.encode()),
         )
-        return Flow(level, (level.name, schema.name), distinguisher, hand, headers)
+        labels = (level.name, schema.name)
+        execution = meters.EXECUTION.row((*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular"))
+        return Flow(level, labels, distinguisher, hand, headers, meters.SEATS.row(labels), execution)
 
     # --- configuration
 

@@ -50,7 +50,7 @@ def _level_rows(control: FlowControl) -> Iterable[Sequence[str]]:
     for name, level in sorted(control.levels.items()):
         queues = level.queues
         active = sum(1 for queue in queues.queues if queue.waiting)
-        counts = (queues.waiting, queues.executing, queues.dispatched, queues.rejected, queues.timed_out, queues.cancelled)
+        counts = (queues.waiting, queues.executing, queues.dispatched.total(), queues.rejected, queues.timed_out, queues.cancelled)
         yield (name, str(active), _go(queues.idle), _go(level.quiescing), *map(str, counts))
 
 

@@ -16,33 +16,31 @@ class Results(NamedTuple):
 
 
 class Integrator:
+    """Told from outside how the time passes, by `advance`, and by `reach` what the number has risen to."""
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
         self._since = clock()
-        self._value = 0.0
-        self._highest = 0.0
+        self._value = self._highest = 0.0
         self._elapsed = self._sum = self._squares = 0.0
 
-    def set(self, value: float) -> None:
-        self._advance()
+    def advance(self, now: float, value: float) -> None:
+        """It has been `value` until now."""
+        passed = now - self._since
+        self._since = now
         self._value = value
+        self._elapsed += passed
+        self._sum += value * passed
+        self._squares += value * value * passed
+
+    def reach(self, value: float) -> None:
         self._highest = max(self._highest, value)
 
     def reset(self) -> Results:
-        """What was until now; the next results begin here."""
-        self._advance()
+        """What was until it was last advanced; the next results begin there."""
         results = self._results()
         self._elapsed = self._sum = self._squares = 0.0
         self._highest = self._value
         return results
-
-    def _advance(self) -> None:
-        now = self._clock()
-        passed = now - self._since
-        self._since = now
-        self._elapsed += passed
-        self._sum += self._value * passed
-        self._squares += self._value * self._value * passed
 
     def _results(self) -> Results:
         if self._elapsed <= 0:

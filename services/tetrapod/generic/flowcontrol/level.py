@@ -6,7 +6,6 @@ import math
 from typing import Any, Final
 
 from tetrapod.generic.flowcontrol import meters
-from tetrapod.generic.flowcontrol.integrator import Integrator
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing
 from tetrapod.generic.flowcontrol.retry_after import RetryAfter
 from tetrapod.machinery.gvk import Object
@@ -32,8 +31,6 @@ class Level:
         self.smoothed = 0.0
         self.retry_after = RetryAfter()
         self.queues = QueueSet(name, Queuing(0), 0)
-        self._demand = Integrator()
-        self.queues.demand_changed = self._demand.set
         self._lendable = 0
         self._borrowing: int | None = None
         self._new = True
@@ -74,7 +71,7 @@ class Level:
 
     def note_demand(self) -> None:
         """Look at the seats that it could have used since this was last asked."""
-        seen = self._demand.reset()
+        seen = self.queues.results()
         self.highest = math.floor(seen.highest + 0.5)
         if seen.duration > 0:
             envelope = seen.average + seen.deviation

@@ -1,4 +1,4 @@
-"""The metrics of flow control, under upstream's names (flowcontrol/metrics/metrics.go)."""
+"""The metrics of flow control, under upstream's names (flowcontrol/metrics/metrics.go); those of present state are in `gauges.py`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,6 @@ _SECONDS: Final = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 
 REJECTED: Final = Counter(
     _P + "rejected_requests_total", "Number of requests rejected by API Priority and Fairness subsystem", (*_BOTH, "reason")
-)
-DISPATCHED: Final = Counter(_P + "dispatched_requests_total", "Number of requests executed by API Priority and Fairness subsystem", _BOTH)
-WAITING: Final = Gauge(
-    _P + "current_inqueue_requests", "Number of requests currently pending in queues of the API Priority and Fairness subsystem", _BOTH
-)
-WAITING_SEATS: Final = Gauge(
-    _P + "current_inqueue_seats", "Number of seats currently pending in queues of the API Priority and Fairness subsystem", _BOTH
-)
-EXECUTING: Final = Gauge(
-    _P + "current_executing_requests",
-    "Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
-    _BOTH,
-)
-EXECUTING_SEATS: Final = Gauge(
-    _P + "current_executing_seats",
-    "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests "
-    "in the API Priority and Fairness subsystem",
-    _BOTH,
 )
 QUEUE_LENGTH: Final = Histogram(
     _P + "request_queue_length_after_enqueue",

@@ -1,20 +1,22 @@
 """The queues of one priority level: requests wait by flow and are dispatched fairly, as many at a time as there are seats.
 
 Upstream: flowcontrol/fairqueuing/queueset (its doc.go explains the virtual time). Here everything happens on the event loop, so nothing is
-locked; the progress meter R is a float, which needs no epochs; and what makes R's rate is kept as sums rather than counted at each step.
+locked; the progress meter R is a float, which needs no epochs; what makes R's rate is kept as sums rather than counted at each step; and
+gauges are made of the tickets when somebody asks for them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol.integrator import Integrator, Results
 from tetrapod.generic.flowcontrol.work import Estimate
 from tetrapod.machinery.requestinfo import RequestInfo
 
@@ -34,7 +36,20 @@ class Queuing:
 class Ticket:
     """A request at a priority level: waiting, or executing and holding seats until it is given back."""
 
-    __slots__ = ("arrival", "arrival_r", "decision", "distinguisher", "estimate", "info", "labels", "queue", "started", "user", "work")
+    __slots__ = (
+        "arrival",
+        "arrival_r",
+        "decision",
+        "distinguisher",
+        "estimate",
+        "info",
+        "labels",
+        "queue",
+        "seats",
+        "started",
+        "user",
+        "work",
+    )
 
     def __init__(
         self,
@@ -47,6 +62,7 @@ class Ticket:
         arrival_r: float,
     ) -> None:
         self.estimate = estimate
+        self.seats = estimate.final if estimate.final > estimate.initial else estimate.initial
         self.labels = labels  # of metrics: priority level, flow schema
         self.distinguisher = distinguisher
         self.user = user
@@ -87,8 +103,10 @@ class QueueSet:
         self.queueless: set[Ticket] = set()  # executing where there are no queues
         self.waiting = self.executing = 0
         self.seats_waiting = self.seats_in_use = 0
-        self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
-        self.demand_changed: Callable[[int], None] = _nobody
+        self.rejected = self.timed_out = self.cancelled = 0
+        self.dispatched: Counter[tuple[str, str]] = Counter()  # by the labels of metrics
+        self.lingering: Counter[tuple[str, str]] = Counter()  # seats
+        self.demand = Integrator(clock)  # of the seats that could be used
         self._clock = clock
         self._r = 0.0
         self._since = clock()
@@ -109,6 +127,11 @@ class QueueSet:
         self.queues += [Queue(index) for index in range(len(self.queues), queuing.queues)]
         self._drop_unwanted()
         self._dispatch()
+
+    def results(self) -> Results:
+        """The demand for seats since this was last asked."""
+        self._advance()
+        return self.demand.reset()
 
     # --- the life of a request
 
@@ -158,7 +181,6 @@ class QueueSet:
         """Give a ticket back; its seats are free at once, or after it has lingered."""
         now = self._advance()
         self.executing -= 1
-        meters.EXECUTING.add(ticket.labels, -1)
         queue = ticket.queue
         if queue is None:
             self.queueless.discard(ticket)
@@ -169,6 +191,7 @@ class QueueSet:
             if not queue.active:
                 self._active -= 1
         if ticket.estimate.linger > 0:
+            self.lingering[ticket.labels] += ticket.seats
             asyncio.get_running_loop().call_later(ticket.estimate.linger, self._lingered, ticket)
         else:
             self._release(ticket)
@@ -176,6 +199,7 @@ class QueueSet:
 
     def _lingered(self, ticket: Ticket) -> None:
         self._advance()
+        self.lingering[ticket.labels] -= ticket.seats
         self._release(ticket)
         self._dispatch()
 
@@ -184,8 +208,10 @@ class QueueSet:
     def _advance(self) -> float:
         """R has grown, since anything last changed, as fast as each active queue was served on average."""
         now = self._clock()
+        demand = self.seats_in_use + self.seats_waiting
+        self.demand.advance(now, demand)
         if self._active:
-            self._r += min(self.seats_in_use + self.seats_waiting, self.limit) / self._active * (now - self._since)
+            self._r += min(demand, self.limit) / self._active * (now - self._since)
         self._since = now
         return now
 
@@ -211,6 +237,13 @@ class QueueSet:
                 best, least = queue, work
         return best
 
+    def tickets(self) -> Iterator[Ticket]:
+        """All that wait or execute."""
+        yield from self.queueless
+        for queue in self.queues:
+            yield from queue.waiting
+            yield from queue.executing
+
     def _enqueue(self, ticket: Ticket, queue: Queue) -> None:
         if not queue.active:
             queue.next_r = self._r
@@ -219,28 +252,26 @@ class QueueSet:
         queue.waiting.append(ticket)
         self._bound(queue)
         self._count_waiting(ticket, 1)
+        self.demand.reach(self.seats_in_use + self.seats_waiting)
         meters.QUEUE_LENGTH.observe(ticket.labels, len(queue.waiting))
 
     def _count_waiting(self, ticket: Ticket, by: int) -> None:
-        seats = ticket.estimate.seats * by
+        seats = ticket.seats * by
         self.waiting += by
         self.seats_waiting += seats
-        meters.WAITING.add(ticket.labels, by)
-        meters.WAITING_SEATS.add(ticket.labels, seats)
-        self.demand_changed(self.seats_in_use + self.seats_waiting)
 
     def _dispatch(self) -> None:
         while self.waiting and self.seats_in_use < self.limit:
             queue = self._next()
             ticket = queue.waiting[0]
-            if not self._fits(ticket.estimate.seats):
+            if not self._fits(ticket.seats):
                 meters.NO_ACCOMMODATION.add(ticket.labels)
                 return
             self._robin = queue.index
             queue.waiting.popleft()
             self._count_waiting(ticket, -1)
             queue.executing.add(ticket)
-            queue.seats += ticket.estimate.seats
+            queue.seats += ticket.seats
             queue.next_r += ticket.work
             self._execute(ticket, self._since)
             self._bound(queue)
@@ -260,23 +291,18 @@ class QueueSet:
         return self.seats_in_use + seats <= self.limit
 
     def _execute(self, ticket: Ticket, now: float) -> None:
-        seats = ticket.estimate.seats
+        seats = ticket.seats
         ticket.started = now
         self.executing += 1
-        self.dispatched += 1
+        self.dispatched[ticket.labels] += 1
         self.seats_in_use += seats
-        meters.EXECUTING.add(ticket.labels)
-        meters.EXECUTING_SEATS.add(ticket.labels, seats)
-        meters.DISPATCHED.add(ticket.labels)
-        self.demand_changed(self.seats_in_use + self.seats_waiting)
+        self.demand.reach(self.seats_in_use + self.seats_waiting)
         if ticket.decision is not None and not ticket.decision.done():
             ticket.decision.set_result(None)
 
     def _release(self, ticket: Ticket) -> None:
-        seats = ticket.estimate.seats
+        seats = ticket.seats
         self.seats_in_use -= seats
-        meters.EXECUTING_SEATS.add(ticket.labels, -seats)
-        self.demand_changed(self.seats_in_use + self.seats_waiting)
         if ticket.queue is not None:
             ticket.queue.seats -= seats
             self._drop_unwanted()
@@ -303,7 +329,3 @@ class QueueSet:
         """Queues beyond the wanted number go from the end, as they become empty: those that remain keep their index."""
         while len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats:
             self.queues.pop()
-
-
-def _nobody(demand: int) -> None:
-    return None
