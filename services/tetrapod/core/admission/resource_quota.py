@@ -12,10 +12,14 @@ from tetrapod.core.quota.charge import charged, difference, exceeded, unspecifie
 from tetrapod.core.quota.scopes import in_scope
 from tetrapod.core.quota.usage import Usage, usage_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.endpoints.ownership import of_kind
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageFactory, Updated
-from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
+from tetrapod.machinery.types import definitions as types
 
 _UPDATES: Final = frozenset({("pods", ""), ("pods", "resize"), ("services", ""), ("persistentvolumeclaims", "")})
+_MANAGER: Final = "kube-apiserver"
+"""Who owns what is used: upstream charges through a client of its own."""
 _PODS: Final = GroupResource("", "pods")
 
 
@@ -25,6 +29,8 @@ class ResourceQuota(Plugin):
 
     def __init__(self, storages: StorageFactory) -> None:
         self._quotas = storages.resource(RESOURCE_QUOTAS)
+        kind = GroupVersionKind("", "v1", "ResourceQuota")
+        self._ownership = of_kind(kind, lambda: types.schema_for(kind), "status")
 
     def handles(self, attributes: Attributes) -> bool:
         if not attributes.namespace or attributes.kind.kind == "Namespace":
@@ -65,8 +71,8 @@ class ResourceQuota(Plugin):
             used = charged(current, delta)
             if used is None:
                 return None
-            current["status"]["used"] = used
-            return Updated(current)
+            charge = {**current, "status": {**current["status"], "used": used}}
+            return Updated(self._ownership.update(current, charge, _MANAGER))
 
         try:
             await self._quotas.guaranteed_update(key, attempt)
