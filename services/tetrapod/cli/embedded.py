@@ -20,6 +20,7 @@ from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_storage_checks
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.flow_control import flow_control
+from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
 from tetrapod.cli.webhooks import webhook_client
@@ -131,6 +132,7 @@ class Embedded:
                 self.pki.ca.read_text(),
                 authentication_data(options, client_ca, front_proxy_ca),
                 options.controllers,
+                kubelet_config(options),
             ),
             self.client,
             self.controller_client,

@@ -43,6 +43,11 @@ class Options:
     enable_aggregator_routing: bool = False
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    kubelet_certificate_authority: str = ""
+    kubelet_client_certificate: str = ""
+    kubelet_client_key: str = ""
+    kubelet_preferred_address_types: tuple[str, ...] = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+    kubelet_timeout: float = 5.0
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_node_port_range: str = "30000-32767"
     controllers: tuple[str, ...] = ("*",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.cli.authentication_data import authentication_data
+from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import side_of
@@ -41,6 +42,7 @@ class RemoteCore(RemoteService):
                 self.ca,
                 authentication_data(options, self.client_ca, self.front_proxy_ca),
                 options.controllers,
+                kubelet_config(options),
             ),
             client,
             NearestClient(

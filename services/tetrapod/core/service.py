@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
@@ -32,19 +31,17 @@ from tetrapod.core.resources import definitions
 from tetrapod.core.rests.binding import BindingRest, PodBindingRest
 from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
 from tetrapod.core.rests.eviction import EvictionRest
-from tetrapod.core.rests.locations import Backends
+from tetrapod.core.rests.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.rests.streams import stream_rests
 from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.proxy import BackendPool, ClientTLS
+from tetrapod.generic.proxy import BackendPool
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.server import GenericAPIServer
-
-_UNVERIFIED: Final = ClientTLS(insecure=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class CoreConfig:
     ca: str  # PEM of the serving CA, for kube-root-ca.crt
     authentication: dict[str, str]  # data of extension-apiserver-authentication
     controllers: Sequence[str] = ("*",)
-    kubelet: ClientTLS = _UNVERIFIED  # whom to believe, and who we are, where logs and exec are asked for
+    kubelet: KubeletConfig = UNVERIFIED
 
 
 class CoreService:
@@ -98,7 +95,7 @@ class CoreService:
             "pods/resize": ResizeStrategy(),
             "serviceaccounts/token": token_rest,
             "componentstatuses": ComponentStatusRest(dict(probes)),
-            **stream_rests(stores, Backends(self.backends, self._config.kubelet)),
+            **stream_rests(stores, Backends(self.backends, self._config.kubelet), self.server.authorizer),
         }
 
     def register(self, lifecycle: Lifecycle) -> None:
@@ -109,7 +106,7 @@ class CoreService:
         async def start() -> None:
             namespaces = Informer(self._controller_client, NAMESPACES)
             lifecycle.follow("namespaces", namespaces)
-            start_controllers(self._controllers(namespaces), self._config.controllers, lifecycle)
+            start_controllers(self.controllers(namespaces), self._config.controllers, lifecycle)
 
         async def repair() -> None:
             services = Informer(self._client, SERVICES)
@@ -121,12 +118,18 @@ class CoreService:
         lifecycle.on_start("generic-apiserver-start-informers", start)
         lifecycle.on_start("start-service-ip-repair-controllers", repair)
 
-    def _controllers(self, namespaces: Informer) -> list[Controller]:
+    def controllers(self, namespaces: Informer) -> list[Controller]:
         client = self._controller_client
         return [
             NamespaceController(client, namespaces),
             ServiceAccountController(client, namespaces),
             RootCAPublisher(client, namespaces, self._config.ca),
+            SigningRequestCleaner(client),
+            PodCertificateRequestCleaner(client),
+            LegacyTokenCleaner(client),
+            TokenCleaner(client),
+            BootstrapSigner(client),
+            ServiceNetworks(client),
             GarbageCollector(client, self.server.storage.presence()),
             TokenSecretController(client, self._sign, self._config.ca),
             ClaimProtection(client),

@@ -38,6 +38,7 @@ def v1(resource: str) -> GroupVersionResource:
 class Core:
     client: Client
     director: Handler
+    service: CoreService
 
     async def create(self, resource: str, kind: str, name: str, **parts: object) -> Object:
         obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, **parts}
@@ -73,7 +74,7 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
     service = CoreService(server, config, client, in_process_client(director, "controllers"), Rest(), sign, {})
     await client.create(v1("namespaces"), "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
     await client.create(v1("serviceaccounts"), NS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
-    yield Core(client, director)
+    yield Core(client, director, service)
     await service.backends.close()
 
 

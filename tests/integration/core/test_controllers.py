@@ -22,6 +22,8 @@ from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequest
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller
 from tetrapod.core.controllers.service_networks import ServiceNetworks
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.controllers import canonical
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import format_time, now
@@ -40,6 +42,12 @@ async def running(*controllers: Controller) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_every_controller_has_a_name_of_upstreams(core: Core) -> None:
+    names = [controller.name for controller in core.service.controllers(Informer(core.client, v1("namespaces")))]
+    assert len(names) == len(set(names)) > 12
+    assert canonical(names) == tuple(names)
 
 
 async def until(look: Callable[[], Awaitable[Any]], promise: Callable[[Any], Any] = bool) -> Any:

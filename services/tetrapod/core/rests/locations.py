@@ -7,6 +7,8 @@ k8s.io/apimachinery/pkg/util/net/port_split.go. Pages of HTML are passed on as t
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -19,28 +21,53 @@ from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 
 KUBELET_PORT: Final = 10250
-_PREFERRED: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 
-class Backends:
-    """The connections to kubelets, pods and services, and what is known of kubelets' TLS."""
+@dataclass(frozen=True, slots=True)
+class KubeletConfig:
+    """`tls`: whom to believe, and who we are. Without a CA any certificate is believed, as upstream does."""
 
-    def __init__(self, pool: BackendPool, kubelet: ClientTLS) -> None:
+    tls: ClientTLS
+    preferred_addresses: Sequence[str] = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+
+
+UNVERIFIED: Final = KubeletConfig(ClientTLS(insecure=True))
+
+
+class Backends:
+    """The connections to kubelets, pods and services, and how kubelets are reached."""
+
+    def __init__(self, pool: BackendPool, kubelet: KubeletConfig) -> None:
         self.pool = pool
         self.kubelet = kubelet
 
 
-async def kubelet_of(stores: Stores, backends: Backends, node: str) -> Endpoint:
+async def node_status(stores: Stores, node: str) -> Object:
     """Raises StatusError 404 where the node is gone."""
-    found = (await stores[NODES].get(Context(), node)).peek().get("status") or {}
-    addresses = {a.get("type"): a.get("address") for a in found.get("addresses") or ()}
-    for kind in _PREFERRED:
-        if addresses.get(kind):
-            port = ((found.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
-            return Endpoint(addresses[kind], port or KUBELET_PORT, backends.kubelet)
-    listed = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in found.get("addresses") or ())
-    raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{listed}]")
+    found: Object = (await stores[NODES].get(Context(), node)).peek().get("status") or {}
+    return found
+
+
+def kubelet_at(found: Object, backends: Backends, *, verify: bool = True) -> Endpoint:
+    """Where the kubelet of a node with this status is.
+
+    Raises:
+        StatusError: 500, the node has no address of a preferred type.
+    """
+    listed = found.get("addresses") or ()
+    for kind in backends.kubelet.preferred_addresses:
+        for address in listed:
+            if address.get("type") == kind:
+                port = ((found.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
+                tls = backends.kubelet.tls if verify else replace(backends.kubelet.tls, insecure=True)
+                return Endpoint(address.get("address", ""), port or KUBELET_PORT, tls)
+    shown = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in listed)
+    raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{shown}]")
+
+
+async def kubelet_of(stores: Stores, backends: Backends, node: str, *, verify: bool = True) -> Endpoint:
+    return kubelet_at(await node_status(stores, node), backends, verify=verify)
 
 
 def split_name(name: str, kind: str) -> tuple[str, str, str]:

@@ -36,7 +36,8 @@ class LogRest(Rest):
         container = choose_container(pod, (options.get("container") or [""])[0])
         if not node_name(pod):
             return Response(204, [])
-        kubelet = await kubelet_of(self._stores, self._backends, node_name(pod))
+        verify = (options.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
+        kubelet = await kubelet_of(self._stores, self._backends, node_name(pod), verify=verify)
         target = f"/containerLogs/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}{_query(options)}"
         request.cancel_when_gone = True
         try:

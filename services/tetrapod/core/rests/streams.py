@@ -1,20 +1,26 @@
-"""`pods/exec|attach|portforward`: the upgraded connection is passed through to the kubelet of the pod's node.
+"""`pods/exec|attach|portforward`: the streams of a pod's containers, from the kubelet of its node.
 
-Upstream: pkg/registry/core/pod/strategy.go (ExecLocation …) and rest/subresources.go. The protocols within (SPDY, or channels over
-WebSocket) are between client and kubelet: none is translated into the other.
+Upstream: pkg/registry/core/pod/strategy.go (ExecLocation …) and rest/subresources.go. An upgraded connection is passed through, but for
+clients of WebSocket whose kubelet does not say that it speaks that: theirs is translated to SPDY here.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qs, quote, urlencode
 
-from tetrapod.core.rests.locations import Backends, dial_error, kubelet_of, node_name, passed_headers
+from tetrapod.core.rests.locations import Backends, dial_error, kubelet_at, node_name, node_status, passed_headers
 from tetrapod.core.rests.logs import LogRest, choose_container
 from tetrapod.core.rests.proxies import NodeProxyRest, PodProxyRest, ServiceProxyRest
 from tetrapod.core.rests.stores import PODS, Stores
-from tetrapod.generic.proxy import BackendError, forward
+from tetrapod.generic.authorization.interface import Authorizer, Decision
+from tetrapod.generic.filters.authorization import attributes_of
+from tetrapod.generic.proxy import BackendError, Endpoint, forward
 from tetrapod.generic.proxy.headers import upgrade_of
+from tetrapod.generic.proxy.streamtranslator import PROTOCOL, Streams, translate
+from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
+from tetrapod.generic.proxy.websocket import asked_protocols
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
@@ -22,40 +28,65 @@ from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 
 _STREAMS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+_SPEAKS_WEBSOCKET: Final = "ExtendWebSocketsToKubelet"
+"""The feature that a node declares."""
 
 
 class _StreamRest(Rest):
-    def __init__(self, stores: Stores, backends: Backends) -> None:
+    def __init__(self, stores: Stores, backends: Backends, authorizer: Authorizer | None) -> None:
         self._stores = stores
         self._backends = backends
+        self._authorizer = authorizer
 
     async def _pod(self, ctx: Context, name: str) -> Object:
         return (await self._stores[PODS].get(ctx, name)).peek()
 
-    async def _forward(self, request: Request, pod: Object, path: str, query: list[tuple[str, str]]) -> Response:
+    async def _may_create(self, request: Request) -> None:
+        """A WebSocket begins with a GET: whoever may only read must not come in by it."""
+        if request.info is None or request.info.verb == "create" or self._authorizer is None:
+            return
+        answer = await self._authorizer.authorize(replace(attributes_of(request), verb="create"))
+        if answer.decision is not Decision.ALLOW:
+            raise status.forbidden(PODS, request.info.name, answer.reason)
+
+    async def _pass(self, request: Request, pod: Object, path: str, query: list[tuple[str, str]], streams: Streams | None) -> Response:
+        """`streams` are those of exec and attach."""
         if not node_name(pod):
             raise status.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
-        kubelet = await kubelet_of(self._stores, self._backends, node_name(pod))
+        node = await node_status(self._stores, node_name(pod))
+        kubelet = kubelet_at(node, self._backends)
         if not upgrade_of(request.headers):
             raise status.bad_request("Upgrade request required")
         target = f"{path}?{urlencode(query)}" if query else path
         try:
-            return await forward(self._backends.pool, kubelet, request, target=target, headers=passed_headers(request))
+            return await self._answer(
+                request, kubelet, target, streams, translated=_SPEAKS_WEBSOCKET not in (node.get("declaredFeatures") or ())
+            )
         except BackendError as error:
             raise dial_error(error) from None
+
+    async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
+        pool, headers = self._backends.pool, passed_headers(request)
+        if translated and streams is not None and PROTOCOL in asked_protocols(request.headers):
+            return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)
+        if translated and streams is None and tunnelled_protocols(request.headers):
+            return await tunnel(pool, kubelet, request, target=target, headers=headers)
+        return await forward(pool, kubelet, request, target=target, headers=headers)
 
 
 class ExecRest(_StreamRest):
     """exec and attach."""
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+        await self._may_create(request)
         options = parse_qs(request.query_string, keep_blank_values=True)
         pod = await self._pod(ctx, name)
         container = choose_container(pod, (options.get("container") or [""])[0])
         query = [("command", word) for word in options.get("command") or ()] if ctx.subresource == "exec" else []
-        query += [(theirs, "1") for ours, theirs in _STREAMS.items() if _asked(options, ours)]
+        streams = Streams(**{ours: _asked(options, ours) for ours in _STREAMS})
+        query += [(theirs, "1") for ours, theirs in _STREAMS.items() if getattr(streams, ours)]
         where = f"/{ctx.subresource}/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}"
-        return await self._forward(request, pod, where, sorted(query, key=lambda pair: pair[0]))
+        return await self._pass(request, pod, where, sorted(query, key=lambda pair: pair[0]), streams)
 
 
 def _asked(options: dict[str, list[str]], name: str) -> bool:
@@ -64,18 +95,19 @@ def _asked(options: dict[str, list[str]], name: str) -> bool:
 
 class PortForwardRest(_StreamRest):
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+        await self._may_create(request)
         pod = await self._pod(ctx, name)
         ports = parse_qs(request.query_string).get("ports") or []
         query = [("port", ",".join(ports))] if ports else []
-        return await self._forward(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query)
+        return await self._pass(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
 
 
-def stream_rests(stores: Stores, backends: Backends) -> dict[str, Rest]:
+def stream_rests(stores: Stores, backends: Backends, authorizer: Authorizer | None) -> dict[str, Rest]:
     return {
         "pods/log": LogRest(stores, backends),
-        "pods/exec": ExecRest(stores, backends),
-        "pods/attach": ExecRest(stores, backends),
-        "pods/portforward": PortForwardRest(stores, backends),
+        "pods/exec": ExecRest(stores, backends, authorizer),
+        "pods/attach": ExecRest(stores, backends, authorizer),
+        "pods/portforward": PortForwardRest(stores, backends, authorizer),
         "pods/proxy": PodProxyRest(stores, backends),
         "services/proxy": ServiceProxyRest(stores, backends),
         "nodes/proxy": NodeProxyRest(stores, backends),

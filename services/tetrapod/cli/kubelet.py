@@ -1,0 +1,26 @@
+"""How the flags say kubelets are to be reached (upstream: KubeletClientConfig; without a CA nothing is verified)."""
+
+from __future__ import annotations
+
+from tetrapod.cli.auth_options import read_file
+from tetrapod.cli.options import Options
+from tetrapod.core.rests.locations import KubeletConfig
+from tetrapod.generic.proxy import ClientTLS
+
+
+def kubelet_config(options: Options) -> KubeletConfig:
+    """
+    Raises:
+        click.ClickException: a file cannot be read.
+    """
+    for flag in ("kubelet-client-certificate", "kubelet-client-key"):
+        if path := getattr(options, flag.replace("-", "_")):
+            read_file(path, flag)
+    authority = options.kubelet_certificate_authority
+    tls = ClientTLS(
+        ca_data=read_file(authority, "kubelet-certificate-authority").decode() if authority else "",
+        insecure=not authority,
+        certificate=options.kubelet_client_certificate,
+        key=options.kubelet_client_key,
+    )
+    return KubeletConfig(tls, options.kubelet_preferred_address_types)

@@ -1,0 +1,192 @@
+"""Exec and attach for clients of WebSocket (v5.channel.k8s.io): its channels become streams of SPDY towards the kubelet.
+
+Upstream: k8s.io/apiserver/pkg/util/proxy/{streamtranslator,websocket}.go, k8s.io/client-go/tools/remotecommand/{spdy,v4}.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.halves import Half, joined
+from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.spdy import Session
+from tetrapod.generic.proxy.streamtunnel import without_websocket
+from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, frame
+from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
+from tetrapod.machinery.gvk import Object
+
+PROTOCOL: Final = "v5.channel.k8s.io"
+_VERSIONS: Final = (b"v4.channel.k8s.io", b"v3.channel.k8s.io", b"v2.channel.k8s.io", b"channel.k8s.io")
+_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSED = 0, 1, 2, 3, 4, 255
+_NAMES: Final = {_ERROR: "error", _STDIN: "stdin", _STDOUT: "stdout", _STDERR: "stderr", _RESIZE: "resize"}
+_LARGEST_STATUS: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Those that the client asks for."""
+
+    stdin: bool = False
+    stdout: bool = False
+    stderr: bool = False
+    tty: bool = False
+
+    def channels(self) -> list[int]:
+        """In the order in which kubelets want them opened."""
+        found = [(True, _ERROR), (self.stdin, _STDIN), (self.stdout, _STDOUT), (self.stderr and not self.tty, _STDERR), (self.tty, _RESIZE)]
+        return [channel for wanted, channel in found if wanted]
+
+    @property
+    def greeting(self) -> int:
+        """The channel on which the client is told that it is connected."""
+        return _STDOUT if self.stdout else _STDERR if self.stderr else _ERROR
+
+
+async def translate(
+    pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList, streams: Streams
+) -> Response:
+    """What goes wrong at the kubelet is told on the error channel: the client is connected by then."""
+    try:
+        head = accepting(request.headers, PROTOCOL)
+    except WebSocketError as error:
+        return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
+    sent = [*without_websocket(headers), *((b"x-stream-protocol-version", version) for version in _VERSIONS)]
+
+    async def run(client: Hijacked) -> None:
+        front, back = joined()
+        client.transport.write(head + frame(BINARY, bytes((streams.greeting,))))
+        client.take_over(front)
+        try:
+            connection = await pool.exchange(endpoint, "POST", target, sent, upgrade=b"SPDY/3.1")
+        except BackendError as error:
+            url = f"https://{endpoint.authority}{target}"
+            _finish(front, _internal(f'error sending request: Post "{url}": {error}'))
+            return
+        if connection.status != 101:
+            _finish(front, await _refusal(connection))
+            return
+        translation = _Translation(front, back, connection, streams)
+        try:
+            _finish(front, await translation.status())
+        finally:
+            back.close()
+            front.close()
+
+    return UpgradeResponse(run)
+
+
+def _finish(front: Half, status: Object) -> None:
+    front.write(frame(BINARY, bytes((_ERROR,)) + orjson.dumps({"metadata": {}, **status})))
+    front.write(frame(CLOSE, (1000).to_bytes(2, "big")))
+    front.close()
+
+
+class _Translation:
+    """Between the two from the moment on when both are there."""
+
+    def __init__(self, front: Half, back: Half, connection: BackendConnection, streams: Streams) -> None:
+        self._front, self._back = front, back
+        self._messages = Messages()
+        self._session = Session(back.write, self._from_kubelet)
+        connection.detach(back)
+        self._stream_of = {channel: self._session.open(streamtype=_NAMES[channel]) for channel in streams.channels()}
+        self._channel_of = {stream: channel for channel, stream in self._stream_of.items()}
+        self._open = {channel for channel in self._stream_of if channel in (_ERROR, _STDOUT, _STDERR)}
+        self._closed: set[int] = set()
+        self._error = bytearray()
+        self._done = asyncio.Event()
+        back.receive_with(self._session.feed)
+        front.receive_with(self._from_client)
+
+    async def status(self) -> Object:
+        """Until the kubelet has said how it ended, or one of the two has gone."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._done, self._front.ended, self._back.ended)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return _status_of(bytes(self._error))
+
+    def _from_kubelet(self, stream: int, data: bytes, ended: bool) -> None:
+        channel = self._channel_of.get(stream)
+        if channel in (_STDOUT, _STDERR) and data:
+            self._front.write(frame(BINARY, bytes((channel,)) + data))
+        elif channel == _ERROR and len(self._error) < _LARGEST_STATUS:
+            self._error += data
+        if ended and channel is not None:
+            self._open.discard(channel)
+            if not self._open:
+                self._done.set()
+
+    def _from_client(self, data: bytes) -> None:
+        try:
+            for opcode, payload in self._messages.feed(data):
+                self._take(opcode, payload)
+        except WebSocketError:
+            self._front.close()
+
+    def _take(self, opcode: int, payload: bytes) -> None:
+        if opcode == PING:
+            self._front.write(frame(PONG, payload))
+        elif opcode == CLOSE:
+            self._front.write(frame(CLOSE, payload[:2]))
+            self._front.close()
+        elif opcode in (BINARY, TEXT) and payload:
+            channel, rest = payload[0], payload[1:]
+            if channel == _CLOSED and rest:
+                self._end(rest[0])
+            elif channel in (_STDIN, _RESIZE) and channel in self._stream_of and channel not in self._closed and rest:
+                self._session.send(self._stream_of[channel], rest)
+
+    def _end(self, channel: int) -> None:
+        """The client has no more for a channel."""
+        if channel == _STDIN and channel in self._stream_of and channel not in self._closed:
+            self._closed.add(channel)
+            self._session.send(self._stream_of[channel], b"", last=True)
+
+
+async def _refusal(connection: BackendConnection) -> Object:
+    """What a kubelet says that does not switch protocols."""
+    text = (await connection.read(_LARGEST_STATUS)).decode("utf-8", "replace")
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        found = None
+    if isinstance(found, dict) and found.get("kind") == "Status":
+        return {key: value for key, value in found.items() if key not in ("kind", "apiVersion")}
+    return _internal(f"unable to upgrade connection: {text.strip()}")
+
+
+def _internal(text: str) -> Object:
+    message = f"Internal error occurred: {text}"
+    return {"status": "Failure", "message": message, "reason": "InternalError", "details": {"causes": [{"message": text}]}, "code": 500}
+
+
+def _status_of(said: bytes) -> Object:
+    """What is on the error stream, as the client is told of it."""
+    if not said:
+        return {"status": "Success"}
+    try:
+        found = orjson.loads(said)
+    except orjson.JSONDecodeError as error:
+        return _internal(f'error stream protocol error: {error} in "{said.decode("utf-8", "replace")}"')
+    if found.get("status") == "Success":
+        return {"status": "Success"}
+    if found.get("reason") != "NonZeroExitCode":
+        return _internal(found.get("message", "") or "error stream protocol error: unknown error")
+    causes = (found.get("details") or {}).get("causes") or ()
+    code = next((cause.get("message", "") for cause in causes if cause.get("reason") == "ExitCode"), None)
+    if code is None:
+        return _internal("error stream protocol error: no ExitCode cause given")
+    return {
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: command terminated with exit code {code}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": code}]},
+    }

@@ -1,0 +1,80 @@
+"""Port forwarding for clients of WebSocket: SPDY towards the kubelet, its bytes as messages towards the client.
+
+Upstream: k8s.io/apiserver/pkg/util/proxy/streamtunnel.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from tetrapod.generic.proxy.halves import joined
+from tetrapod.generic.proxy.headers import answer_headers
+from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, asked_protocols, frame
+from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
+
+_PREFIX: Final = "SPDY/3.1+"
+_NORMAL: Final = (1000).to_bytes(2, "big")
+_WEBSOCKET: Final = (b"sec-websocket-", b"upgrade", b"connection", b"x-stream-protocol-version")
+
+
+def tunnelled_protocols(headers: HeaderList) -> list[str]:
+    """The SPDY protocols that a client wants within a WebSocket."""
+    asked = asked_protocols(headers)
+    return [name.removeprefix(_PREFIX) for name in asked if name.startswith(_PREFIX) and name.endswith(".k8s.io")]
+
+
+def without_websocket(headers: HeaderList) -> HeaderList:
+    return [(name, value) for name, value in headers if not name.startswith(_WEBSOCKET)]
+
+
+async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList) -> Response:
+    """
+    Raises:
+        BackendError: the kubelet cannot be asked.
+    """
+    wanted = [(b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)]
+    connection = await pool.exchange(endpoint, "POST", target, [*without_websocket(headers), *wanted], upgrade=b"SPDY/3.1")
+    if connection.status != 101:
+        return Response(connection.status, answer_headers(connection.headers), await connection.read(1 << 20))
+    chosen = dict(connection.headers).get(b"x-stream-protocol-version", b"").decode("latin-1").strip()
+    try:
+        head = accepting(request.headers, _PREFIX + chosen if chosen else "")
+    except WebSocketError as error:
+        connection.close()
+        return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
+
+    async def run(client: Hijacked) -> None:
+        front, back = joined()
+        messages = Messages()
+
+        def from_client(data: bytes) -> None:
+            try:
+                for opcode, payload in messages.feed(data):
+                    if opcode in (BINARY, TEXT):
+                        back.write(payload)
+                    elif opcode == PING:
+                        front.write(frame(PONG, payload))
+                    elif opcode == CLOSE:
+                        front.write(frame(CLOSE, payload[:2]))
+                        front.close()
+            except WebSocketError:
+                front.close()
+
+        client.transport.write(head)
+        connection.detach(back)
+        client.take_over(front)
+        back.receive_with(lambda data: front.write(frame(BINARY, data)))
+        front.receive_with(from_client)
+        try:
+            ends = [asyncio.ensure_future(half.ended.wait()) for half in (front, back)]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in ends:
+                end.cancel()
+            front.write(frame(CLOSE, _NORMAL))
+        finally:
+            front.close()
+            back.close()
+
+    return UpgradeResponse(run)

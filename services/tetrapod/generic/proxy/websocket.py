@@ -1,0 +1,121 @@
+"""The server's side of WebSocket (RFC 6455), as far as streams of containers need it: handshake, messages, and how they end."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Final
+
+from tetrapod.generic.request import HeaderList
+
+_GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+CONTINUATION: Final = 0
+TEXT: Final = 1
+BINARY: Final = 2
+CLOSE: Final = 8
+PING: Final = 9
+PONG: Final = 10
+_LARGEST: Final = 32 << 20
+"""Of one message (upstream: DefaultMaxPayloadBytes of golang.org/x/net/websocket)."""
+
+
+class WebSocketError(Exception):
+    """The client does not keep to the protocol."""
+
+
+def asked_protocols(headers: HeaderList) -> list[str]:
+    """The subprotocols that a client offers, of a request that asks for a WebSocket; none where it does not."""
+    found = dict(headers)
+    if found.get(b"upgrade", b"").lower() != b"websocket":
+        return []
+    listed = (value for name, value in headers if name == b"sec-websocket-protocol")
+    return [item.strip().decode("latin-1") for value in listed for item in value.split(b",")]
+
+
+def accepting(headers: HeaderList, protocol: str) -> bytes:
+    """The head that switches protocols.
+
+    Raises:
+        WebSocketError: it is no handshake.
+    """
+    found = dict(headers)
+    key = found.get(b"sec-websocket-key", b"")
+    if len(key) != 24 or found.get(b"sec-websocket-version") != b"13":
+        raise WebSocketError("bad websocket handshake")
+    accept = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
+    chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n".encode("latin-1") if protocol else b""
+    return b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %b\r\n%b\r\n" % (
+        accept,
+        chosen,
+    )
+
+
+def frame(opcode: int, payload: bytes) -> bytes:
+    """One unmasked frame: a whole message."""
+    size = len(payload)
+    if size < 126:
+        head = bytes((0x80 | opcode, size))
+    elif size < 1 << 16:
+        head = bytes((0x80 | opcode, 126)) + size.to_bytes(2, "big")
+    else:
+        head = bytes((0x80 | opcode, 127)) + size.to_bytes(8, "big")
+    return head + payload
+
+
+class Messages:
+    """Makes messages of the bytes that a client sends: its frames are masked, and may be parts of one."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._opcode = 0
+        self._parts = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The messages that are complete by now, each with its opcode.
+
+        Raises:
+            WebSocketError: these are no frames of a client, or too large.
+        """
+        self._data += data
+        found = []
+        while (one := self._frame()) is not None:
+            final, opcode, payload = one
+            if opcode >= CLOSE:
+                found.append((opcode, payload))
+                continue
+            self._opcode = opcode or self._opcode
+            self._parts += payload
+            if len(self._parts) > _LARGEST:
+                raise WebSocketError("message too large")
+            if final:
+                found.append((self._opcode, bytes(self._parts)))
+                self._parts.clear()
+        return found
+
+    def _frame(self) -> tuple[bool, int, bytes] | None:
+        data = self._data
+        if len(data) < 2:
+            return None
+        size, start = data[1] & 0x7F, 2
+        if not data[1] & 0x80 or data[0] & 0x70:
+            raise WebSocketError("unmasked or extended frame")
+        if size >= 126:
+            start = 4 if size == 126 else 10
+            if len(data) < start:
+                return None
+            size = int.from_bytes(data[2:start], "big")
+        if size > _LARGEST:
+            raise WebSocketError("frame too large")
+        end = start + 4 + size
+        if len(data) < end:
+            return None
+        payload = _unmasked(bytes(data[start : start + 4]), bytes(data[start + 4 : end]))
+        final, opcode = bool(data[0] & 0x80), data[0] & 0x0F
+        del data[:end]
+        return final, opcode, payload
+
+
+def _unmasked(mask: bytes, payload: bytes) -> bytes:
+    size = len(payload)
+    key = (mask * (size // 4 + 1))[:size]
+    return (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(size, "big")
