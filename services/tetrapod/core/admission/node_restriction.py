@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from tetrapod.core.admission.kinds import PODS
+from tetrapod.core.admission.mirror_pods import MirrorPods
 from tetrapod.core.admission.node_labels import may_be_set_by_kubelet, restricted
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
@@ -20,8 +21,12 @@ from tetrapod.machinery.status import StatusError, not_found
 
 _PREFIX: Final = "system:node:"
 _GROUP: Final = "system:nodes"
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _LEASES: Final = "kube-node-lease"
+_CLAIM_STATUSES: Final = {
+    "resourceClaimStatuses": "resource claim statues",
+    "extendedResourceClaimStatus": "extended resource claim status",
+    "nodeAllocatableResourceClaimStatuses": "node allocatable resource claim statuses",
+}
 _CLIENT_SIGNERS: Final = frozenset({"kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"})
 _UID_MISMATCH: Final = (
     "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated"
@@ -35,6 +40,7 @@ class NodeRestriction(Plugin):
 
     def __init__(self, storages: StorageFactory) -> None:
         self._pods = Lister(storages, PODS)
+        self._mirror_pods = MirrorPods(storages)
 
     def handles(self, attributes: Attributes) -> bool:
         return _GROUP in attributes.user.groups and attributes.user.name.startswith(_PREFIX)
@@ -50,7 +56,8 @@ class NodeRestriction(Plugin):
 
     async def pod(self, attributes: Attributes, node: str) -> None:
         if attributes.operation == "CREATE":
-            self._mirror_pod(attributes, node)
+            if why := await self._mirror_pods.fault(attributes.object or {}, node):
+                raise forbidden(attributes, why)
         elif attributes.operation == "DELETE":
             pod = await self._pod(attributes)
             if _node_of(pod) != node:
@@ -61,22 +68,6 @@ class NodeRestriction(Plugin):
                 f"unexpected operation {go_quote(attributes.operation)}, node {go_quote(node)} can only create and delete mirror pods",
             )
 
-    def _mirror_pod(self, attributes: Attributes, node: str) -> None:
-        pod = attributes.object or {}
-        meta = pod.get("metadata") or {}
-        if _MIRROR not in (meta.get("annotations") or {}):
-            raise forbidden(
-                attributes, f"pod does not have {go_quote(_MIRROR)} annotation, node {go_quote(node)} can only create mirror pods"
-            )
-        if _node_of(pod) != node:
-            raise forbidden(attributes, f"node {go_quote(node)} can only create pods with spec.nodeName set to itself")
-        for owner in meta.get("ownerReferences") or ():
-            if owner.get("kind") != "Node" or owner.get("name") != node:
-                raise forbidden(attributes, f"node {go_quote(node)} can only create pods with an owner reference set to itself")
-        spec = pod.get("spec") or {}
-        if spec.get("serviceAccountName"):
-            raise forbidden(attributes, f"node {go_quote(node)} can not create pods that reference a service account")
-
     async def pod_status(self, attributes: Attributes, node: str) -> None:
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
@@ -85,6 +76,9 @@ class NodeRestriction(Plugin):
         old, new = attributes.old_object or {}, attributes.object or {}
         if (old.get("metadata") or {}).get("labels") != (new.get("metadata") or {}).get("labels"):
             raise forbidden(attributes, f"node {go_quote(node)} cannot update labels through pod status")
+        for key, told in _CLAIM_STATUSES.items():
+            if ((old.get("status") or {}).get(key) or None) != ((new.get("status") or {}).get(key) or None):
+                raise forbidden(attributes, f"node {go_quote(node)} cannot update {told}")
 
     async def eviction(self, attributes: Attributes, node: str) -> None:
         pod = await self._pod(attributes)
@@ -103,15 +97,16 @@ class NodeRestriction(Plugin):
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}
         requested = attributes.name or meta.get("name", "")
-        if attributes.operation == "CREATE":
-            if requested == node or not requested:
-                wrong = sorted(label for label in meta.get("labels") or () if restricted(label) or not may_be_set_by_kubelet(label))
-                if wrong:
-                    raise forbidden(attributes, f"node {go_quote(node)} is not allowed to set the following labels: {', '.join(wrong)}")
-        elif attributes.operation == "UPDATE":
-            self._node_update(attributes, node, obj, attributes.old_object or {})
         if requested != node:
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify node {go_quote(requested)}")
+        if attributes.operation == "CREATE":
+            if (obj.get("spec") or {}).get("configSource") is not None:
+                raise forbidden(attributes, f"node {go_quote(node)} is not allowed to create pods with a non-nil configSource")
+            wrong = sorted(label for label in meta.get("labels") or () if restricted(label) or not may_be_set_by_kubelet(label))
+            if wrong:
+                raise forbidden(attributes, f"node {go_quote(node)} is not allowed to set the following labels: {', '.join(wrong)}")
+        elif attributes.operation == "UPDATE":
+            self._node_update(attributes, node, obj, attributes.old_object or {})
 
     def _node_update(self, attributes: Attributes, node: str, new: Object, old: Object) -> None:
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -120,11 +115,11 @@ class NodeRestriction(Plugin):
         if (old_spec.get("taints") or None) != (spec.get("taints") or None):
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify taints")
         meta, old_meta = new.get("metadata") or {}, old.get("metadata") or {}
+        if (meta.get("ownerReferences") or None) != (old_meta.get("ownerReferences") or None):
+            raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify ownerReferences")
         wrong = _modified_labels(meta.get("labels") or {}, old_meta.get("labels") or {})
         if wrong:
             raise forbidden(attributes, f"is not allowed to modify labels: {', '.join(wrong)}")
-        if (meta.get("ownerReferences") or None) != (old_meta.get("ownerReferences") or None):
-            raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify ownerReferences")
 
     # --- tokens, leases, CSI nodes, certificates, resource slices
 
@@ -157,12 +152,12 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"can only access leases in the {go_quote(_LEASES)} system namespace")
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
-            raise forbidden(attributes, f"can only access node lease with the same name as the requesting node: {go_quote(node)}")
+            raise forbidden(attributes, "can only access node lease with the same name as the requesting node")
 
     async def csi_node(self, attributes: Attributes, node: str) -> None:
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
-            raise forbidden(attributes, f"can only access CSINode with the same name as the requesting node: {go_quote(node)}")
+            raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
 
     async def signing_request(self, attributes: Attributes, node: str) -> None:
         spec = (attributes.object or {}).get("spec") or {}

@@ -9,6 +9,7 @@ import asyncio
 from typing import Final
 
 from tetrapod.core.admission.kinds import SERVICE_ACCOUNTS
+from tetrapod.core.admission.mirror_pods import refers_to_secrets
 from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mountable
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
@@ -27,11 +28,6 @@ _TOKEN_SECONDS: Final = 3607
 """An hour and a few seconds, by which tokens that are mounted so are told apart."""
 _ATTEMPTS: Final = 10
 _WAIT_SECONDS: Final = 0.1
-_MIRROR_SOURCES: Final = (
-    ("secret", "secrets"),
-    ("configMap", "configmaps"),
-    ("persistentVolumeClaim", "persistentvolumeclaims"),
-)
 
 
 class ServiceAccount(Plugin):
@@ -97,15 +93,9 @@ def _check_mirror(attributes: Attributes, spec: Object) -> None:
     """A mirror shows what a kubelet runs by itself, which has no part in the API."""
     if spec.get("serviceAccountName"):
         raise forbidden(attributes, "a mirror pod may not reference service accounts")
-    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
-        for variable in container.get("env") or ():
-            source = variable.get("valueFrom") or {}
-            if source.get("secretKeyRef") is not None:
-                raise forbidden(attributes, "a mirror pod may not reference secrets")
+    if refers_to_secrets(spec):
+        raise forbidden(attributes, "a mirror pod may not reference secrets")
     for volume in spec.get("volumes") or ():
-        for source, plural in _MIRROR_SOURCES:
-            if volume.get(source) is not None:
-                raise forbidden(attributes, f"a mirror pod may not reference {plural}")
         for projected in (volume.get("projected") or {}).get("sources") or ():
             if projected.get("serviceAccountToken") is not None:
                 raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")

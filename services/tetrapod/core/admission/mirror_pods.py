@@ -1,0 +1,120 @@
+"""What a kubelet may say of a pod that it runs by itself and mirrors to the API (upstream: noderestriction, admitPodCreate)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tetrapod.core.admission.kinds import NODES
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.status import not_found
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_ITSELF: Final = "can only create pods with an owner reference set to itself"
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_SECRETS: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
+_VOLUMES: Final = {
+    "configMap": "configmaps (via configmap volumes)",
+    "secret": "secrets (via secret volumes)",
+    "csi": "csidrivers (via CSI volumes)",
+    "glusterfs": "endpoints (via glusterFS volumes)",
+    "persistentVolumeClaim": "persistentvolumeclaims",
+    "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
+    "azureFile": "secrets (via azureFile volumes)",
+}
+_PROJECTED: Final = {
+    "configMap": "configmaps (via projected volumes)",
+    "secret": "secrets (via projected volumes)",
+    "serviceAccountToken": "serviceaccounts (via projected volumes)",
+    "clusterTrustBundle": "clustertrustbundles",
+    "podCertificate": "podcertificates",
+}
+
+
+class MirrorPods:
+    def __init__(self, storages: StorageFactory) -> None:
+        self._nodes = Lister(storages, NODES)
+
+    async def fault(self, pod: Object, node: str) -> str:
+        """Why the node may not create the pod; "" where it may.
+
+        Raises:
+            StatusError: 404, for a node that does not exist.
+        """
+        meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+        who = f"node {go_quote(node)}"
+        if _MIRROR not in (meta.get("annotations") or {}):
+            return f"pod does not have {go_quote(_MIRROR)} annotation, {who} can only create mirror pods"
+        if (spec.get("nodeName") or "") != node:
+            return f"{who} can only create pods with spec.nodeName set to itself"
+        owners = meta.get("ownerReferences") or []
+        if len(owners) > 1:
+            return f"{who} can only create pods with a single owner reference set to itself"
+        if fault := await self._owner_fault(owners[0] if owners else {}, node):
+            return fault
+        found = reference(spec)
+        return f"{who} can not create pods that reference {found}" if found else ""
+
+    async def _owner_fault(self, owner: Object, node: str) -> str:
+        who = f"node {go_quote(node)}"
+        if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
+            return f"{who} {_ITSELF}"
+        if not owner.get("controller"):
+            return f"{who} can only create pods with a controller owner reference set to itself"
+        if owner.get("blockOwnerDeletion"):
+            return f"{who} must not set blockOwnerDeletion on an owner reference"
+        found = await self._nodes.get_live("", node)
+        if found is None:
+            raise not_found(GroupResource("", "nodes"), node)
+        uid = found["metadata"]["uid"]
+        return "" if owner.get("uid") == uid else f"node {node} UID mismatch: expected {owner.get('uid') or ''} got {uid}"
+
+
+def reference(spec: Object) -> str:
+    """The first kind of object of the API that a pod refers to, as upstream's HasAPIObjectReference tells it; "" for none."""
+    if spec.get("serviceAccountName"):
+        return "serviceaccounts"
+    if refers_to_secrets(spec):
+        return "secrets"
+    if any(_uses(spec, "configMapRef", "configMapKeyRef")) or any(_config_volumes(spec)):
+        return "configmaps"
+    if spec.get("resourceClaims"):
+        return "resourceclaims"
+    for volume in spec.get("volumes") or ():
+        for key, told in _VOLUMES.items():
+            if volume.get(key) is not None:
+                return told
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            for key, told in _PROJECTED.items():
+                if source.get(key) is not None:
+                    return told
+    return ""
+
+
+def refers_to_secrets(spec: Object) -> bool:
+    return bool(spec.get("imagePullSecrets")) or any(_uses(spec, "secretRef", "secretKeyRef")) or any(_secret_volumes(spec))
+
+
+def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
+    """Whether containers take their environment from such objects."""
+    for kind in _CONTAINERS:
+        for container in spec.get(kind) or ():
+            yield from (source.get(whole) is not None for source in container.get("envFrom") or ())
+            yield from ((variable.get("valueFrom") or {}).get(key) is not None for variable in container.get("env") or ())
+
+
+def _secret_volumes(spec: Object) -> Iterator[bool]:
+    for volume in spec.get("volumes") or ():
+        yield volume.get("secret") is not None or volume.get("azureFile") is not None
+        yield any((volume.get(kind) or {}).get("secretRef") is not None for kind in _SECRETS)
+        yield (volume.get("csi") or {}).get("nodePublishSecretRef") is not None
+        yield any(source.get("secret") is not None for source in (volume.get("projected") or {}).get("sources") or ())
+
+
+def _config_volumes(spec: Object) -> Iterator[bool]:
+    for volume in spec.get("volumes") or ():
+        yield volume.get("configMap") is not None
+        yield any(source.get("configMap") is not None for source in (volume.get("projected") or {}).get("sources") or ())
