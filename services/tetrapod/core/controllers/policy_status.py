@@ -44,10 +44,9 @@ class PolicyStatus:
             return
         from tetrapod.core.controllers.policy_types import check
 
-        status = {
-            "observedGeneration": policy["metadata"].get("generation", 0),
-            "typeChecking": {"expressionWarnings": await check(self._client, policy)},
-        }
+        warnings = await check(self._client, policy)
+        checked = {"expressionWarnings": warnings} if warnings else {}
+        status = {"observedGeneration": policy["metadata"].get("generation", 0), "typeChecking": checked}
         config = {"apiVersion": str(POLICIES.group_version), "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
         query = {"fieldManager": _MANAGER, "force": "true"}
         try:

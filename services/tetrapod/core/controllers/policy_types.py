@@ -17,7 +17,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.machinery import types
 from tetrapod.machinery.cel.declarations import DeclType
 from tetrapod.machinery.cel.environment import Environment
-from tetrapod.machinery.cel.schema_types import declaration
+from tetrapod.machinery.cel.schema_types import declared as declaration_of
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
@@ -32,7 +32,7 @@ async def check(client: Client, policy: Object) -> list[Object]:
     """The warnings, by expression, each about all types for which it makes no sense."""
     spec = policy.get("spec") or {}
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or []
-    known = [kind for kind in _kinds(rules, await _resources(client))] if rules else []
+    known = _kinds(rules, await _resources(client)) if rules else []
     crds = await client.list(_CRDS)
     declared = [(kind, decl) for kind in known if (decl := _declaration(kind, crds)) is not None]
     params = spec.get("paramKind")
@@ -121,7 +121,10 @@ def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:
     node = _schema(kind, crds)
     if node is None:
         return None
-    made: DeclType | None = declaration(node, root=True)
+    try:
+        made = declaration_of(node, root=True)
+    except RecursionError:  # a type that contains itself has no finite declaration
+        return None
     return made.named(kind.kind) if made is not None else None
 
 

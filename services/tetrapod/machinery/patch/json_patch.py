@@ -91,7 +91,7 @@ class _Document:
                 self._add(operation)
             case "remove":
                 path = _text(operation, "path", "remove")
-                self._remove(path, f"error in remove for path: '{path}'", "remove operation does not apply: doc is missing path: ")
+                self._remove(path, f"error in remove for path: '{path}'", f'remove operation does not apply: doc is missing path: "{path}"')
             case "replace":
                 self._replace(operation)
             case "move":
@@ -107,17 +107,17 @@ class _Document:
         path = _text(operation, "path", "add")
         self._insert(path, operation.get("value"), f'add operation does not apply: doc is missing path: "{path}"')
 
-    def _insert(self, path: str, value: Any, missing: str) -> None:
+    def _insert(self, path: str, value: Any, missing: str, kind: str = "add") -> None:
         container, key = self._find(path, missing, write=True)
         if isinstance(container, dict):
             container[key] = value
         elif key == "-":
             container.append(value)
         else:
-            container.insert(_index(key, len(container) + 1, f"error in add for path: '{path}'"), value)
+            container.insert(_index(key, len(container) + 1, f"error in {kind} for path: '{path}'"), value)
 
     def _remove(self, path: str, failed: str, missing: str) -> None:
-        container, key = self._find(path, missing + path, write=True)
+        container, key = self._find(path, missing, write=True)
         if isinstance(container, list):
             del container[_index(key, len(container), failed)]
         elif key not in container:
@@ -137,14 +137,19 @@ class _Document:
         if isinstance(container, dict):
             container[key] = value
         else:
-            container[_index(key, len(container), f"replace operation does not apply: doc is missing key: {path}")] = value
+            try:
+                index = _index(key, len(container), "")
+            except JSONPatchError:
+                raise JSONPatchError(f"replace operation does not apply: doc is missing key: {path}: missing value") from None
+            container[index] = value
 
     def _move(self, operation: dict[str, Any]) -> None:
         source = _text(operation, "from", "move")
         value = self._get(source, "move operation does not apply: doc is missing from path: ", "error in move for path")
-        self._remove(source, f"error in move for path: '{source}'", "move operation does not apply: doc is missing from path: ")
+        key = _unescape(source.rpartition("/")[2])
+        self._remove(source, f"error in move for path: '{key}'", f"move operation does not apply: doc is missing from path: {source}")
         path = _text(operation, "path", "move")
-        self._insert(path, value, f"move operation does not apply: doc is missing destination path: {path}")
+        self._insert(path, value, f"move operation does not apply: doc is missing destination path: {path}", "move")
 
     def _copy(self, operation: dict[str, Any]) -> None:
         source = _text(operation, "from", "copy")

@@ -109,6 +109,8 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             turns.require()
         for invocation in invocations:
             await self._one(invocation, request)
+        if attributes.reinvoke:  # as upstream: those who changed it themselves are asked again too
+            turns.require()
         turns.output = copy_object(attributes.object) if attributes.object is not None else None
 
     async def _one(self, invocation: Invocation[Mutator], request: _Request) -> None:
