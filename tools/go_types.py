@@ -33,6 +33,7 @@ autoscaling.v1.HorizontalPodAutoscalerSpec minReplicas targetCPUUtilizationPerce
 autoscaling.v1.HorizontalPodAutoscalerStatus currentCPUUtilizationPercentage observedGeneration
 autoscaling.v2.HPAScalingRules selectPolicy stabilizationWindowSeconds
 autoscaling.v2.HorizontalPodAutoscalerSpec minReplicas
+autoscaling.v2.HorizontalPodAutoscalerCondition observedGeneration
 autoscaling.v2.HorizontalPodAutoscalerStatus observedGeneration
 autoscaling.v2.MetricTarget averageUtilization
 autoscaling.v2.MetricValueStatus averageUtilization
@@ -47,7 +48,6 @@ certificates.v1.PodCertificateRequestSpec maxExpirationSeconds
 coordination.v1.LeaseSpec holderIdentity leaseDurationSeconds leaseTransitions preferredHolder strategy
 core.v1.AppArmorProfile localhostProfile
 core.v1.AzureDiskVolumeSource cachingMode fsType kind readOnly
-core.v1.AzureFilePersistentVolumeSource secretNamespace
 core.v1.CSIVolumeSource fsType readOnly
 core.v1.ClientIPConfig timeoutSeconds
 core.v1.ClusterTrustBundleProjection name optional signerName user
@@ -67,7 +67,7 @@ core.v1.EphemeralContainer restartPolicy
 core.v1.EvictionResponder priority
 core.v1.FCVolumeSource lun
 core.v1.FileKeySelector optional
-core.v1.GRPCAction mode service
+core.v1.GRPCAction mode
 core.v1.GlusterfsPersistentVolumeSource endpointsNamespace
 core.v1.HTTPGetAction protocol
 core.v1.HostPathVolumeSource type
@@ -96,6 +96,7 @@ core.v1.PortStatus error
 core.v1.Probe terminationGracePeriodSeconds
 core.v1.ProjectedVolumeSource defaultMode defaultUser
 core.v1.ReplicationControllerSpec replicas
+core.v1.ResourceHealth message
 core.v1.SeccompProfile localhostProfile
 core.v1.Secret immutable
 core.v1.SecretEnvSource optional
@@ -109,8 +110,7 @@ core.v1.ServicePort appProtocol
 core.v1.ServiceSpec allocateLoadBalancerNodePorts internalTrafficPolicy ipFamilyPolicy loadBalancerClass trafficDistribution
 core.v1.Toleration tolerationSeconds
 core.v1.TopologySpreadConstraint minDomains nodeAffinityPolicy nodeTaintsPolicy
-core.v1.TypedLocalObjectReference apiGroup
-core.v1.TypedObjectReference apiGroup namespace
+core.v1.TypedObjectReference namespace
 core.v1.VolumeMount mountPropagation recursiveReadOnly
 core.v1.VolumeMountStatus recursiveReadOnly
 core.v1.WindowsSecurityContextOptions gmsaCredentialSpec gmsaCredentialSpecName hostProcess runAsUserName
@@ -211,13 +211,19 @@ authentication.v1.TokenRequestSpec audiences boundObjectRef
 autoscaling.v2.HorizontalPodAutoscalerStatus currentMetrics
 certificates.v1.CertificateSigningRequestSpec request
 certificates.v1.PodCertificateRequestSpec stubPKCS10Request
+core.v1.AzureFilePersistentVolumeSource secretNamespace
+core.v1.ContainerImage names
+core.v1.GRPCAction service
 core.v1.ProjectedVolumeSource sources
 core.v1.ScaleIOPersistentVolumeSource secretRef
 core.v1.ScaleIOVolumeSource secretRef
+core.v1.TypedLocalObjectReference apiGroup
+core.v1.TypedObjectReference apiGroup
 discovery.v1.EndpointSlice endpoints ports
 flowcontrol.v1.ResourcePolicyRule namespaces
 rbac.v1.ClusterRole rules
 rbac.v1.Role rules
+resource.v1.AllocatedDeviceStatus conditions
 resource.v1.DeviceClaim requests
 storage.v1.CSINodeDriver topologyKeys
 apiextensions.v1.CustomResourceDefinitionStatus conditions storedVersions
@@ -226,6 +232,8 @@ apiextensions.v1.CustomResourceDefinitionStatus conditions storedVersions
 
 NOT_NULLS = """
 admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec validationActions
+resource.v1.CounterSet counters
+resource.v1.DeviceCounterConsumption counters
 """
 """Required lists and maps that have `omitempty` all the same."""
 

@@ -10,9 +10,10 @@ from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.defaults import cluster, networking, volumes, workloads
 from tetrapod.core.defaults.pod_spec import default_pod_template
 from tetrapod.core.groups.events import core_events
+from tetrapod.core.strategies.claims import ClaimStatusStrategy, ClaimStrategy
 from tetrapod.core.strategies.namespace_store import NamespaceStore
 from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
-from tetrapod.core.strategies.nodes import NodeStrategy
+from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.strategies.scale import scale
@@ -154,12 +155,12 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
         node,
         storage_prefix="minions",
         table=tables.NODES,
-        subresources={"proxy": rests["nodes/proxy"], "status": status_of(node, validate=nodes.validate_update)},
+        subresources={"proxy": rests["nodes/proxy"], "status": NodeStatusStrategy(node, validate=nodes.validate_update)},
     )
 
 
 def _volumes() -> list[ResourceDefinition]:
-    claim = KindStrategy(
+    claim = ClaimStrategy(
         default=volumes.default_persistent_volume_claim,
         status=True,
         initial_status={"phase": "Pending"},
@@ -183,7 +184,7 @@ def _volumes() -> list[ResourceDefinition]:
             "persistentvolumeclaims",
             claim,
             table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
-            subresources={"status": status_of(claim, validate=claims.validate_status)},
+            subresources={"status": ClaimStatusStrategy(claim, validate=claims.validate_status)},
         ),
         builtin(
             "", "persistentvolumes", volume, table=storage_tables.PERSISTENT_VOLUMES, subresources={"status": VolumeStatusStrategy(volume)}

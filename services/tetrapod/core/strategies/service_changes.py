@@ -85,8 +85,6 @@ def drop_unused(new: Object, old: Object) -> None:
         spec.pop("externalTrafficPolicy", None)
     if spec.get("type") == "ExternalName" != before.get("type") and _same(spec, before, "internalTrafficPolicy"):
         spec.pop("internalTrafficPolicy", None)
-    if before.get("type") == "ExternalName" and spec.get("type") != "ExternalName" and _same(spec, before, "externalName"):
-        spec.pop("externalName", None)
 
 
 def _same(spec: Object, before: Object, *keys: str) -> bool:

@@ -32,7 +32,7 @@ from tetrapod.machinery import field as errors
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.names import name_is_dns_label
-from tetrapod.machinery.status import internal_error, invalid
+from tetrapod.machinery.status import StatusError, internal_error, invalid
 
 _KIND: Final = GroupKind("", "Service")
 
@@ -189,7 +189,10 @@ class ServiceStrategy(Strategy):
                 raise invalid(_KIND, _name(new), [errors.invalid(f"spec.ports[{i}].nodePort", asked, text)])
             asked_for.add((asked, protocol))
             if asked and asked not in held:
-                await self._take_port(ctx, new, asked, f"spec.ports[{i}].nodePort", taken)
+                try:
+                    await self._take_port(ctx, asked, taken)
+                except PortError as error:
+                    raise invalid(_KIND, _name(new), [errors.invalid(f"spec.ports[{i}].nodePort", asked, str(error))]) from None
                 held.add(asked)
             elif not asked and wants:
                 if same is not None and protocol not in same[1]:
@@ -210,13 +213,15 @@ class ServiceStrategy(Strategy):
         if not asked:
             new["spec"]["healthCheckNodePort"] = await self._any_port(ctx, taken, frozenset(held))
         elif asked not in before and asked not in held:
-            await self._take_port(ctx, new, asked, "spec.healthCheckNodePort", taken)
+            try:
+                await self._take_port(ctx, asked, taken)
+            except PortError as error:  # upstream's words, though it calls this its own mistake (500)
+                text = f"Internal error occurred: failed to allocate requested HealthCheck NodePort {asked}: {error}"
+                raise StatusError(422, "Invalid", text) from None
 
-    async def _take_port(self, ctx: Context, new: Object, port: int, path: str, taken: Taken) -> None:
-        try:
-            await self.ports.take(port, ctx.dry_run)
-        except PortError as error:
-            raise invalid(_KIND, _name(new), [errors.invalid(path, port, str(error))]) from None
+    async def _take_port(self, ctx: Context, port: int, taken: Taken) -> None:
+        """Raises PortError for one that is taken or out of range."""
+        await self.ports.take(port, ctx.dry_run)
         if not ctx.dry_run:
             taken.ports.append(port)
 

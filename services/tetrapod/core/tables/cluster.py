@@ -40,9 +40,14 @@ def _node_row(obj: Object) -> list[Any]:
         addresses.get("InternalIP") or NONE,
         addresses.get("ExternalIP") or NONE,
         info.get("osImage") or "<unknown>",
-        info.get("kernelVersion") or "<unknown>",
+        _kernel(info),
         info.get("containerRuntimeVersion") or "<unknown>",
     ]
+
+
+def _kernel(info: Object) -> str:
+    kernel, architecture = info.get("kernelVersion") or "<unknown>", info.get("architecture") or ""
+    return f"{kernel} ({architecture})" if architecture else kernel
 
 
 def _roles(node: Object) -> list[str]:

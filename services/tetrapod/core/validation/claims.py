@@ -77,10 +77,10 @@ def _data_sources(spec: Object, path: str) -> list[FieldError]:
             errors += [field.invalid(at, namespace, text) for text in name_is_dns_label(namespace, False)]
     if source is None or ref is None:
         return errors
-    if ref.get("namespace"):
-        errors.append(field.invalid(path, f"{path}.dataSource", "may not be specified when dataSourceRef.namespace is specified"))
+    if ref.get("namespace"):  # the value was to be a path, which prints as nothing
+        errors.append(field.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
     elif any(source.get(key) != ref.get(key) for key in ("apiGroup", "kind", "name")):
-        errors.append(field.invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
+        errors.append(field.invalid(path, {}, "must match dataSourceRef"))
     return errors
 
 
@@ -177,9 +177,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     status = new.get("status") or {}
     errors += basic_resources(status.get("capacity"), "status.capacity")
     for name, value in (status.get("allocatedResourceStatuses") or {}).items():
-        errors += _resource_key(name, "status.allocatedResourceStatus")
+        errors += _resource_key(name, "status.allocatedResourceStatuses")
         if value not in _RESIZE_STATUSES:
-            errors.append(field.not_supported("status.allocatedResourceStatus", name, _RESIZE_STATUSES))
+            errors.append(field.not_supported("status.allocatedResourceStatuses", name, _RESIZE_STATUSES))
     for name, value in (status.get("allocatedResources") or {}).items():
         at = f"status.allocatedResources[{name}]"
         errors += (

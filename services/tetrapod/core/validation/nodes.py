@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from tetrapod.machinery.labels import validate_label_name
 from tetrapod.machinery.names import is_valid_label_value
 from tetrapod.machinery.serializer.syntax import explain
 
+_TAINTS: Final = "scheduler.alpha.kubernetes.io/taints"
 _AVOID_PODS: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _feature = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z0-9]+)*").fullmatch
 _FEATURE: Final = (
@@ -34,11 +36,16 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _annotations(obj: Object) -> list[FieldError]:
-    content = (obj["metadata"].get("annotations") or {}).get(_AVOID_PODS)
-    if not content:
-        return []
-    wrong = explain(content.encode())
-    return [field.invalid("metadata.annotations.AvoidPods", _AVOID_PODS, wrong)] if wrong else []
+    found = obj["metadata"].get("annotations") or {}
+    errors: list[FieldError] = []
+    if written := found.get(_TAINTS):
+        if wrong := explain(written.encode()):
+            errors.append(field.invalid("metadata.annotations", _TAINTS, wrong))
+        elif isinstance(listed := json.loads(written), list):
+            errors += taints(listed, f"metadata.annotations.{_TAINTS}")
+    if (content := found.get(_AVOID_PODS)) and (wrong := explain(content.encode())):
+        errors.append(field.invalid("metadata.annotations.AvoidPods", _AVOID_PODS, wrong))
+    return errors
 
 
 def taints(listed: list[Object], path: str) -> list[FieldError]:
@@ -120,5 +127,6 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if (spec.get("externalID") or "") != (before.get("externalID") or ""):
         errors.append(field.forbidden("spec.externalID", "may not be updated"))
     if before.get("providerID") and before["providerID"] != (spec.get("providerID") or ""):
-        errors.append(field.invalid("spec.providerID", None, "field cannot be modified once set"))
+        what = "modified" if spec.get("providerID") else "cleared"
+        errors.append(field.invalid("spec.providerID", None, f"field cannot be {what} once set"))
     return errors

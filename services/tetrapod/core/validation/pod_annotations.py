@@ -11,6 +11,7 @@ from tetrapod.core.validation.security import all_containers
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.syntax import explain
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -47,10 +48,9 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
 
 
 def _tolerations(written: str, path: str) -> list[FieldError]:
-    try:
-        listed = json.loads(written)
-    except ValueError as error:
-        return [field.invalid(path, TOLERATIONS, str(error))]
+    if wrong := explain(written.encode()):
+        return [field.invalid(path, TOLERATIONS, wrong)]
+    listed = json.loads(written)
     return tolerations(listed, f"{path}.{TOLERATIONS}") if isinstance(listed, list) else []
 
 
