@@ -130,12 +130,6 @@ def default_admission_policy_binding(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     if (match := spec.get("matchResources")) is not None:
         default_match_resources(match)
-    if (
-        (ref := spec.get("paramRef")) is not None
-        and ref.get("parameterNotFoundAction") is None
-        and obj.get("kind", "").startswith("Mutating")
-    ):
-        ref["parameterNotFoundAction"] = "Deny"
 
 
 def default_match_resources(match: Object) -> None:

@@ -1,7 +1,7 @@
 """What the kinds of resource.k8s.io have in common: drivers, pools, selectors, configuration, taints.
 
 Upstream: pkg/apis/resource/validation/validation.go. Some rules are declared in the schema there and told after all others, so
-`Complaints` keeps the two apart. Expressions of selectors are compiled elsewhere.
+`Complaints` keeps the two apart.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dataclasses import field as data_field
 from typing import Any, Final
 
+from tetrapod.core.validation.device_selectors import selector
 from tetrapod.core.validation.names import complaints, dns_subdomain
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -20,6 +21,7 @@ from tetrapod.machinery.names import is_c_identifier, is_dns1123_subdomain, is_q
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute", "None"})
 _LONGEST_POOL: Final = 253
 _LONGEST_ID: Final = 32
+_MOST_SELECTORS: Final = 32
 _CASELESS: Final = (
     "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
     r" (e.g. 'Example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
@@ -78,8 +80,17 @@ def identifier(name: str, path: str) -> list[FieldError]:
     return errors + complaints(is_c_identifier, name, path)
 
 
-def selectors(listed: list[Object], path: str) -> list[FieldError]:
-    return [field.required(f"{path}[{i}].cel") for i, selector in enumerate(listed) if selector.get("cel") is None]
+def selectors(listed: list[Object], path: str, *, stored: bool = False) -> list[FieldError]:
+    """`stored`: the expressions have been checked before."""
+    errors: list[FieldError] = []
+    if len(listed) > _MOST_SELECTORS:
+        return errors
+    for i, given in enumerate(listed):
+        if (cel := given.get("cel")) is None:
+            errors.append(field.required(f"{path}[{i}].cel"))
+        elif not stored:
+            errors += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
+    return errors
 
 
 def configuration(config: Object, path: str, found: Complaints) -> None:

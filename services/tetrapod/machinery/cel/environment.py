@@ -54,7 +54,7 @@ class Environment:
 
     `variables`: a `CelType`, or a `DeclType` whose object types (and theirs) become known; a name may have dots in it
     (`authorizer.requestResource`). `declared` are more types that are known by name. `patch_types` allows `Object{…}`, `Object.spec{…}`,
-    `JSONPatch{…}` and `jsonpatch.escapeKey`. An environment is never changed.
+    `JSONPatch{…}` and `jsonpatch.escapeKey`; `binds` allows `cel.bind`. An environment is never changed.
     """
 
     def __init__(
@@ -63,20 +63,24 @@ class Environment:
         *,
         declared: tuple[DeclType, ...] = (),
         patch_types: bool = False,
+        binds: bool = False,
     ) -> None:
         self.variables = dict(variables)
         self.declared = declared
         self.patch_types = patch_types
+        self.binds = binds
 
     def extend(self, variables: Mapping[str, CelType | DeclType], declared: tuple[DeclType, ...] = ()) -> Environment:
         """This environment and more variables (a later one of the same name wins) and types."""
-        return Environment({**self.variables, **variables}, declared=self.declared + declared, patch_types=self.patch_types)
+        return Environment(
+            {**self.variables, **variables}, declared=self.declared + declared, patch_types=self.patch_types, binds=self.binds
+        )
 
     def compile(self, expression: str) -> Program:
         """Parses and checks. Raises CompileError, whose text callers put behind `compilation failed: `."""
         source = Source(expression)
         try:
-            node = _parsed(expression, source)
+            node = _parsed(expression, source, self.binds)
             checker = Checker(self._scope)
             checker.check(node)
             problems = checker.problems or literal_problems(node)
@@ -139,12 +143,12 @@ class Program:
         return value
 
 
-def _parsed(expression: str, source: Source) -> Node:
+def _parsed(expression: str, source: Source, binds: bool) -> Node:
     if len(expression) > MAX_SIZE:
         text = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_SIZE}"
         raise source.error([source.issue(-1, text)])
     try:
-        parser = Parser(expression)
+        parser = Parser(expression, binds=binds)
         node = parser.parse()
     except TooDeep:
         raise _too_deep(source) from None

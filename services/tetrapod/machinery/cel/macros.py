@@ -130,6 +130,15 @@ def _bound(at: int, name: str, value: Node, result: Node, step: str) -> Node:
     return Comprehension(at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result)
 
 
+def bind(at: int, target: Node | None, args: list[Node]) -> Node | None:
+    """`cel.bind(name, value, result)`, which only some environments have; None for a method of another object."""
+    if not isinstance(target, Ident) or target.name != "cel":
+        return None
+    if not isinstance(args[0], Ident):
+        raise MacroError(args[0].at, "cel.bind() variable names must be simple identifiers")
+    return _bound(at, args[0].name, args[1], args[2], args[0].name)
+
+
 def _opt_map(at: int, target: Node | None, args: list[Node]) -> Node:
     return _optional(at, target, args, "optMap", lambda bound: Call(at, "optional.of", [bound]))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tetrapod.machinery.cel.lexer import BadLiteral, Token, bytes_of, string_of, tokens
-from tetrapod.machinery.cel.macros import MACROS, MacroError
+from tetrapod.machinery.cel.macros import MACROS, MacroError, bind
 from tetrapod.machinery.cel.nodes import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from tetrapod.machinery.cel.values import Uint
 
@@ -61,10 +61,11 @@ class TooDeep(ValueError):
 
 
 class Parser:
-    """Of one expression; `problems` are offsets and messages."""
+    """Of one expression; `problems` are offsets and messages. `binds`: `cel.bind` is a macro."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, binds: bool = False) -> None:
         self._tokens = tokens(text)
+        self._binds = binds
         self._index = 0
         self._depth = 0
         self.problems: list[tuple[int, str]] = []
@@ -189,11 +190,18 @@ class Parser:
     def _call(self, at: int, name: str, args: list[Node], target: Node | None) -> Node:
         macro = MACROS.get((name, len(args), target is not None))
         if macro is None:
-            return Call(at, name, args, target)
+            return self._bind(at, args, target) if self._binds and name == "bind" else Call(at, name, args, target)
         try:
             return macro(at, target, args)
         except MacroError as error:
             return self._problem(error.at, error.message)
+
+    def _bind(self, at: int, args: list[Node], target: Node | None) -> Node:
+        try:
+            expanded = bind(at, target, args) if len(args) == 3 else None
+        except MacroError as error:
+            return self._problem(error.at, error.message)
+        return Call(at, "bind", args, target) if expanded is None else expanded
 
     def _primary(self) -> Node:
         token = self._next()

@@ -38,7 +38,7 @@ def compile_expression(environment: Environment, expression: str, returns: Retur
     try:
         program = environment.compile(expression)
     except CompileError as error:
-        return Compiled(expression, None, f"compilation failed: {error}")
+        return Compiled(expression, None, error.full)
     if types.ANY not in returns and program.output_type not in returns:
         if len(returns) == 1:
             return Compiled(expression, None, f"must evaluate to {returns[0]} but got {program.output_type}")

@@ -1,0 +1,63 @@
+"""The CEL expressions that select devices: what they may name, what they must be, what they may cost.
+
+Upstream: k8s.io/dynamic-resource-allocation/cel/compile.go and validateCELExpression of pkg/apis/resource/validation. CEL is loaded
+when the first expression is met.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+
+if TYPE_CHECKING:
+    from tetrapod.machinery.cel.environment import Environment
+
+_LONGEST: Final = 10 * 1024
+_DEAREST: Final = 1_000_000
+_MOST_ATTRIBUTES: Final = 32
+_LONGEST_DOMAIN: Final = 63
+_LONGEST_ID: Final = 32
+_LONGEST_VALUE: Final = 64
+
+
+def selector(expression: str, path: str) -> list[FieldError]:
+    if len(expression.encode()) > _LONGEST:
+        return [field.too_long(path, _LONGEST)]
+    from tetrapod.machinery.cel import types
+    from tetrapod.machinery.cel.errors import CompileError
+
+    try:
+        program = _environment().compile(expression)
+    except CompileError as error:
+        return [field.invalid(path, expression, error.full)]
+    if program.output_type not in (types.BOOL, types.ANY):
+        return [field.invalid(path, expression, f"must evaluate to bool or the unknown type, not {program.output_type}")]
+    if program.cost_estimate().max > _DEAREST:
+        return [field.forbidden(path, "too complex, exceeds cost limit")]
+    return []
+
+
+@cache
+def _environment() -> Environment:
+    """With `device`: its driver, attributes by domain and name, capacities likewise."""
+    from tetrapod.machinery.cel import types
+    from tetrapod.machinery.cel.declarations import QUANTITY, DeclType, map_decl, object_decl
+    from tetrapod.machinery.cel.environment import Environment
+
+    domain, name, driver = (
+        DeclType("string", types.STRING, 2, max_elements=most) for most in (_LONGEST_DOMAIN, _LONGEST_ID, _LONGEST_DOMAIN)
+    )
+    attribute = DeclType("any", types.ANY, 1, max_elements=_LONGEST_VALUE)
+    device = object_decl(
+        "kubernetes.DRADevice",
+        {
+            "driver": driver,
+            "allowMultipleAllocations": DeclType("bool", types.BOOL, 4, max_elements=1),
+            "attributes": map_decl(domain, map_decl(name, attribute, _MOST_ATTRIBUTES), _MOST_ATTRIBUTES),
+            "capacity": map_decl(domain, map_decl(name, QUANTITY, _MOST_ATTRIBUTES), _MOST_ATTRIBUTES),
+        },
+    )
+    return Environment({"device": device}, binds=True)
