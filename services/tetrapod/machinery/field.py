@@ -74,7 +74,11 @@ def format_value(value: Any) -> str:
         return go_quote(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
-    return orjson.dumps(value).decode()
+    return orjson.dumps(value).decode().translate(_HTML)
+
+
+_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+"""Go's JSON can stand in HTML."""
 
 
 def go_quote(text: str) -> str:

@@ -57,7 +57,7 @@ class CustomStrategy(Strategy):
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         # The registry has complained about metadata already; upstream does so a second time.
         again = validate_object_meta_update(new["metadata"], old["metadata"])
-        return again + self.version_of(ctx).validator.update(self.in_version(ctx, new), self.in_version(ctx, old))
+        return again + self.version_of(ctx).validator.update(self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
         return _finalizer_warnings(obj, {})
@@ -107,7 +107,7 @@ class CustomStatusStrategy(CustomStrategy):
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         again = validate_object_meta_update(new["metadata"], old["metadata"])
-        return again + self.version_of(ctx).validator.status(self.in_version(ctx, new), self.in_version(ctx, old))
+        return again + self.version_of(ctx).validator.status(self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings)
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return []

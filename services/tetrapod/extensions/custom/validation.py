@@ -1,7 +1,6 @@
-"""Validation of a custom resource beside its metadata: schema, scale paths, embedded resources, list types.
+"""Validation of a custom resource beside its metadata: schema, scale paths, embedded resources, list types, CEL rules.
 
-Upstream: apiextensions-apiserver/pkg/registry/customresource (validator.go, strategy.go). CEL rules are not evaluated yet: where
-others complain the answer says that they were not, as upstream's does.
+Upstream: apiextensions-apiserver/pkg/registry/customresource (validator.go, strategy.go).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from tetrapod.extensions.custom.ratcheting import ratchet
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
+from tetrapod.machinery.schema.cel_validation import NOT_CORRELATED, Correlated, RuleValidator, Run
 from tetrapod.machinery.schema.node import SchemaNode
 
 _BLOCKING: Final = frozenset(
@@ -30,36 +30,44 @@ class CustomValidator:
     def __init__(self, node: SchemaNode, scale: Object | None) -> None:
         self._node = node
         self._scale = scale
+        self._rules = RuleValidator(node, root=True)
 
     def create(self, obj: Object) -> list[FieldError]:
         errors = validation.validate(self._node, obj)
         errors += self._scale_spec(obj) + self._scale_status(obj)
         errors += objectmeta.validate_embedded(self._node, obj)
         errors += listtypes.validate(self._node, obj)
-        return errors + self._unchecked(errors)
+        return errors + self._by_rules(obj, None, errors, [])
 
-    def update(self, new: Object, old: Object) -> list[FieldError]:
+    def update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
+        """`warnings` gets what does not hold, but did not before."""
         errors = ratchet(self._node, new, old, validation.validate(self._node, new))
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
-        return errors + self._unchecked(errors)
+        return errors + self._by_rules(new, old, errors, warnings)
 
-    def status(self, new: Object, old: Object) -> list[FieldError]:
+    def status(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
         errors = ratchet(self._node, new, old, validation.validate(self._node, new))
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
-        return errors + self._unchecked(errors)
+        return errors + self._by_rules(new, old, errors, warnings)
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
         """What was doubled before may stay so."""
         found = listtypes.validate(self._node, new)
         return found if found and not listtypes.validate(self._node, old) else []
 
-    def _unchecked(self, errors: list[FieldError]) -> list[FieldError]:
-        if any(e.type in _BLOCKING for e in errors) and has_rules(self._node):
+    def _by_rules(self, new: Object, old: Object | None, errors: list[FieldError], warnings: list[str]) -> list[FieldError]:
+        if self._rules.empty:
+            return []
+        if any(e.type in _BLOCKING for e in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
-        return []
+        run = Run()
+        correlated = NOT_CORRELATED if old is None else Correlated(new, old)
+        self._rules.validate("", new, old, run, correlated)
+        warnings += run.warnings
+        return run.errors
 
     def _scale_spec(self, obj: Object) -> list[FieldError]:
         return [] if self._scale is None else _replicas_errors(obj, self._scale["specReplicasPath"])
@@ -113,13 +121,3 @@ def _wrong_type(path: str, value: Any, expected: str) -> str:
 def _go(value: Any) -> str:
     kind = _GO_TYPES.get(value.__class__, "<nil>")
     return f"{value} is of the type {kind}"
-
-
-def has_rules(node: SchemaNode) -> bool:
-    """Whether there are CEL rules at or below a node; found out once."""
-    known: bool | None = node.compiled.get("rules")
-    if known is None:
-        below = [*node.properties.values(), *(n for n in (node.items, node.additional_properties) if n is not None)]
-        own = bool(node.validations.get("x-kubernetes-validations"))
-        known = node.compiled["rules"] = own or any(has_rules(child) for child in below)
-    return known

@@ -46,7 +46,7 @@ def validate_create(crd: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     spec, old_spec = Spec.of(new["spec"]), Spec.of(old["spec"])
     established = is_true(old, ESTABLISHED)
-    options = Options(any_ca=_any_ca(old_spec, established))
+    options = Options(any_ca=_any_ca(old_spec, established), unchanged=_unchanged(new, old))
     errors = _spec_errors(spec, options, "spec")
     if errors:  # only then does it matter what the older definition was allowed
         errors = _spec_errors(spec, _lenient(old_spec, options), "spec")
@@ -99,7 +99,7 @@ def _spec_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
     errors += _version_errors(spec, options, path)
     names = child(path, "names")
     errors += validate_required_names(spec.names, names) + validate_names(spec.names, names)
-    errors += validate_schema(spec.schema, spec.status_enabled(), child(path, "validation"), options)
+    errors += validate_schema(spec.schema, spec.status_enabled(), child(path, "validation"), options.rules_of(spec.version))
     errors += validate_subresources(spec.subresources, child(path, "subresources"))
     for i, column in enumerate(spec.columns):
         errors += validate_column(column, index(child(path, "additionalPrinterColumns"), i))
@@ -183,4 +183,12 @@ def _lenient(old: Spec, options: Options) -> Options:
         schemas_required=not _missing_schemas(old, Options(), ""),
         recognized_review_version=has_recognized_version(old.conversion),
         any_ca=options.any_ca,
+        unchanged=options.unchanged,
     )
+
+
+def _unchanged(new: Object, old: Object) -> frozenset[str]:
+    """The versions whose schema is what it was."""
+    before = {v.get("name"): v.get("schema") for v in old["spec"].get("versions") or ()}
+    after = [(v.get("name") or "", v.get("schema")) for v in new["spec"].get("versions") or ()]
+    return frozenset(name for name, schema in after if name in before and before[name] == schema)

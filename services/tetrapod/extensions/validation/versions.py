@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
-from tetrapod.extensions.validation.gostructs import schema_struct
+from tetrapod.extensions.validation.gostructs import rule_struct, schema_struct
 from tetrapod.extensions.validation.internal import Version
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.machinery.field import FieldError, child, index, invalid
@@ -49,11 +49,16 @@ class Options:
     schemas_required: bool = True
     recognized_review_version: bool = True
     any_ca: bool = True
+    unchanged: frozenset[str] = frozenset()
+    """Versions whose schema is what it was: what its rules cost is not held against them."""
+
+    def rules_of(self, version: str) -> Rules:
+        return replace(self.rules, limited_costs=version not in self.unchanged)
 
 
 def validate_version(version: Version, status: bool, path: str, options: Options) -> list[FieldError]:
     errors = _deprecation_errors(version, child(path, "deprecationWarning"))
-    errors += validate_schema(version.schema, status, child(path, "schema"), options)
+    errors += validate_schema(version.schema, status, child(path, "schema"), options.rules_of(version.name))
     errors += validate_subresources(version.subresources, child(path, "subresources"))
     for i, column in enumerate(version.columns):
         errors += validate_column(column, index(child(path, "additionalPrinterColumns"), i))
@@ -65,13 +70,13 @@ def validate_version(version: Version, status: bool, path: str, options: Options
     return errors
 
 
-def validate_schema(holder: Object | None, status: bool, path: str, options: Options) -> list[FieldError]:
+def validate_schema(holder: Object | None, status: bool, path: str, rules: Rules) -> list[FieldError]:
     """`holder` is {"openAPIV3Schema": …}; `status`: there is a status subresource."""
     schema = (holder or {}).get("openAPIV3Schema")
     if schema is None:
         return []
     errors = _root_errors(schema, path) if status else []
-    return errors + crd_schema.validate(schema, child(path, "openAPIV3Schema"), options.rules)
+    return errors + crd_schema.validate(schema, child(path, "openAPIV3Schema"), rules, rule_struct)
 
 
 def _root_errors(schema: Object, path: str) -> list[FieldError]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.names import name_is_dns_label, name_is_dns_subdomain
 
 AUTHORIZER: Final = types.object_type("kubernetes.authorization.Authorizer")
@@ -34,7 +35,7 @@ class CheckAttributes:
     label_selector: str = ""
 
 
-class _Receiver:
+class _Receiver(Special):
     """Has functions and no fields; is equal to nothing but itself."""
 
     def equals(self, other: Any) -> bool:

@@ -92,7 +92,7 @@ def _validate(args: Args, result: Any) -> int:
 
 
 def _equality(args: Args, result: Any) -> int:
-    if isinstance(args[0], Special) and not isinstance(args[0], list):
+    if isinstance(args[0], Special):
         return 1
     return _smaller(args, result)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Mapping
 from math import isnan
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
@@ -68,18 +68,30 @@ class Optional:
 NONE: Final = Optional(None)
 
 
-@runtime_checkable
-class Special(Protocol):
+class Special:
     """A value of a library's own type: an address, a quantity, an authorizer."""
 
-    cel_type: CelType
+    __slots__ = ()
+    cel_type: ClassVar[CelType]
 
-    def equals(self, other: Any) -> bool: ...
+    def equals(self, other: Any) -> bool:
+        raise NotImplementedError
+
+    def cel_size(self) -> int:
+        return 1
 
 
-@runtime_checkable
-class Sized(Protocol):
-    def cel_size(self) -> int: ...
+class CorrelatedList(list[Any]):
+    """A list whose order does not matter: a set, or a map by some keys of its elements."""
+
+    __slots__ = ()
+
+    def equals(self, other: list[Any]) -> bool:
+        raise NotImplementedError
+
+    def merged(self, other: list[Any]) -> list[Any]:
+        """What `+` gives."""
+        raise NotImplementedError
 
 
 class ObjectLike:
@@ -201,7 +213,7 @@ def size_of(value: Any) -> int:
         return size_of(value.value) if value is not NONE else 1
     if isinstance(value, (list, ObjectLike)):
         return len(value)
-    return value.cel_size() if isinstance(value, Sized) else 1
+    return value.cel_size() if isinstance(value, Special) else 1
 
 
 _PLAIN: Final = frozenset({str, int, bool, bytes, float, type(None), Uint})
@@ -214,7 +226,7 @@ def equal(a: Any, b: Any) -> bool:
     if ka in _PLAIN:
         return bool(a == b) if ka is kb or (ka in _NUMBERS and kb in _NUMBERS) else False
     if isinstance(a, list):
-        return isinstance(b, list) and (a.equals(b) if isinstance(a, Special) else equal_lists(a, b))
+        return isinstance(b, list) and (a.equals(b) if isinstance(a, CorrelatedList) else equal_lists(a, b))
     if ka is dict or isinstance(a, ObjectLike):
         return (kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
     if isinstance(a, Optional):

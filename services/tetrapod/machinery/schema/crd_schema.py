@@ -1,17 +1,18 @@
-"""Everything that a CRD's openAPIV3Schema must fulfil: structural, valid defaults, keywords, sound list types, the form of rules.
+"""Everything that a CRD's openAPIV3Schema must fulfil: structural, valid defaults, keywords, sound list types, rules that compile.
 
 Upstream: validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema and specStandardValidatorV3 of
-apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go. Whether CEL rules compile is not for this module.
+apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, not_supported
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.cel_rule_errors import RuleErrors, has_rules
 from tetrapod.machinery.schema.default_rules import validate_defaults
 from tetrapod.machinery.schema.formats import known
 from tetrapod.machinery.schema.list_type_rules import list_type_errors
@@ -37,23 +38,29 @@ class Rules:
     pruned_defaults: bool = True
     no_defaults: str | None = None  # why there may be none here
     inside_meta: bool = False
+    limited_costs: bool = True  # of each CEL rule
 
 
 _STRICT: Final = Rules()
 
 
-def validate(schema: Object, path: str, rules: Rules = _STRICT) -> list[FieldError]:
-    """The errors of a whole schema at a path (`spec.versions[0].schema.openAPIV3Schema`)."""
+def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Callable[[Object], Any] = dict) -> list[FieldError]:
+    """The errors of a whole schema at a path (`spec.versions[0].schema.openAPIV3Schema`); `show_rule`: how they quote a CEL rule."""
     errors = []
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
     unreadable = unsupported(schema)
-    if not unreadable:
-        errors += validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
-    errors += _schema_errors(schema, path, rules, root=True)
+    unsound = [] if unreadable else validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
+    errors += unsound
+    found = _schema_errors(schema, path, rules, root=True)
+    errors += found
+    with_rules = not unreadable and not unsound and has_rules(schema)
+    checks = RuleErrors(show_rule, [e.field for e in found], limited=rules.limited_costs) if with_rules else None
+    if checks is not None:
+        errors += checks.check(schema, path)
     if unreadable and not errors:
         errors.append(invalid(path, "", unreadable))
-    return errors
+    return errors if checks is None else errors + checks.total_errors(path)
 
 
 def unrecognized_formats(schema: Object) -> list[str]:

@@ -135,7 +135,7 @@ def _quoted(value: Any) -> str:
         return f'timestamp("{text_of(value)}")'
     if isinstance(value, Duration):
         return f'duration("{text_of(value)}")'
-    if isinstance(value, Special) and not isinstance(value, list):
+    if isinstance(value, Special):
         raise ClauseError(f"no formatting function for {_name(value)}")
     return as_string(value)
 

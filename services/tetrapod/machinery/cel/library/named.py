@@ -9,11 +9,11 @@ from tetrapod.machinery import names
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.library.gourl import request_uri_complaint
 from tetrapod.machinery.cel.library.registry import Functions
-from tetrapod.machinery.cel.values import NONE, Optional
+from tetrapod.machinery.cel.values import NONE, Optional, Special
 from tetrapod.machinery.schema import formats
 
 
-class NamedFormat:
+class NamedFormat(Special):
     """`regex_size` is what a validation is charged for."""
 
     cel_type = types.object_type("kubernetes.NamedFormat")

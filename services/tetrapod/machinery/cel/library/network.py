@@ -10,12 +10,13 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.netip import address_complaint
 from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.field import go_quote
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class IP:
+class IP(Special):
     cel_type = types.opaque("net.IP")
 
     def __init__(self, address: Address) -> None:
@@ -28,7 +29,7 @@ class IP:
         return self.address.max_prefixlen // 8
 
 
-class CIDR:
+class CIDR(Special):
     cel_type = types.opaque("net.CIDR")
 
     def __init__(self, address: Address, bits: int) -> None:

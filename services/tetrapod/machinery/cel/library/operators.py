@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
-from tetrapod.machinery.cel.values import Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
+from tetrapod.machinery.cel.values import CorrelatedList, Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
 
 MAX_ELEMENTS: Final = 5_000_000
 """Of a concatenated list: upstream shares the parts, we copy them."""
@@ -45,8 +45,7 @@ def add(a: Any, b: Any) -> Any:
     if isinstance(a, list) and isinstance(b, list):
         if len(a) + len(b) > MAX_ELEMENTS:
             raise CostLimitExceeded
-        merge = getattr(a, "merged", None)
-        return [*a, *b] if merge is None else merge(b)
+        return a.merged(b) if isinstance(a, CorrelatedList) else [*a, *b]
     if {ka, kb} == {Duration, Timestamp}:
         return checked_timestamp(a.ns + b.ns)
     raise no_such_overload()

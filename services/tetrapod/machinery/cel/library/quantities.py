@@ -8,9 +8,10 @@ from tetrapod.machinery import quantity
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.values import Special
 
 
-class Quantity:
+class Quantity(Special):
     cel_type = types.object_type("kubernetes.Quantity")
 
     def __init__(self, amount: quantity.Quantity) -> None:

@@ -8,10 +8,11 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.gourl import BadUrl, GoUrl, parse, query_values, request_uri_complaint
 from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.field import go_quote
 
 
-class Url:
+class Url(Special):
     cel_type = types.object_type("kubernetes.URL")
 
     def __init__(self, url: GoUrl) -> None:

@@ -8,13 +8,14 @@ from typing import Any, Final
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.field import go_quote
 
 _ALNUM: Final = re.compile(r"[0-9A-Za-z-]*")
 _UINT64: Final = 1 << 64
 
 
-class Semver:
+class Semver(Special):
     cel_type = types.object_type("kubernetes.Semver")
 
     def __init__(self, numbers: tuple[int, int, int], pre: tuple[str, ...]) -> None:

@@ -1,0 +1,125 @@
+"""Types of schemas: `declared` makes the `DeclType` of a `SchemaNode`, `with_meta` adds what every resource has.
+
+Upstream: k8s.io/apiserver/pkg/cel/common/schemas.go and apiextensions-apiserver/pkg/apiserver/schema/cel/model.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.cel import types
+from tetrapod.machinery.cel.declarations import BOOL, DOUBLE, INT, STRING, DeclType, list_decl, map_decl, object_decl
+from tetrapod.machinery.cel.escaping import escape
+from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
+from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+
+_TEXT_LIMIT: Final = MAX_REQUEST_SIZE - 2
+_META: Final = ("name", "generateName")
+
+
+def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
+    """None for what expressions cannot look at: data that the schema says nothing about. `root`: of a resource."""
+    if node.int_or_string:
+        longest = node.validations.get("maxLength")
+        return DeclType("dyn", types.DYN, 1, max_elements=_TEXT_LIMIT if longest is None else max(longest, 0) * 4)
+    if root:
+        node = with_meta(node)
+    match node.type:
+        case "array":
+            return _list(node)
+        case "object":
+            return _map(node) if is_map(node) else _object(node)
+        case "string":
+            return _string(node)
+        case "boolean":
+            return BOOL
+        case "number":
+            return DOUBLE
+        case "integer":
+            return INT
+    return None
+
+
+def is_map(node: SchemaNode) -> bool:
+    """Whether it says what its values are; `additionalProperties: true` does not."""
+    return node.additional_properties is not None and node.additional_properties.__class__ is not SchemaNode
+
+
+def with_meta(node: SchemaNode) -> SchemaNode:
+    """The node with apiVersion, kind and the names in metadata, which rules of a resource may always use."""
+    known: SchemaNode | None = node.compiled.get("cel-meta")
+    if known is None:
+        known = node.compiled["cel-meta"] = node if _has_meta(node) else _added_meta(node)
+    return known
+
+
+def _has_meta(node: SchemaNode) -> bool:
+    props = node.properties
+    meta = props.get("metadata")
+    if meta is None or meta.type != "object" or any(n not in props or props[n].type != "string" for n in ("kind", "apiVersion")):
+        return False
+    return all(n in meta.properties and meta.properties[n].type == "string" for n in _META)
+
+
+def _added_meta(node: SchemaNode) -> SchemaNode:
+    made = SchemaNode(node.type)
+    for name in SchemaNode.__slots__:
+        if name != "compiled":
+            setattr(made, name, getattr(node, name))
+    meta = SchemaNode("object")
+    meta.properties = {name: SchemaNode("string") for name in _META}
+    made.properties = {**node.properties, "kind": SchemaNode("string"), "apiVersion": SchemaNode("string"), "metadata": meta}
+    return made
+
+
+def _list(node: SchemaNode) -> DeclType | None:
+    items = None if node.items is None else declared(node.items, root=node.items.embedded_resource)
+    if items is None:
+        return None
+    most = node.validations.get("maxItems")
+    return list_decl(items, _TEXT_LIMIT // (items.min_size + 1) if most is None else max(most, 0))
+
+
+def _map(node: SchemaNode) -> DeclType | None:
+    values = node.additional_properties
+    assert values is not None
+    decl = declared(values, root=values.embedded_resource)
+    if decl is None:
+        return None
+    most = node.validations.get("maxProperties")
+    return map_decl(STRING, decl, _TEXT_LIMIT // (decl.min_size + 6) if most is None else max(most, 0))
+
+
+def _object(node: SchemaNode) -> DeclType:
+    fields: dict[str, DeclType] = {}
+    size = 2
+    for name, prop in node.properties.items():
+        decl = declared(prop, root=prop.embedded_resource)
+        if decl is None:
+            continue
+        escaped = escape(name)
+        if escaped is not None:
+            fields[escaped] = decl
+        if name in node.required and prop.default is NO_DEFAULT:
+            size += len(name.encode()) + decl.min_size + 4
+    return object_decl("object", fields, size)
+
+
+def _string(node: SchemaNode) -> DeclType:
+    longest = node.validations.get("maxLength")
+    match node.format:
+        case "byte":
+            return DeclType("bytes", types.BYTES, 2, max_elements=_TEXT_LIMIT if longest is None else max(longest, 0))
+        case "duration":
+            return DeclType("duration", types.DURATION, 3, max_elements=32)
+        case "date":
+            return DeclType("timestamp", types.TIMESTAMP, 12, max_elements=12)
+        case "date-time":
+            return DeclType("timestamp", types.TIMESTAMP, 21, max_elements=32)
+    if longest is not None:
+        most = max(longest, 0) * 4
+    elif node.enum:
+        most = max((len(value.encode()) for value in node.enum if isinstance(value, str)), default=0)
+    else:
+        most = _TEXT_LIMIT
+    return DeclType("string", types.STRING, 2, max_elements=most)

@@ -1,0 +1,254 @@
+"""`bound`: JSON as a schema sees it. Strings of some formats are timestamps, durations or bytes, numbers are doubles, lists of type set
+or map have no order, fields are known by their escaped names, and what the schema does not declare is not there.
+
+What needs nothing of that (most of most objects) is used as it is; the rest is wrapped and looked at when it is used.
+Upstream: UnstructuredToVal of k8s.io/apiserver/pkg/cel/common/valuesunstructured.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from typing import Any, Final
+
+from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.escaping import escape, unescape
+from tetrapod.machinery.cel.schema_types import is_map, with_meta
+from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
+from tetrapod.machinery.cel.values import CorrelatedList, ObjectLike, Timestamp, equal, find, no_such_overload
+from tetrapod.machinery.schema.node import SchemaNode
+
+Convert = Callable[[Any], Any] | None
+"""None where the value may be used as it is."""
+
+_DAY: Final = 86_400_000_000_000
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_NULL: Final = "invalid data, got null for schema with nullable=false"
+
+
+def bound(node: SchemaNode, value: Any, *, root: bool = False) -> Any:
+    """The value of a variable whose type is that of a schema. `root`: it is a resource."""
+    convert = _converter(with_meta(node) if root else node)
+    return value if convert is None else convert(value)
+
+
+def _converter(node: SchemaNode) -> Convert:
+    if "cel-value" not in node.compiled:
+        node.compiled["cel-value"] = _make(node)
+    known: Convert = node.compiled["cel-value"]
+    return known
+
+
+def _make(node: SchemaNode) -> Convert:
+    convert = _not_null(node)
+    if convert is None or not node.nullable:
+        return convert
+    return lambda value: None if value is None else convert(value)
+
+
+def _not_null(node: SchemaNode) -> Convert:
+    if node.int_or_string:
+        return None
+    match node.type:
+        case "object":
+            return _map_converter(node) if is_map(node) and not node.properties else _object_converter(node)
+        case "array":
+            return _list_converter(node)
+        case "string":
+            return _FORMATS.get(node.format)
+        case "number":
+            return _double
+    return None
+
+
+def _double(value: Any) -> float:
+    if value.__class__ not in (int, float):
+        raise EvaluationError(_NULL if value is None else "invalid data, expected float")
+    return float(value)
+
+
+def _object_converter(node: SchemaNode) -> Convert:
+    if node.embedded_resource:
+        node = with_meta(node)
+    fields = {name: _converter(child) for name, child in node.properties.items()}
+    strict = node.preserve_unknown or node.embedded_resource or any(child.nullable for child in node.properties.values())
+    if not strict and all(convert is None and escape(name) in (name, None) for name, convert in fields.items()):
+        return None
+    return lambda value: _Object(value, fields) if value.__class__ is dict else _wrong(value, "a map", "object")
+
+
+def _map_converter(node: SchemaNode) -> Convert:
+    assert node.additional_properties is not None
+    convert = _converter(node.additional_properties)
+    if convert is None:
+        return None
+    return lambda value: _Map(value, convert) if value.__class__ is dict else _wrong(value, "a map", "object")
+
+
+def _list_converter(node: SchemaNode) -> Convert:
+    convert = None if node.items is None else _converter(node.items)
+    keys = node.list_map_keys
+
+    def items(value: Any) -> list[Any]:
+        if value.__class__ is not list:
+            _wrong(value, "an array", "array")
+        return value if convert is None else [convert(item) for item in value]
+
+    if node.list_type == "set":
+        return lambda value: SetList(items(value))
+    if node.list_type == "map":
+        return lambda value: MapList(items(value), keys)
+    return None if convert is None else items
+
+
+def _wrong(value: Any, expected: str, kind: str) -> Any:
+    raise EvaluationError(_NULL if value is None else f"invalid data, expected {expected} for the provided schema with type={kind}")
+
+
+class _Object(ObjectLike):
+    """An object with the properties that its schema declares."""
+
+    __slots__ = ("_fields", "_found", "_value")
+
+    def __init__(self, value: dict[str, Any], fields: Mapping[str, Convert]) -> None:
+        self._value = value
+        self._fields = fields
+        self._found: dict[str, Any] = {}
+
+    def find(self, key: Any) -> Any:
+        if key in self._found:
+            return self._found[key]
+        if key.__class__ is not str:
+            raise no_such_overload()
+        name = unescape(key)
+        value = self._value.get(name) if name is not None else None
+        if name is None or value is None or name not in self._fields:
+            raise KeyError(key)
+        convert = self._fields[name]
+        found = self._found[key] = value if convert is None else convert(value)
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return (escape(key) or key for key in self._value if key in self._fields)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+
+class _Map(ObjectLike):
+    """A map whose values are converted."""
+
+    __slots__ = ("_convert", "_found", "_value")
+
+    def __init__(self, value: dict[str, Any], convert: Callable[[Any], Any]) -> None:
+        self._value = value
+        self._convert = convert
+        self._found: dict[str, Any] = {}
+
+    def find(self, key: Any) -> Any:
+        if key.__class__ is not str:
+            raise no_such_overload()
+        if key not in self._found:
+            self._found[key] = self._convert(self._value[key])
+        return self._found[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._value)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+
+class SetList(CorrelatedList):
+    """A list of type set."""
+
+    __slots__ = ()
+
+    def equals(self, other: list[Any]) -> bool:
+        return len(self) == len(other) and all(any(equal(mine, item) for mine in self) for item in other)
+
+    def merged(self, other: list[Any]) -> list[Any]:
+        return SetList([*self, *(item for item in other if not any(equal(mine, item) for mine in self))])
+
+
+class MapList(CorrelatedList):
+    """A list of type map."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self._keys = tuple(escape(key) or key for key in keys)
+
+    def _key_of(self, item: Any) -> tuple[Any, ...]:
+        return tuple(_field(item, key) for key in self._keys)
+
+    def _by_key(self) -> dict[tuple[Any, ...], int]:
+        return {self._key_of(item): i for i, item in enumerate(self)}
+
+    def equals(self, other: list[Any]) -> bool:
+        if len(self) != len(other):
+            return False
+        places = self._by_key()
+        return all((place := places.get(self._key_of(item))) is not None and equal(self[place], item) for item in other)
+
+    def merged(self, other: list[Any]) -> list[Any]:
+        made, places = list(self), self._by_key()
+        for item in other:
+            place = places.get(self._key_of(item))
+            if place is None:
+                made.append(item)
+            else:
+                made[place] = item
+        return MapList(made, self._keys)
+
+
+def _field(item: Any, key: str) -> Any:
+    try:
+        return find(item, key)
+    except KeyError:
+        return None
+
+
+def _duration(value: Any) -> Any:
+    if value.__class__ is not str:
+        raise EvaluationError(_NULL if value is None else "invalid data, expected string")
+    found = parse_duration(value)
+    if found is None:
+        from tetrapod.machinery.cel.library.strfmt import parse_words
+
+        found = parse_words(value)
+    if found is None:
+        raise EvaluationError(f"Invalid duration {value}")
+    return found
+
+
+def _date(value: Any) -> Any:
+    try:
+        return Timestamp((date.fromisoformat(value).toordinal() - _EPOCH) * _DAY)
+    except (TypeError, ValueError):
+        raise EvaluationError(f"Invalid date formatted string {value}") from None
+
+
+def _date_time(value: Any) -> Any:
+    found = parse_timestamp(value.upper().replace(" ", "T")) if value.__class__ is str else None
+    if found is None:
+        raise EvaluationError(_NULL if value is None else f"Invalid date-time formatted string {value}")
+    return found
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        raise EvaluationError(f"Invalid byte formatted string {value}") from None
+
+
+_FORMATS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "duration": _duration,
+    "date": _date,
+    "date-time": _date_time,
+    "byte": _bytes,
+}

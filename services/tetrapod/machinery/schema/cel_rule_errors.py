@@ -1,0 +1,174 @@
+"""What is wrong with the CEL rules of a CRD's schema: that they do not compile, cost too much, or want an oldSelf that there is not.
+
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation (validation.go, cel_validation.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
+from tetrapod.machinery.schema.structural import build
+
+if TYPE_CHECKING:
+    from tetrapod.machinery.cel.declarations import DeclType
+    from tetrapod.machinery.cel.environment import Program
+
+EXPRESSION_LIMIT: Final = 10_000_000
+TOTAL_LIMIT: Final = 100_000_000
+_MAX: Final = (1 << 64) - 1
+_RULES: Final = "x-kubernetes-validations"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_ADVICE: Final = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a schema stands. `cardinality`: how often its data can occur, None without a bound; `uncorrelated`: the
+    list above whose elements are not known again after an update; `decl`: its type, if a schema above has one.
+    """
+
+    path: str
+    cardinality: int | None = 1
+    uncorrelated: str = ""
+    decl: DeclType | None = None
+    root: bool = False
+
+
+class RuleErrors:
+    """`suspicious`: places of other errors: where there is one at or below a schema, its rules are not looked at."""
+
+    def __init__(self, show: Callable[[Object], Any], suspicious: list[str], *, limited: bool) -> None:
+        self._show = show
+        self._suspicious = suspicious
+        self._limited = limited
+        self._total = 0
+        self._expensive: list[tuple[int, str]] = []
+        self.errors: list[FieldError] = []
+
+    def check(self, schema: Object, path: str) -> list[FieldError]:
+        """Of a whole openAPIV3Schema."""
+        self._schema(schema, _Place(path, root=True))
+        return self.errors
+
+    def total_errors(self, path: str) -> list[FieldError]:
+        """What all rules together cost too much."""
+        if self._total <= TOTAL_LIMIT:
+            return []
+        text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        errors = [forbidden(place, text) for _, place in self._expensive]
+        name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        return [*errors, forbidden(path, _cost_text(name, self._total, TOTAL_LIMIT))]
+
+    def _schema(self, schema: Any, place: _Place) -> None:
+        if not isinstance(schema, dict) or not has_rules(schema):
+            return
+        decl = place.decl
+        rules = schema.get(_RULES) or []
+        if rules and decl is None:
+            from tetrapod.machinery.cel.schema_types import declared
+
+            decl = declared(build(schema), root=place.root or bool(schema.get(_EMBEDDED)))
+        for below, name, at in _below(schema, replace(place, decl=decl)):
+            self._schema(below, replace(at, decl=_below_decl(decl, name), root=False))
+        if not rules or any(p == place.path or p.startswith((f"{place.path}.", f"{place.path}[")) for p in self._suspicious):
+            return
+        if decl is None:
+            text = "unable to convert structural schema to CEL declarations"
+            text = f"internal error: failed to construct type information for x-kubernetes-validations rules: {text}"
+            self.errors.append(FieldError("InternalError", child(place.path, _RULES), text))
+            return
+        for i, compiled in enumerate(compile_rules(rules, decl, schema)):
+            self._rule(compiled, index(child(place.path, _RULES), i), place, decl)
+
+    def _rule(self, compiled: CompiledRule, at: str, place: _Place, decl: DeclType) -> None:
+        rule = compiled.declared
+        cost = self._cost(compiled.program, place, decl)
+        self._observe(child(at, "rule"), "estimated rule cost", cost)
+        if compiled.error:
+            self.errors.append(invalid(child(at, "rule"), self._show(rule), compiled.error))
+        if compiled.message_error:
+            self.errors.append(invalid(child(at, "messageExpression"), self._show(rule), compiled.message_error))
+        elif compiled.message is not None:
+            cost = compiled.message.cost_estimate().max
+            self._observe(child(at, "messageExpression"), "estimated messageExpression cost", cost)
+        if compiled.uses_old:
+            if place.uncorrelated:
+                text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
+                self.errors.append(invalid(child(at, "rule"), rule.get("rule") or "", text))
+        elif rule.get("optionalOldSelf") is not None:
+            text = "may not be set if oldSelf is not used in rule"
+            self.errors.append(invalid(child(at, "optionalOldSelf"), rule["optionalOldSelf"], text))
+
+    def _cost(self, program: Program | None, place: _Place, decl: DeclType) -> int:
+        from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
+
+        if program is None:
+            return 0
+        times = MAX_REQUEST_SIZE // (decl.min_size + 1) if place.cardinality is None else place.cardinality
+        return min(program.cost_estimate().max * times, _MAX)
+
+    def _observe(self, at: str, name: str, cost: int) -> None:
+        if self._limited and cost > EXPRESSION_LIMIT:
+            self.errors.append(forbidden(at, _cost_text(name, cost, EXPRESSION_LIMIT)))
+        self._total = min(self._total + cost, _MAX)
+        if cost >= TOTAL_LIMIT // 100:
+            self._expensive = sorted([*self._expensive, (cost, at)], key=lambda entry: -entry[0])[:4]
+
+
+def has_rules(schema: Object) -> bool:
+    """Whether there are rules at or below a schema, where they count."""
+    todo: list[Any] = [schema]
+    while todo:
+        found = todo.pop()
+        if isinstance(found, dict):
+            if found.get(_RULES):
+                return True
+            todo += [found.get("items"), found.get("additionalProperties"), *(found.get("properties") or {}).values()]
+    return False
+
+
+def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
+    """Schemas below, with the name that leads to them in a type, in upstream's order."""
+    most = _most(schema)
+    times = None if place.cardinality is None or most is None else min(place.cardinality * most, _MAX)
+    inner = replace(place, cardinality=times)
+    yield schema.get("additionalProperties"), "@elem", replace(inner, path=child(place.path, "additionalProperties"))
+    for name, prop in (schema.get("properties") or {}).items():
+        yield prop, name, replace(inner, path=key(child(place.path, "properties"), name))
+    if schema.get("x-kubernetes-list-type") != "map":
+        inner = replace(inner, uncorrelated=place.uncorrelated or place.path)
+    yield schema.get("items"), "@elem", replace(inner, path=child(place.path, "items"))
+
+
+def _most(schema: Object) -> int | None:
+    """How many elements there can be for one of the schema's own."""
+    kind = schema.get("type")
+    if kind == "object" and schema.get("additionalProperties") is not None:
+        most = schema.get("maxProperties")
+    elif kind == "array":
+        most = schema.get("maxItems")
+    else:
+        return 1
+    return None if most is None else max(most, 0)
+
+
+def _below_decl(decl: DeclType | None, name: str) -> DeclType | None:
+    if decl is None:
+        return None
+    if name == "@elem":
+        return decl.elem
+    from tetrapod.machinery.cel.escaping import escape
+
+    escaped = escape(name)
+    return None if escaped is None else (decl.fields or {}).get(escaped)
+
+
+def _cost_text(name: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    shown = "more than 100x" if factor > 100.0 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{name} exceeds budget by factor of {shown} {_ADVICE}"

@@ -1,0 +1,80 @@
+"""`compile_rules`: the programs of one schema's x-kubernetes-validations, and what is wrong with them.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go. The engine is imported when there are rules to compile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.fieldpath import PathError, resolve
+
+if TYPE_CHECKING:
+    from tetrapod.machinery.cel.declarations import DeclType
+    from tetrapod.machinery.cel.environment import Environment, Program
+    from tetrapod.machinery.cel.types import CelType
+
+
+@dataclass(slots=True)
+class CompiledRule:
+    """`program` None: the rule is empty, or `error` says why it does not compile. `declared` is the rule as it is written."""
+
+    declared: Object
+    program: Program | None = None
+    error: str = ""
+    uses_old: bool = False
+    message: Program | None = None
+    message_error: str = ""
+    field_path: str = ""
+
+    @property
+    def optional_old(self) -> bool:
+        return bool(self.declared.get("optionalOldSelf"))
+
+
+def compile_rules(rules: list[Object], decl: DeclType, schema: Object) -> list[CompiledRule]:
+    """Of a schema with its type; `schema` is what field paths lead into."""
+    from tetrapod.machinery.cel import types
+    from tetrapod.machinery.cel.environment import Environment
+
+    scoped = decl.named("selfType")
+    plain = Environment({"self": scoped, "oldSelf": scoped})
+    optional: dict[str, CelType | DeclType] = {"self": scoped, "oldSelf": types.optional_of(scoped.cel)}
+    return [_compiled(rule, Environment(optional) if rule.get("optionalOldSelf") else plain, schema) for rule in rules]
+
+
+def _compiled(rule: Object, environment: Environment, schema: Object) -> CompiledRule:
+    from tetrapod.machinery.cel import types
+    from tetrapod.machinery.cel.errors import CompileError
+
+    found = CompiledRule(rule)
+    text, expression = rule.get("rule") or "", rule.get("messageExpression") or ""
+    if not text.strip():
+        return found
+    try:
+        program = environment.compile(text)
+    except CompileError as error:
+        found.error = error.full
+        return found
+    if program.output_type != types.BOOL:
+        found.error = "cel expression must evaluate to a bool"
+        return found
+    found.program, found.uses_old = program, program.references("oldSelf")
+    if expression:
+        try:
+            message = environment.compile(expression)
+        except CompileError as error:
+            found.message_error = f"messageExpression {error.full.removeprefix('program ')}"
+            return found
+        if message.output_type != types.STRING:
+            found.message_error = "messageExpression must evaluate to a string"
+            return found
+        found.message = message
+    if rule.get("fieldPath"):
+        try:
+            found.field_path, _ = resolve(rule["fieldPath"], schema)
+        except PathError:
+            found.field_path = ""
+    return found

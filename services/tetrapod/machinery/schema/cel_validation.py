@@ -1,0 +1,327 @@
+"""`RuleValidator`: values of a custom resource against the CEL rules of its schema, at every level.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go. Rules are compiled when a value of their schema is first
+met, once for a version of a definition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, go_quote, index, invalid, key, required
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.structural import build
+
+BUDGET: Final = 10_000_000
+_ABSENT: Final = object()
+_OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_MAX_MESSAGE: Final = 5 * 1024
+_UNMATCHED: Final = "call arguments did not match a supported operator, function or macro signature for rule"
+
+
+class _Stop(Exception):
+    """No further rule is evaluated."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One validation: what it found, and what it may still spend."""
+
+    budget: int = BUDGET
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """Failures that an update may keep, since it did not change what failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """A value's older self for ratcheting: `old` is `_ABSENT` where there is none; then `equal_above` is of the nearest that has one."""
+
+    new: Any
+    old: Any
+    equal_above: bool = False
+
+    @property
+    def kept(self) -> bool:
+        return self.equal_above if self.old is _ABSENT else _same(self.new, self.old)
+
+    def below(self, new: Any, old: Any) -> Correlated:
+        if self.old is _ABSENT:
+            return Correlated(new, _ABSENT, self.equal_above)
+        return Correlated(new, old, old is _ABSENT and self.kept)
+
+
+NOT_CORRELATED: Final = Correlated(None, _ABSENT)
+
+
+def _same(new: Any, old: Any) -> bool:
+    return bool(new == old) and type(new) is type(old)
+
+
+class RuleValidator:
+    """Of a schema (`rules` and what is below are its), whose values have the type of `node`: another schema within an allOf."""
+
+    def __init__(self, node: SchemaNode, *, root: bool = False, rules: SchemaNode | None = None) -> None:
+        self._node = node
+        self._root = root
+        self._rules = rules or node
+
+    def validate(self, path: str, obj: Any, old: Any, run: Run, correlated: Correlated = NOT_CORRELATED) -> None:
+        """Adds to the run's errors. `old` None: there was none."""
+        try:
+            self._validate(path, obj, old, run, correlated)
+        except _Stop:
+            run.budget = -1
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether there is no rule at or below."""
+        return not (
+            self._rules.validations.get("x-kubernetes-validations") or self._all_of or self._properties or self._items or self._values
+        )
+
+    @cached_property
+    def _compiled(self) -> list[CompiledRule] | None:
+        """None where rules cannot know what they are about."""
+        from tetrapod.machinery.cel.schema_types import declared
+
+        rules = self._rules.validations.get("x-kubernetes-validations")
+        if not rules:
+            return []
+        decl = declared(self._node, root=self._root)
+        return None if decl is None else compile_rules(rules, decl, _schema_of(self._node))
+
+    @cached_property
+    def _properties(self) -> dict[str, RuleValidator]:
+        known = self._node.properties
+        found = {name: _child(known[name], rules) for name, rules in self._rules.properties.items() if name in known}
+        return {name: validator for name, validator in found.items() if not validator.empty}
+
+    @cached_property
+    def _items(self) -> RuleValidator | None:
+        return self._single(self._node.items, self._rules.items)
+
+    @cached_property
+    def _values(self) -> RuleValidator | None:
+        return self._single(self._node.additional_properties, self._rules.additional_properties)
+
+    @cached_property
+    def _all_of(self) -> list[RuleValidator]:
+        nested = [build(schema) for schema in self._rules.validations.get("allOf") or ()]
+        found = [RuleValidator(self._node, root=self._root, rules=rules) for rules in nested]
+        return [validator for validator in found if not validator.empty]
+
+    def _single(self, node: SchemaNode | None, rules: SchemaNode | None) -> RuleValidator | None:
+        if node is None or rules is None:
+            return None
+        found = _child(node, rules)
+        return None if found.empty else found
+
+    def _validate(self, path: str, obj: Any, old: Any, run: Run, correlated: Correlated) -> None:
+        if obj is None:
+            return
+        self._evaluate(path, obj, old, run, correlated)
+        for validator in self._all_of:
+            validator._validate(path, obj, old, run, Correlated(obj, _ABSENT, correlated.equal_above))
+        if isinstance(obj, list):
+            self._validate_items(path, obj, old if isinstance(old, list) else [], run, correlated)
+        elif isinstance(obj, dict):
+            self._validate_entries(path, obj, old if isinstance(old, dict) else {}, run, correlated)
+
+    def _validate_entries(self, path: str, obj: Object, old: Object, run: Run, correlated: Correlated) -> None:
+        if self._values is None and not self._properties:
+            return
+        for name, value in obj.items():
+            validator, at = self._properties.get(name), child(path, name)
+            if validator is None and self._values is not None and name not in self._node.properties:
+                validator, at = self._values, key(path, name)
+            if validator is None:
+                continue
+            before = correlated.old.get(name, _ABSENT) if isinstance(correlated.old, dict) else _ABSENT
+            validator._validate(at, value, old.get(name), run, correlated.below(value, before))
+
+    def _validate_items(self, path: str, obj: list[Any], old: list[Any], run: Run, correlated: Correlated) -> None:
+        if self._items is None:
+            return
+        known = self._by_keys(old)
+        before = self._by_keys(correlated.old) if isinstance(correlated.old, list) else {}
+        for i, value in enumerate(obj):
+            keys = self._keys(value)
+            found = known.get(keys) if keys is not None else None
+            again = before.get(keys, _ABSENT) if keys is not None else _ABSENT
+            self._items._validate(index(path, i), value, found, run, correlated.below(value, again))
+
+    def _keys(self, item: Any) -> str | None:
+        if self._node.list_type != "map" or not isinstance(item, dict):
+            return None
+        return repr([item.get(name) for name in self._node.list_map_keys])
+
+    def _by_keys(self, items: list[Any]) -> dict[str, Any]:
+        if self._node.list_type != "map":
+            return {}
+        return {keys: item for item in reversed(items) if (keys := self._keys(item)) is not None}
+
+    def _evaluate(self, path: str, obj: Any, old: Any, run: Run, correlated: Correlated) -> None:
+        if not self._rules.validations.get("x-kubernetes-validations"):
+            return
+        at, kind = path or "<nil>", self._node.type
+        compiled = self._compiled
+        if compiled is None:
+            text = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
+            run.errors.append(invalid(at, kind, text))
+            return
+        if run.budget <= 0:
+            run.errors.append(invalid(at, kind, _OUT_OF_BUDGET))
+            raise _Stop
+        values = _Values(self._node, obj, old, root=self._root, wanted=any(rule.uses_old for rule in compiled))
+        for rule in compiled:
+            if rule.error:
+                run.errors.append(invalid(at, kind, f"rule compile error: {rule.error}"))
+            elif rule.program is not None and not (rule.uses_old and old is None and not rule.optional_old):
+                self._evaluate_rule(rule, path, obj, values, run, correlated)
+
+    def _evaluate_rule(self, rule: CompiledRule, path: str, obj: Any, values: _Values, run: Run, correlated: Correlated) -> None:
+        from tetrapod.machinery.cel.environment import Meter
+        from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+
+        assert rule.program is not None
+        at, kind, meter = path or "<nil>", self._node.type, Meter()
+        value: Any = None
+        problem = ""
+        try:
+            value = rule.program.evaluate(values.optional if rule.optional_old else values.plain, meter)
+        except (EvaluationError, CostLimitExceeded) as error:
+            problem = _problem(error, rule.declared)
+        if meter.cost > run.budget:
+            run.errors.append(invalid(at, kind, _OUT_OF_BUDGET))
+            raise _Stop
+        run.budget -= meter.cost
+        if problem:
+            run.errors.append(invalid(at, kind, problem))
+            if "actual cost limit exceeded" in problem:
+                raise _Stop
+            return
+        if value is True:
+            return
+        where = child(path, rule.field_path) if rule.field_path else path
+
+        def add(error: FieldError) -> None:
+            if not rule.uses_old and correlated.kept:
+                run.warnings.append(str(error))
+            else:
+                run.errors.append(error)
+
+        detail, fatal = self._message(rule, values, run)
+        if fatal:
+            add(invalid(where or "<nil>", kind, fatal))
+            raise _Stop
+        add(
+            _failure(
+                rule.declared.get("reason"),
+                where or "<nil>",
+                obj,
+                detail or _message_of(rule.declared),
+                shown=kind not in ("object", "array"),
+            )
+        )
+
+    def _message(self, rule: CompiledRule, values: _Values, run: Run) -> tuple[str, str]:
+        """The message that a rule's expression makes ("": none), or why everything ends here."""
+        from tetrapod.machinery.cel.environment import Meter
+        from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+
+        if rule.message is None:
+            return "", ""
+        meter, text, exceeded = Meter(), "", False
+        try:
+            text = rule.message.evaluate(values.plain, meter)
+        except EvaluationError:
+            text = ""
+        except CostLimitExceeded:
+            exceeded = True
+        if meter.cost > run.budget:
+            return "", "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+        if exceeded:
+            expression = rule.declared["messageExpression"]
+            return (
+                "",
+                f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {go_quote(expression)}",
+            )
+        run.budget -= meter.cost
+        text = text.strip() if isinstance(text, str) else ""
+        return ("" if "\n" in text or len(text.encode()) > _MAX_MESSAGE else text), ""
+
+
+class _Values:
+    """What rules of one schema are evaluated with, made once for all of them."""
+
+    def __init__(self, node: SchemaNode, obj: Any, old: Any, *, root: bool, wanted: bool) -> None:
+        from tetrapod.machinery.cel.schema_values import bound
+        from tetrapod.machinery.cel.values import NONE, Optional
+
+        self.plain: dict[str, Any] = {"self": _safe(lambda: bound(node, obj, root=root))}
+        self.optional = self.plain
+        if wanted:
+            self.optional = {**self.plain, "oldSelf": NONE}
+            if old is not None:
+                before = _safe(lambda: bound(node, old, root=root))
+                self.plain = {**self.plain, "oldSelf": before}
+                self.optional = {**self.plain, "oldSelf": Optional(before)}
+
+
+def _safe(make: Any) -> Any:
+    """A value that cannot be made fails where it is used."""
+    from tetrapod.machinery.cel.errors import EvaluationError
+    from tetrapod.machinery.cel.values import Lazy
+
+    try:
+        return make()
+    except EvaluationError:
+        return Lazy(make)
+
+
+def _child(node: SchemaNode, rules: SchemaNode) -> RuleValidator:
+    return RuleValidator(node, root=node.embedded_resource, rules=rules)
+
+
+def _schema_of(node: SchemaNode) -> Object:
+    """As much of a schema as paths need."""
+    found: Object = {"type": node.type}
+    if node.properties:
+        found["properties"] = {name: _schema_of(prop) for name, prop in node.properties.items()}
+    elif node.additional_properties is not None:
+        found["additionalProperties"] = _schema_of(node.additional_properties)
+    return found
+
+
+def _rule_text(rule: Object) -> str:
+    return (rule.get("message") or rule.get("rule") or "").strip()
+
+
+def _message_of(rule: Object) -> str:
+    message: str = rule.get("message") or ""
+    return message.strip() if message else f"failed rule: {_rule_text(rule)}"
+
+
+def _problem(error: Exception, rule: Object) -> str:
+    text = str(error)
+    if text.startswith("no such overload"):
+        return f"'{text}': {_UNMATCHED}: {_rule_text(rule)}"
+    if text.startswith("operation cancelled: actual cost limit exceeded"):
+        return f"'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {_rule_text(rule)}"
+    return f"{text} evaluating rule: {_rule_text(rule)}"
+
+
+def _failure(reason: str | None, at: str, value: Any, detail: str, *, shown: bool) -> FieldError:
+    match reason:
+        case "FieldValueForbidden":
+            return forbidden(at, detail)
+        case "FieldValueRequired":
+            return required(at, detail)
+        case "FieldValueDuplicate":
+            return duplicate(at, value) if shown else FieldError("FieldValueDuplicate", at, "")
+    return invalid(at, value, detail) if shown else FieldError("FieldValueInvalid", at, detail)
