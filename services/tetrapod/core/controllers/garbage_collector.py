@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
@@ -33,6 +33,10 @@ _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourc
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
+_NONE: Final = frozenset[str]()
+"""One for all who have no finalizers: there is a node for every object, and the fewer Python objects it has the better."""
+
+
 @dataclass(slots=True)
 class Node:
     uid: str
@@ -40,9 +44,8 @@ class Node:
     namespace: str
     name: str
     owners: tuple[tuple[str, bool], ...] = ()  # (uid, blockOwnerDeletion)
-    dependents: set[str] = field(default_factory=set)
     deleting: bool = False
-    finalizers: frozenset[str] = frozenset()
+    finalizers: frozenset[str] = _NONE
 
 
 class GarbageCollector:
@@ -122,7 +125,6 @@ class GarbageCollector:
         node = self._nodes.get(uid)
         if node is None:
             node = self._nodes[uid] = Node(uid, gvr, meta.get("namespace", ""), meta["name"])
-            node.dependents = self._dependents.setdefault(uid, set())
         owners = tuple((o["uid"], bool(o.get("blockOwnerDeletion"))) for o in meta.get("ownerReferences") or ())
         for owner, _ in node.owners:
             if all(owner != o for o, _ in owners):
@@ -131,7 +133,7 @@ class GarbageCollector:
             self._dependents.setdefault(owner, set()).add(uid)
         node.owners = owners
         node.deleting = bool(meta.get("deletionTimestamp"))
-        node.finalizers = frozenset(meta.get("finalizers") or ())
+        node.finalizers = frozenset(finalizers) if (finalizers := meta.get("finalizers")) else _NONE
         if owners or (node.deleting and node.finalizers & {_FOREGROUND, _ORPHAN}):
             self._queue.add(uid)
 
