@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent, WatchQuery
@@ -49,20 +51,21 @@ class Crd:
     )
 
     def __init__(self, entry: Entry) -> None:
-        obj = entry.object()
-        meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
-        true = {c["type"] for c in status.get("conditions") or () if c.get("status") == "True"}
+        """Raises ValueError for what is no definition."""
+        found = _decode(entry.raw)
+        meta, spec, status = found.metadata, found.spec, found.status or _Status()
+        true = {c.type for c in status.conditions or () if c.status == "True"}
         self.entry = entry
-        self.name: str = meta["name"]
-        self.uid: str = meta["uid"]
-        self.generation: int = meta.get("generation", 0)
-        self.deleting = bool(meta.get("deletionTimestamp"))
-        self.group: str = spec["group"]
-        self.plural: str = spec["names"]["plural"]
-        self.namespaced: bool = spec["scope"] == "Namespaced"
-        self.versions = tuple(_version(v) for v in spec["versions"])
-        self.names = Names.of(spec["names"])
-        self.accepted = Names.of(status.get("acceptedNames") or {})
+        self.name = meta.name
+        self.uid = meta.uid
+        self.generation = meta.generation
+        self.deleting = bool(meta.deletion_timestamp)
+        self.group = spec.group
+        self.plural: str = spec.names["plural"]
+        self.namespaced = spec.scope == "Namespaced"
+        self.versions = tuple(_version(v) for v in spec.versions)
+        self.names = Names.of(spec.names)
+        self.accepted = Names.of(status.accepted_names or {})
         self.established = ESTABLISHED in true
         self.names_accepted = NAMES_ACCEPTED in true
         self.terminating = self.deleting or TERMINATING in true
@@ -108,9 +111,51 @@ class Names(NamedTuple):
         )
 
 
-def _version(version: Object) -> CrdVersion:
-    sub = version.get("subresources") or {}
-    return CrdVersion(version["name"], version["served"], version["storage"], sub.get("status") is not None, sub.get("scale") is not None)
+def _version(version: _Version) -> CrdVersion:
+    sub = version.subresources or {}
+    return CrdVersion(version.name, version.served, version.storage, sub.get("status") is not None, sub.get("scale") is not None)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str
+    generation: int = 0
+    deletion_timestamp: str | None = None
+
+
+class _Version(msgspec.Struct):
+    name: str
+    served: bool
+    storage: bool
+    subresources: Object | None = None
+
+
+class _Spec(msgspec.Struct):
+    group: str
+    names: Object
+    scope: str
+    versions: list[_Version]
+
+
+class _Condition(msgspec.Struct):
+    type: str
+    status: str = ""
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    conditions: list[_Condition] | None = None
+    accepted_names: Object | None = None
+
+
+class _Definition(msgspec.Struct):
+    """What is looked at all the time: schemas are skipped, they can be large."""
+
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status | None = None
+
+
+_decode = msgspec.json.Decoder(_Definition).decode
 
 
 OnCrd = Callable[["Crd | None", "Crd | None"], None]
@@ -191,7 +236,7 @@ class Crds:
         else:
             try:
                 new = self._by_name[name] = Crd(entry)
-            except (KeyError, TypeError) as error:
+            except (KeyError, TypeError, ValueError) as error:
                 log.error("custom resource definition %s is malformed: %r", name, error)
                 return
         self.generation += 1

@@ -1,16 +1,20 @@
 """Names: each of a definition's names is accepted if no other definition of its group has it.
 
-One worker, since it is who comes first that counts. Upstream: pkg/controller/status/naming_controller.go.
+One worker, since it is who comes first that counts. What is taken is counted as definitions change: a group may have thousands.
+Upstream: pkg/controller/status/naming_controller.go.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Container
 from typing import Final
 
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds, Names
 from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find, put
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -24,12 +28,62 @@ _REASONS: Final = {
 }
 
 
+class _Group:
+    """The names that the definitions of a group have, and those definitions that have not got all they want."""
+
+    def __init__(self) -> None:
+        self.resources: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.wanting: set[str] = set()
+
+    def take(self, names: Names, times: int = 1) -> None:
+        for counter, taken in (
+            (self.resources, (names.plural, names.singular, *names.short_names)),
+            (self.kinds, (names.kind, names.list_kind)),
+        ):
+            for name in taken:
+                counter[name] += times
+                if not counter[name]:
+                    del counter[name]
+
+
 class NamingController(CrdController):
     name = "NamingConditionController"
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
-        self._written: dict[str, tuple[int, Names]] = {}  # what we wrote and may not have seen yet
+        self._written: dict[str, int] = {}  # revisions that we wrote and may not have seen yet
+        self._accepted: dict[str, Names] = {}  # as counted in the groups
+        self._groups: dict[str, _Group] = {}
+
+    def start(self, lifecycle: Lifecycle) -> None:
+        for crd in self.crds:
+            self._count(None, crd)
+        self.crds.listeners.append(self._count)
+        super().start(lifecycle)
+
+    def _count(self, old: Crd | None, new: Crd | None) -> None:
+        crd = new or old
+        assert crd is not None
+        group = self._groups.setdefault(crd.group, _Group())
+        if new is None:
+            self._written.pop(crd.name, None)
+            self._recount(crd, None)
+        elif new.entry.revision >= self._written.get(crd.name, 0):
+            self._written.pop(crd.name, None)
+            self._recount(crd, new.accepted)
+        if new is not None and new.names != new.accepted:
+            group.wanting.add(crd.name)
+        else:
+            group.wanting.discard(crd.name)
+
+    def _recount(self, crd: Crd, names: Names | None) -> None:
+        group, before = self._groups[crd.group], self._accepted.pop(crd.name, None)
+        if before is not None:
+            group.take(before, -1)
+        if names is not None:
+            group.take(names)
+            self._accepted[crd.name] = names
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         return True
@@ -37,7 +91,6 @@ class NamingController(CrdController):
     async def sync(self, name: str) -> None:
         crd = self.crds.get(name)
         if crd is None:
-            self._written.pop(name, None)
             self._requeue_group(name)  # its names are free
             return
         if crd.names == crd.accepted:
@@ -52,20 +105,23 @@ class NamingController(CrdController):
         put(obj, established)
         written = await self.write_status(obj)
         if written is not None:
-            self._written[name] = (int(written["metadata"]["resourceVersion"]), Names.of(names))
+            revision, known = int(written["metadata"]["resourceVersion"]), self.crds.get(name)
+            if known is not None and known.entry.revision < revision:
+                self._written[name] = revision
+                self._recount(known, Names.of(names))
             self._requeue_group(name)
 
     def _settle(self, crd: Crd, obj: Object) -> tuple[Object, Object, Object]:
         """The names that it gets, and what is to be said of NamesAccepted and Established."""
         wanted, had = obj["spec"]["names"], (obj.get("status") or {}).get("acceptedNames") or {}
-        resources, kinds = self._taken(crd.group)
+        group = self._groups[crd.group]
         names = {"plural": "", "kind": "", **had}
         conflict: tuple[str, str] | None = None
         for key in ("plural", "singular"):
-            conflict = _settle_one(names, wanted, key, resources) or conflict
-        conflict = _settle_short_names(names, wanted, had, resources) or conflict
+            conflict = _settle_one(names, wanted, key, group.resources) or conflict
+        conflict = _settle_short_names(names, wanted, had, group.resources) or conflict
         for key in ("kind", "listKind"):
-            conflict = _settle_one(names, wanted, key, kinds) or conflict
+            conflict = _settle_one(names, wanted, key, group.kinds) or conflict
         _copy(names, wanted, "categories")
         if conflict is None:
             accepted = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
@@ -76,27 +132,14 @@ class NamingController(CrdController):
             established = _INSTALLING
         return names, accepted, established
 
-    def _taken(self, group: str) -> tuple[set[str], set[str]]:
-        """Names of resources and of kinds that the group's definitions have by now."""
-        resources: set[str] = set()
-        kinds: set[str] = set()
-        for crd in self.crds:
-            if crd.group == group:
-                revision, names = self._written.get(crd.name, (0, crd.accepted))
-                if revision <= crd.entry.revision:
-                    names = crd.accepted
-                resources.update((names.plural, names.singular, *names.short_names))
-                kinds.update((names.kind, names.list_kind))
-        return resources, kinds
-
     def _requeue_group(self, name: str) -> None:
-        group = name.partition(".")[2]
-        for crd in self.crds:
-            if crd.group == group and crd.name != name and crd.names != crd.accepted:
-                self.queue.add(crd.name)
+        group = self._groups.get(name.partition(".")[2])
+        if group is not None:
+            for other in group.wanting - {name}:
+                self.queue.add(other)
 
 
-def _settle_one(names: Object, wanted: Object, key: str, taken: set[str]) -> tuple[str, str] | None:
+def _settle_one(names: Object, wanted: Object, key: str, taken: Container[str]) -> tuple[str, str] | None:
     """Reason and message of a conflict; else the name is taken over into `names`."""
     name = wanted.get(key) or ""
     if name != (names.get(key) or "") and name in taken:
@@ -105,7 +148,7 @@ def _settle_one(names: Object, wanted: Object, key: str, taken: set[str]) -> tup
     return None
 
 
-def _settle_short_names(names: Object, wanted: Object, had: Object, taken: set[str]) -> tuple[str, str] | None:
+def _settle_short_names(names: Object, wanted: Object, had: Object, taken: Container[str]) -> tuple[str, str] | None:
     own = {*(had.get("shortNames") or ()), had.get("plural") or "", had.get("singular") or ""}
     texts = [f"{go_quote(name)} is already in use" for name in wanted.get("shortNames") or () if name not in own and name in taken]
     if texts:

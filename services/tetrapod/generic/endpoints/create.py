@@ -12,7 +12,7 @@ from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owners import dedup_owner_references
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.context import LARGE, Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.request import Request, Response
@@ -25,8 +25,9 @@ async def create(scope: Scope, request: Request) -> Response:
     media_type = body_media_type(request, scope.offer)
     body = await read_body(request)
     options = decode_write_options(request.query_string, "CreateOptions")
-    obj = scope.decoder.decode(body, media_type, options.field_validation, request.warnings)
+    obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
     context = scope.context(request, options.dry_run)
+    context.large = len(body) >= LARGE
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)

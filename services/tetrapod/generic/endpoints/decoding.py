@@ -7,11 +7,13 @@ k8s.io/apiserver/pkg/endpoints/handlers, and schemaCoercingDecoder of apiextensi
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.scheme import is_registered, not_registered, same_family, unknown_conversion
+from tetrapod.generic.registry.context import LARGE
 from tetrapod.generic.request import Request
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.field import FieldError, invalid
@@ -57,6 +59,12 @@ class Decoder:
     @property
     def schema(self) -> SchemaNode:
         return self._schema()
+
+    async def decode_any(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
+        """`decode`, in a thread where it would keep others waiting."""
+        if len(body) < LARGE:
+            return self.decode(body, media_type, validation, warnings)
+        return await asyncio.to_thread(self.decode, body, media_type, validation, warnings)
 
     def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
         """The object in a body. `validation` is Ignore, Warn (complaints go to `warnings`) or Strict (they refuse).

@@ -14,7 +14,7 @@ from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owners import dedup_owner_references
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.context import LARGE, Context
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.request import Request, Response
@@ -36,8 +36,9 @@ async def update(scope: Scope, request: Request) -> Response:
     body = await read_body(request)
     options = decode_write_options(request.query_string, "UpdateOptions")
     media_type = body_media_type(request, scope.offer)
-    obj = scope.decoder.decode(body, media_type, options.field_validation, request.warnings)
+    obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
     context = scope.context(request, options.dry_run)
+    context.large = len(body) >= LARGE
     ensure_namespace(obj, context.namespace)
     check_name(obj, name)
     dedup_owner_references(obj, request.warnings)

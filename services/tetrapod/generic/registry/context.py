@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
+
+LARGE: Final = 128 * 1024
+"""Bytes of an object from which on it is decoded and validated in a thread: others must not wait for it."""
 
 
 @dataclass(slots=True)
@@ -16,3 +20,4 @@ class Context:
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
+    large: bool = False

@@ -5,6 +5,7 @@ Follows Store.Create of k8s.io/apiserver/pkg/registry/generic/registry/store.go 
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import TYPE_CHECKING, Final
 
@@ -47,14 +48,14 @@ async def _create(store: Store, ctx: Context, obj: Object, validate: ValidateObj
     if not meta.get("name") and (base := meta.get("generateName")):
         meta["name"] = strategy.generate_name(base)
     if not store.takes_on_create:
-        before_create(store, strategy, ctx, obj)
+        await prepare(store, strategy, ctx, obj)
         if validate is not None:
             await validate(obj)
         return await _store(store, ctx, obj)
     taken = Taken(strategy, ctx)
     await taken.begin_create(obj)
     try:
-        before_create(store, strategy, ctx, obj)
+        await prepare(store, strategy, ctx, obj)
         if validate is not None:
             await validate(obj)
         entry = await _store(store, ctx, obj)
@@ -102,6 +103,13 @@ def fill_system_fields(obj: Object) -> Object:
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = now_rfc3339()
     return meta
+
+
+async def prepare(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:
+    if ctx.large:
+        await asyncio.to_thread(before_create, store, strategy, ctx, obj)
+    else:
+        before_create(store, strategy, ctx, obj)
 
 
 def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:

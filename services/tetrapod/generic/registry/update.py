@@ -5,12 +5,13 @@ Follows Store.Update of k8s.io/apiserver/pkg/registry/generic/registry/store.go 
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.create import before_create, ensure_namespace, fill_system_fields
+from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare
 from tetrapod.generic.registry.entry import Unstored, copy_value
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, ValidateObject, ValidateUpdate
@@ -86,7 +87,10 @@ class _Update:
         new = await self.transform(current)
         self._check_version(new, entry.revision)
         await self.taken.begin_update(new, old)
-        before_update(self.store, self.strategy, self.ctx, new, old)
+        if self.ctx.large:
+            await asyncio.to_thread(before_update, self.store, self.strategy, self.ctx, new, old)
+        else:
+            before_update(self.store, self.strategy, self.ctx, new, old)
         _ignore_managed_fields_times(new, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
@@ -100,7 +104,7 @@ class _Update:
         obj = await self.transform(None)
         fill_system_fields(obj)
         await self.taken.begin_create(obj)
-        before_create(self.store, self.strategy, self.ctx, obj)
+        await prepare(self.store, self.strategy, self.ctx, obj)
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
         return Updated(obj, self.strategy.ttl(obj) or None)
