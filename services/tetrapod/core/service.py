@@ -29,7 +29,7 @@ from tetrapod.core.controllers.token_secrets import Signer, TokenSecretControlle
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.resources import definitions
 from tetrapod.core.rests.binding import BindingRest, PodBindingRest
-from tetrapod.core.rests.component_status import ComponentStatusRest, Probe
+from tetrapod.core.rests.component_status import ComponentStatusRest, Probe, local_components
 from tetrapod.core.rests.eviction import EvictionRest
 from tetrapod.core.rests.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.rests.streams import stream_rests
@@ -94,7 +94,7 @@ class CoreService:
             "pods/ephemeralcontainers": EphemeralContainersStrategy(),
             "pods/resize": ResizeStrategy(),
             "serviceaccounts/token": token_rest,
-            "componentstatuses": ComponentStatusRest(dict(probes)),
+            "componentstatuses": ComponentStatusRest({**local_components(), **probes}),
             **stream_rests(stores, Backends(self.backends, self._config.kubelet), self.server.authorizer),
         }
 

@@ -72,10 +72,11 @@ def _keep_finalizers(new: Object, old: Object) -> None:
         new["spec"]["finalizers"] = finalizers
 
 
-def validate_finalizers(obj: Object) -> list[FieldError]:
+def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldError]:
+    """`indexed`: whether a complaint says which one it means, as only /finalize does."""
     errors = []
     for i, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
-        path = f"spec.finalizers[{i}]"
+        path = f"spec.finalizers[{i}]" if indexed else "spec.finalizers"
         errors += [field.invalid(path, name, text) for text in is_qualified_name(name)]
         if "/" not in name and name != KUBERNETES:
             errors.append(field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))

@@ -91,11 +91,9 @@ def _event_row(obj: Object) -> list[Any]:
         last_seen = since(series.get("lastObservedTime"))
     elif count == 0:
         count = 1
-    if source.get("component"):
-        where = source["component"] + (f", {source['host']}" if source.get("host") else "")
-    else:
-        component, instance = obj.get("reportingComponent") or obj.get("reportingController") or "", obj.get("reportingInstance") or ""
-        where = f"{component}, {instance}" if instance else component
+    component = source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
+    instance = source.get("host") or obj.get("reportingInstance") or ""
+    where = f"{component}, {instance}" if instance else component
     kind = involved.get("kind", "").lower()
     return [
         last_seen,
