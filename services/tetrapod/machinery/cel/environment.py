@@ -147,6 +147,7 @@ def _parsed(expression: str, source: Source, binds: bool) -> Node:
     if len(expression) > MAX_SIZE:
         text = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_SIZE}"
         raise source.error([source.issue(-1, text)])
+    parser = None
     try:
         parser = Parser(expression, binds=binds)
         node = parser.parse()
@@ -155,7 +156,8 @@ def _parsed(expression: str, source: Source, binds: bool) -> Node:
     except (LexicalError, SyntaxProblem):
         from tetrapod.machinery.cel.syntax import syntax_issues
 
-        raise source.error(syntax_issues(expression, source)) from None
+        before = [] if parser is None else parser.problems
+        raise source.error(syntax_issues(expression, source) + [source.issue(*problem) for problem in before]) from None
     if parser.problems:
         raise source.error([source.issue(at, message) for at, message in parser.problems])
     return node

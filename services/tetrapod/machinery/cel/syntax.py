@@ -1,22 +1,39 @@
-"""The words for texts that are no CEL."""
+"""The words for texts that are no CEL: those of the ANTLR parser that cel-go uses.
+
+Our own parser only says that a text is wrong. What to call that depends on the rules by which ANTLR goes on after an error, so the text
+is then read once more, by ANTLR's runtime over cel-go's grammar (`data/*.interp`, made by ANTLR from cel-go parser/gen/CEL.g4). The
+runtime is imported at the first such text. Upstream: cel-go parser/parser.go (SyntaxError, recoveryLimitErrorStrategy).
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from tetrapod.machinery.cel.errors import Issue
 from tetrapod.machinery.cel.lexer import LexicalError
 from tetrapod.machinery.cel.parser import Parser, SyntaxProblem
 from tetrapod.machinery.cel.source import Source
 
-_TERMS = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+MAX_LENGTH: Final = 2_000
+"""Of a text that is read a second time; of a longer one only the first error is told, in simpler words."""
 
 
 def syntax_issues(expression: str, source: Source) -> list[Issue]:
+    if len(expression) > MAX_LENGTH:
+        return [_first_issue(expression, source)]
+    from tetrapod.machinery.cel.antlr import complaints
+
+    found = complaints(expression)
+    return [Issue(line, column, f"Syntax error: {message}") for line, column, message in found] or [_first_issue(expression, source)]
+
+
+def _first_issue(expression: str, source: Source) -> Issue:
     try:
-        Parser(expression).parse()
+        Parser(expression, binds=True).parse()
     except SyntaxProblem as problem:
         token = problem.token
-        return [source.issue(token.at, f"Syntax error: mismatched input '{token.text}' expecting {_TERMS}")]
+        return source.issue(token.at, f"Syntax error: extraneous input '{token.text}'")
     except LexicalError as error:
         at = int(str(error))
-        return [source.issue(at, f"Syntax error: token recognition error at: '{expression[at]}'")]
-    return []
+        return source.issue(at, f"Syntax error: token recognition error at: '{expression[at]}'")
+    return source.issue(0, "Syntax error")
