@@ -266,10 +266,15 @@ class Estimator:
         return known
 
     def _declared(self, path: Path) -> Range | None:
-        """The greatest size that the declared type of a variable allows at a path in it."""
+        """The greatest size that the declared type of a variable allows at a path in it.
+
+        Where there is a `self`, upstream takes everything else that begins a path (types, elements of literals) for it.
+        """
         if not path:
             return None
         decl: Any = self._variables.get(path[0])
+        if not isinstance(decl, DeclType):
+            decl = self._variables.get("self")
         if not isinstance(decl, DeclType):
             return None
         for name in path[1:]:

@@ -10,7 +10,7 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.netip import address_complaint
 from tetrapod.machinery.cel.library.registry import Functions
-from tetrapod.machinery.cel.values import Special
+from tetrapod.machinery.cel.values import Special, no_such_overload
 from tetrapod.machinery.field import go_quote
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -117,6 +117,14 @@ def _is(parse: Any) -> Any:
     return check
 
 
+def _contains_text(cidr: CIDR, text: str) -> bool:
+    """Upstream loses what is wrong with the text."""
+    try:
+        return cidr.contains(_parse_ip(text).address)
+    except EvaluationError:
+        raise no_such_overload() from None
+
+
 def _contains_cidr(outer: CIDR, inner: CIDR) -> bool:
     return outer.bits <= inner.bits and outer.contains(inner.address)
 
@@ -147,7 +155,7 @@ FUNCTIONS: Final[Functions] = {
     "cidr": [((str,), _parse_cidr)],
     "isCIDR": [((str,), _is(_parse_cidr))],
     "containsIP": [
-        ((CIDR, str), lambda cidr, text: cidr.contains(_parse_ip(text).address)),
+        ((CIDR, str), _contains_text),
         ((CIDR, IP), lambda cidr, ip: cidr.contains(ip.address)),
     ],
     "containsCIDR": [((CIDR, str), lambda cidr, text: _contains_cidr(cidr, _parse_cidr(text))), ((CIDR, CIDR), _contains_cidr)],
