@@ -125,6 +125,11 @@ def duplicate(path: str, value: Any) -> FieldError:
     return FieldError("FieldValueDuplicate", path, "", value)
 
 
+def omitted(path: str, detail: str) -> FieldError:
+    """As `invalid`, where upstream does not show the value."""
+    return FieldError("FieldValueInvalid", path, detail)
+
+
 def not_found(path: str, value: Any) -> FieldError:
     return FieldError("FieldValueNotFound", path, "", value)
 

@@ -10,7 +10,7 @@ from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningReque
 from tetrapod.core.strategies.priority_classes import PriorityClassStore
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
+from tetrapod.core.validation import flow_schemas, leases, pod_certificate_status, pod_certificates, trust_bundles
 from tetrapod.core.validation import node_kinds as classes
 from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
@@ -42,7 +42,7 @@ def definitions() -> list[ResourceDefinition]:
 def _certificates() -> list[ResourceDefinition]:
     request = SigningRequestStrategy()
     pod_request = KindStrategy(validate=pod_certificates.validate, whole_update=pod_certificates.validate_update, status=True)
-    pod_status = status_of(pod_request, keep_metadata=ALL_METADATA, validate=pod_certificates.validate_status)
+    pod_status = status_of(pod_request, keep_metadata=ALL_METADATA, validate=pod_certificate_status.validate_status)
     return [
         builtin(
             CERTIFICATES,
@@ -62,7 +62,13 @@ def _certificates() -> list[ResourceDefinition]:
             ),
             table=tables.CLUSTER_TRUST_BUNDLES,
         ),
-        builtin(CERTIFICATES, "podcertificaterequests", pod_request, subresources={"status": pod_status}),
+        builtin(
+            CERTIFICATES,
+            "podcertificaterequests",
+            pod_request,
+            table=tables.POD_CERTIFICATE_REQUESTS,
+            subresources={"status": pod_status},
+        ),
     ]
 
 

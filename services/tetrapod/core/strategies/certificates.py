@@ -108,12 +108,13 @@ class SigningStatusStrategy(_ConditionsStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
         _stamp(new, old)
-        status = new.setdefault("status", {})
-        given = [c for c in status.get("conditions") or () if c.get("type") not in _DECISIONS]
-        kept = [c for c in (old.get("status") or {}).get("conditions") or () if c.get("type") in _DECISIONS]
-        status.pop("conditions", None)
-        if kept or given:
-            status["conditions"] = kept + given
+        given = new.setdefault("status", {}).get("conditions") or []
+        for kind in _DECISIONS:
+            kept = [c for c in (old.get("status") or {}).get("conditions") or () if c.get("type") == kind]
+            places = [i for i, c in enumerate(given) if c.get("type") == kind]
+            if len(kept) == len(places):  # added or removed ones are refused later
+                for place, condition in zip(places, kept, strict=True):
+                    given[place] = condition
         _untracked(new)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:

@@ -233,6 +233,33 @@ CLUSTER_TRUST_BUNDLES: Final = TableConvertor(
 )
 
 
+def _pod_certificate_row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    decided = [c["type"] for c in status_of(obj).get("conditions") or () if c.get("type") in ("Issued", "Denied", "Failed")]
+    names = [spec.get(key) or "" for key in ("podName", "serviceAccountName", "nodeName", "signerName")]
+    notes = spec.get("unverifiedUserAnnotations") or {}
+    return [
+        name_of(obj),
+        *names,
+        decided[-1] if decided else "Pending",
+        ",".join(f"{key}={notes[key]}" for key in sorted(notes)) or NONE,
+    ]
+
+
+POD_CERTIFICATE_REQUESTS: Final = TableConvertor(
+    (
+        NAME,
+        Column("PodName", description="Whose certificate it is."),
+        Column("ServiceAccountName", description="As whom the pod runs."),
+        Column("NodeName", description="Where the pod runs."),
+        Column("SignerName", description="Who is asked to sign."),
+        Column("State", description="What became of it."),
+        Column("UnverifiedUserAnnotations", description="What the pod's author told the signer."),
+    ),
+    _pod_certificate_row,
+)
+
+
 def _flow_schema_row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
     dangling = next((c.get("status") for c in status_of(obj).get("conditions") or [] if c.get("type") == "Dangling"), "?")

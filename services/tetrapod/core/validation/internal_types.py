@@ -34,6 +34,10 @@ _TYPES: Final = {
     "ExemptLevel": "NominalConcurrencyShares:ptr LendablePercent:ptr",
     "LimitResponse": "Type Queuing*Queuing",
     "Queuing": "Queues:int HandSize:int QueueLengthLimit:int",
+    "PodCertificateRequestSpec": (
+        "SignerName PodName PodUID ServiceAccountName ServiceAccountUID NodeName NodeUID MaxExpirationSeconds:ptr PKIXPublicKey:ptr"
+        " ProofOfPossession:ptr StubPKCS10Request:ptr UnverifiedUserAnnotations:map"
+    ),
     "Named": "Name",
     "Container": (
         "Name Image Command:list Args:list WorkingDir Ports[]ContainerPort EnvFrom[]EnvFrom Env[]EnvVar Resources=Resources"

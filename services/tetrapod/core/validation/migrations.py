@@ -6,13 +6,13 @@ import re
 from typing import Final
 
 from tetrapod.core.validation.conditions import conditions
-from tetrapod.core.validation.names import complaints, not_negative
+from tetrapod.core.validation.names import complaints
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
 
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
+_WELL_FORMED: Final = re.compile(r"[1-9][0-9]*", re.ASCII).fullmatch
 _ORDER: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 
 
@@ -35,17 +35,19 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     status, before = new.get("status") or {}, old.get("status") or {}
-    errors = _resource_version(status, before.get("resourceVersion") or "")
+    version, path = status.get("resourceVersion") or "", "status.resourceVersion"
+    errors: list[FieldError] = []
+    if version and not _WELL_FORMED(version):
+        errors.append(field.invalid(path, version, f"resource version is not well formed: {version}"))
     listed = status.get("conditions") or []
     errors += conditions(listed, "status.conditions")
-    now = {kind: _is(listed, kind) for kind in ("Succeeded", "Failed", "Running")}
+    if (before.get("resourceVersion") or version) != version:
+        errors.append(field.invalid(path, version, "field is immutable"))
+    now = {kind: _is(listed, kind) for kind in ("Succeeded", "Failed")}
     was = {kind: _is(before.get("conditions") or [], kind) for kind in now}
     texts = []
     if now["Succeeded"] and now["Failed"]:
         texts.append("Both success and failed conditions cannot be true at the same time")
-    if now["Running"]:
-        pairs = (("Succeeded", "success"), ("Failed", "failed"))
-        texts += [f"Running condition cannot be true when {name} condition is true" for kind, name in pairs if now[kind]]
     if was["Succeeded"] and not now["Succeeded"]:
         texts.append("Success condition cannot be set to false once it is true")
     if was["Failed"] and not now["Failed"]:
@@ -56,16 +58,3 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 def _is(listed: list[Object], kind: str) -> bool:
     return any(c.get("type") == kind and c.get("status") == "True" for c in listed)
-
-
-def _resource_version(status: Object, before: str) -> list[FieldError]:
-    version, path = status.get("resourceVersion") or "", "status.resourceVersion"
-    errors: list[FieldError] = []
-    if version and not _INTEGER(version):
-        cause = f"strconv.ParseInt: parsing {go_quote(version)}: invalid syntax"
-        errors.append(field.invalid(path, version, f"failed to parse resource version {go_quote(version)}: {cause}"))
-    elif version:
-        errors += not_negative(int(version), path)
-    if before and before != version:
-        errors.append(field.invalid(path, version, "field is immutable"))
-    return errors
