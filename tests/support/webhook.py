@@ -87,6 +87,8 @@ class WebhookServer:
                 await self._send(writer, made if isinstance(made, Answer) else Answer(body=json.dumps(made).encode()))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
+        except asyncio.CancelledError:  # the server ends; raised again it would be logged
+            writer.transport.abort()
         finally:
             with contextlib.suppress(Exception):
                 writer.close()
@@ -126,10 +128,17 @@ def webhook_server(*args: Any, port: int = 0, **kwargs: Any) -> Iterator[Webhook
         started.set()
         await stop.wait()
         listening.close()
-        for task in asyncio.all_tasks(loop) - {asyncio.current_task()}:
+        tasks = asyncio.all_tasks(loop) - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0.01)  # transports close in the next steps of the loop
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(main()), daemon=True)
+    def run() -> None:
+        loop.run_until_complete(main())
+        loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     started.wait(10)
     try:

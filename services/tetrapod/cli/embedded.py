@@ -142,9 +142,7 @@ class Embedded:
         )
 
     def _assemble_extensions(self) -> None:
-        self.extensions = ExtensionsService(
-            self.storage, self.admission, self.lifecycle, self.client, self.auth.authorizer, self.webhooks
-        )
+        self.extensions = ExtensionsService(self.storage, self.admission, self.lifecycle, self.client, self.webhooks, self.auth.authorizer)
         self.extensions_server = self._server("extensions", fallback=self.extensions.handler)
         self.extensions_server.install(self.extensions.definitions)
 

@@ -24,7 +24,7 @@ class RemoteExtensions(RemoteService):
         client = self.client_of(self.options.aggregator_url, "aggregator-url", "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background, self.webhooks)
         admission = Chain(standard_plugins(surroundings, self.options.disable_admission_plugins))
-        self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, authorizer, self.webhooks)
+        self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, self.webhooks, authorizer)
         self.server = GenericAPIServer(
             "extensions",
             self.storage,

@@ -18,6 +18,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import not_found
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.machinery.requestinfo import RequestInfo
 
 
@@ -29,9 +30,11 @@ class CustomResourceHandler:
         admission: AdmissionChain,
         lifecycle: Lifecycle,
         discovery: CustomDiscovery,
+        webhooks: WebhookClient,
         *,
         authorizer: Authorizer | None = None,
     ) -> None:
+        self._webhooks = webhooks
         self._crds = crds
         self._storages = storages
         self._admission = admission
@@ -79,7 +82,7 @@ class CustomResourceHandler:
         former = self._servings.get(crd.name)
         if former is not None and former.key == crd.serving_key:
             return former
-        serving = self._servings[crd.name] = Serving(crd, self._storages, self._admission, self._authorizer)
+        serving = self._servings[crd.name] = Serving(crd, self._storages, self._admission, self._authorizer, self._webhooks)
         if former is not None:
             former.retire()
             if serving.succeeds(former):

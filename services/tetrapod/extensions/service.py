@@ -37,15 +37,15 @@ class ExtensionsService:
         admission: AdmissionChain,
         lifecycle: Lifecycle,
         client: Client,
+        webhooks: WebhookClient,
         authorizer: Authorizer | None = None,
-        webhooks: WebhookClient | None = None,
     ) -> None:
         self.definitions: list[ResourceDefinition] = definitions()
         forget_facts()
         self.crds = Crds(storages.resource(STORAGE))
         self.discovery = CustomDiscovery(self.crds)
         self.openapi = CustomOpenAPI(self.crds)
-        self.handler = CustomResourceHandler(self.crds, storages, admission, lifecycle, self.discovery, authorizer=authorizer)
+        self.handler = CustomResourceHandler(self.crds, storages, admission, lifecycle, self.discovery, webhooks, authorizer=authorizer)
         self.controllers: list[CrdController] = [
             NamingController(self.crds, client),
             EstablishingController(self.crds, client),

@@ -19,6 +19,8 @@ from tetrapod.generic.request import BytesBody, Request, Response, StreamRespons
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.webhook.client import WebhookClient
+from tetrapod.generic.webhook.services import StoredServices
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
@@ -174,7 +176,8 @@ async def running(beside: Cluster | None = None) -> AsyncIterator[Cluster]:
     lifecycle = Lifecycle()
     server = GenericAPIServer("extensions", storages, Chain([]), lifecycle)
     client = in_process_client(server.director, "kube-apiserver")
-    service = ExtensionsService(storages, Chain([]), lifecycle, client)
+    webhooks = WebhookClient(StoredServices(storages, by_endpoints=True))
+    service = ExtensionsService(storages, Chain([]), lifecycle, client, webhooks)
     server.install(service.definitions)
     server.fallback = service.handler
     service.register()
@@ -183,6 +186,7 @@ async def running(beside: Cluster | None = None) -> AsyncIterator[Cluster]:
         yield Cluster(server, service, backend)
     finally:
         await lifecycle.stop()
+        await webhooks.close()
         await storages.close()
         if beside is None:
             await backend.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from tetrapod.extensions.crds import Crd, Names
-from tetrapod.extensions.custom.conversion import converter, webhook_converter
+from tetrapod.extensions.custom.conversion import converter
 from tetrapod.extensions.custom.deprecation import deprecation_warnings
 from tetrapod.extensions.custom.strategy import CustomStatusStrategy, CustomStrategy
 from tetrapod.extensions.custom.versions import ServedVersion
@@ -18,16 +18,19 @@ VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", 
 """In the order in which upstream's discovery lists them."""
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
+ConvertMany = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
-def custom_definition(crd: Crd, obj: Object) -> ResourceDefinition:
-    """`obj` is the whole definition; it is kept."""
+
+def custom_definition(crd: Crd, obj: Object, hub: str = "", convert_many: ConvertMany | None = None) -> ResourceDefinition:
+    """`obj` is the whole definition; it is kept. `hub` is the version in which objects come from their storage, if it is not the stored
+    one, and `convert_many` what converts them to another, where a webhook does.
+    """
     spec = obj["spec"]
     preserve = bool(spec.get("preserveUnknownFields"))
     versions = {v["name"]: ServedVersion(v, preserve_unknown=preserve) for v in spec["versions"]}
-    stored = crd.storage_version
+    stored = hub or crd.storage_version
     names = served_names(crd)
     strategy = CustomStrategy(crd.group, crd.namespaced, versions, stored)
-    webhook = (spec.get("conversion") or {}).get("strategy") == "Webhook"
     return ResourceDefinition(
         group=crd.group,
         resource=crd.plural,
@@ -44,8 +47,8 @@ def custom_definition(crd: Crd, obj: Object) -> ResourceDefinition:
         short_names=names.short_names,
         categories=names.categories,
         subresources=_subresources(strategy, versions),
-        convert=None if webhook else converter(crd.group, versions, stored),
-        convert_many=webhook_converter(crd.group, names.kind, spec["conversion"]) if webhook else None,
+        convert=None if convert_many is not None else converter(crd.group, versions, stored),
+        convert_many=convert_many,
         custom=True,
         deprecated=deprecation_warnings(crd.group, names.kind, versions.values()),
     )

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from tetrapod.extensions.conversion.serving import ConvertedServing
+from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
 from tetrapod.extensions.custom.admission import TerminatingAdmission
 from tetrapod.extensions.custom.columns import table_convertor
@@ -25,19 +27,29 @@ from tetrapod.generic.endpoints.handler import ResourceHandler
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import defaulting, pruning
-from tetrapod.machinery.status import StatusError
 
 SETTLE_SECONDS: Final = 5.0
 """After a change other replicas may write by the older definition for a moment."""
 
 
 class Serving:
-    def __init__(self, crd: Crd, storages: StorageFactory, admission: AdmissionChain, authorizer: Authorizer | None) -> None:
+    """`store` has the objects in the storage version; where a webhook converts them, each version has a store of its own."""
+
+    def __init__(
+        self,
+        crd: Crd,
+        storages: StorageFactory,
+        admission: AdmissionChain,
+        authorizer: Authorizer | None,
+        webhooks: WebhookClient,
+    ) -> None:
         self.key = crd.serving_key
         self.admission = TerminatingAdmission(admission)
-        self.definition = custom_definition(crd, crd.object())
+        declared = crd.object()
+        self.definition = custom_definition(crd, declared)
         strategy = self.definition.strategy
         assert isinstance(strategy, CustomStrategy)
         self._strategy = strategy
@@ -52,6 +64,12 @@ class Serving:
         updater = _updater(self.definition, strategy)
         self.storage = CurrentStorage(storages.resource(config), prefix, updater, crd.entry.revision)
         self.store = CustomStore(self.definition, self.storage)
+        self._converted: ConvertedServing | None = None
+        conversion = declared["spec"].get("conversion") or {}
+        if conversion.get("strategy") == "Webhook":
+            converter = WebhookConverter(crd.name, crd.group, self.definition.kind, conversion, webhooks)
+            self._converted = ConvertedServing(crd, declared, storages.resource(config), converter)
+            self.store = self._converted.version(hub.version)[1]
 
     async def handle(self, request: Request, version: str) -> Response:
         self._active += 1
@@ -66,14 +84,17 @@ class Serving:
     def _handler(self, version: str) -> ResourceHandler:
         handler = self._handlers.get(version)
         if handler is None:
-            definition = replace(self.definition, table=table_convertor(self._strategy.versions[version].columns))
+            definition, store = (self.definition, self.store) if self._converted is None else self._converted.version(version)
+            definition = replace(definition, table=table_convertor(self._strategy.versions[version].columns))
             handler = self._handlers[version] = ResourceHandler(
-                definition, version, self.store, admission=self.admission, authorizer=self._authorizer
+                definition, version, store, admission=self.admission, authorizer=self._authorizer
             )
         return handler
 
     def retire(self) -> None:
         self.store.end_watches()
+        if self._converted is not None:
+            self._converted.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
         """Take over from `former`. True: what is stored has to be doubted until `settle` has returned."""
@@ -104,8 +125,6 @@ def _updater(definition: ResourceDefinition, strategy: CustomStrategy) -> Callab
         if written is not None:
             defaulting.apply(written.node, obj)
         if given != hub:
-            if definition.convert_many is not None:
-                raise StatusError(500, "", f"an object stored as {given} needs a conversion webhook: this server does not call them yet")
             obj["apiVersion"] = hub
         pruning.prune(versions[stored].node, obj)
 

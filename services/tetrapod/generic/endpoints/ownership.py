@@ -6,8 +6,12 @@ for each storage with a schema, and managerOrUserAgent of handlers/create.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Final, TypeVar
 
 import orjson
 
@@ -22,6 +26,28 @@ from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.node import SchemaNode
 
 _MAX_MANAGER: Final = 128
+
+
+T = TypeVar("T")
+_LOOP: Final[contextvars.ContextVar[asyncio.AbstractEventLoop | None]] = contextvars.ContextVar("loop", default=None)
+_WAITING: Final = 16
+"""Writes whose ownership waits for a webhook at once; more of them queue up."""
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_WAITING, thread_name_prefix="ownership")
+
+
+def _awaited(conversion: Awaitable[list[Object]]) -> list[Object]:
+    """Of a thread: what the event loop comes to."""
+    loop = _LOOP.get()
+    assert loop is not None  # `run` is how one gets here
+
+    async def wait() -> list[Object]:
+        return await conversion
+
+    return asyncio.run_coroutine_threadsafe(wait(), loop).result()
 
 
 def manager_name(request: Request, field_manager: str) -> str:
@@ -53,7 +79,10 @@ class Ownership:
         subresource: str,
         *,
         thorough: bool = False,
+        waits: bool = False,
     ) -> None:
+        self._waits = waits  # conversions are a webhook's
+
         def make() -> FieldManager:
             return FieldManager(kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource, thorough=thorough)
 
@@ -65,6 +94,17 @@ class Ownership:
         if self._manager is None:
             self._manager = self._make()
         return self._manager
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do something with `update` and `apply`: in a thread where conversions have to be waited for."""
+        if not self._waits:
+            return work()
+        loop = asyncio.get_running_loop()
+        token = _LOOP.set(loop)
+        try:
+            return await loop.run_in_executor(_threads(), contextvars.copy_context().run, work)
+        finally:
+            _LOOP.reset(token)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         return self._fields.update(live, new, manager)
@@ -95,17 +135,18 @@ def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy
         return filters
 
     convert = _converter(definition, version, versions) if len(versions) > 1 else None
-    return Ownership(definition.gvk(version), node_for, convert, reset_fields, subresource, thorough=definition.custom)
+    waits = convert is not None and definition.convert_many is not None
+    return Ownership(definition.gvk(version), node_for, convert, reset_fields, subresource, thorough=definition.custom, waits=waits)
 
 
 def _converter(definition: ResourceDefinition, version: str, versions: Mapping[str, str]) -> Callable[[Object, str], Object]:
-    """Between served versions. Webhooks cannot be waited for here: then other versions' entries are passed over."""
+    """Between served versions."""
     stored = Conversion(definition, version).stored
 
     def convert(obj: Object, api_version: str) -> Object:
-        if definition.convert_many is not None:
-            raise LookupError(api_version)
         copy: Object = orjson.loads(orjson.dumps(obj))
+        if definition.convert_many is not None:
+            return _awaited(definition.convert_many([copy], versions[api_version]))[0]
         if definition.convert is None or definition.custom:
             # Upstream's field manager renames custom resources: what the other version lacks is a misfit, not pruned.
             versions[api_version]

@@ -49,10 +49,11 @@ async def patch(scope: Scope, request: Request) -> Response:
     mechanism = _mechanism(scope, request, patch_type, body, options)
 
     async def revise(current: Object | None) -> Object:
-        if current is None or not current["metadata"].get("uid"):
-            new = mechanism.create(name)
-        else:
-            new = mechanism.revise(current)
+        def revised() -> Object:
+            absent = current is None or not current["metadata"].get("uid")
+            return mechanism.create(name) if current is None or absent else mechanism.revise(current)
+
+        new = revised() if scope.ownership is None else await scope.ownership.run(revised)
         _check_uid(scope, name, new, current)
         ensure_namespace(new, context.namespace)
         check_name(new, name)

@@ -47,7 +47,7 @@ async def update(scope: Scope, request: Request) -> Response:
 
     async def revise(current: Object | None) -> Object:
         new = copy_object(obj)
-        return new if ownership is None else ownership.update(current, new, manager)
+        return new if ownership is None else await ownership.run(lambda: ownership.update(current, new, manager))
 
     writing = Writing(scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions"))
     uid = obj["metadata"].get("uid")

@@ -10,6 +10,7 @@ from functools import cache
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.types import load
+from tetrapod.machinery.types.definitions import RAW_EXTENSION
 
 _STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 
@@ -55,9 +56,7 @@ def admission_review() -> SchemaNode:
 
 @cache
 def conversion_review() -> SchemaNode:
-    anything = SchemaNode()
-    anything.preserve_unknown = True
-    response = _struct("ConversionResponse", uid=_leaf("string"), convertedObjects=_list(anything), result=load(_STATUS))
+    response = _struct("ConversionResponse", uid=_leaf("string"), convertedObjects=_list(load(RAW_EXTENSION)), result=load(_STATUS))
     return _struct("ConversionReview", kind=_leaf("string"), apiVersion=_leaf("string"), response=response)
 
 

@@ -1,0 +1,1 @@
+"""Conversion of custom resources by webhooks (upstream: apiextensions-apiserver/pkg/apiserver/conversion)."""

@@ -1,0 +1,187 @@
+"""`ConvertedStorage`: stored custom resources in the version of the requests that ask for them, for definitions with a webhook.
+
+What is read is converted from whatever version it was stored in, then defaulted and pruned; what is written is converted to the storage
+version. So the registry above, validation and admission see nothing but the request's version. A conversion is made once per revision
+of an object and kept with it. Upstream: the storages that crdHandler makes for each version, with their codecs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final
+
+from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.storage.interface import (
+    Entry,
+    ListPage,
+    ListQuery,
+    Preconditions,
+    ResourceStorage,
+    Sink,
+    TryUpdate,
+    Updated,
+    Watch,
+    WatchEvent,
+    WatchQuery,
+)
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError, internal_error
+
+_NO_PRECONDITIONS: Final = Preconditions()
+Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
+
+
+Settle = Callable[[Object], None]
+"""Brings an object to what its version's schema says, in place."""
+
+
+class ConvertedStorage:
+    """Implements `ResourceStorage` over another. `prefix` is the stored keys', for refusals.
+
+    `default` is for objects as they were stored, `prune` for those that come from the webhook.
+    """
+
+    def __init__(
+        self, inner: ResourceStorage, convert: Convert, version: str, stored: str, *, default: Settle, prune: Settle, prefix: str
+    ) -> None:
+        self._inner, self._convert, self._default, self._prune = inner, convert, default, prune
+        self._version, self._stored, self._prefix = version, stored, prefix
+
+    async def read(self, entries: Sequence[Entry]) -> list[Entry]:
+        """
+        Raises:
+            StatusError: 500, as the webhook's failure is told.
+        """
+        missing = [entry for entry in entries if self not in entry.representations]
+        if missing:
+            objects = [entry.object() for entry in missing]
+            for obj in objects:
+                self._default(obj)
+            for entry, obj in zip(missing, await self._convert(objects, self._version), strict=True):
+                self._prune(obj)
+                entry.representations[self] = Unstored(entry.key, obj, entry.revision)
+        return [entry.representations[self] for entry in entries]
+
+    async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
+        """As `read`; an object that cannot be converted is told to be corrupt."""
+        try:
+            return await self.read(entries)
+        except StatusError as refusal:
+            entry = next((e for e in entries if self not in e.representations), entries[0])
+            where = f"Key: /{self._prefix}/{entry.key}, ResourceVersion: 0"
+            why = f"object not decodable revision={entry.revision}: {refusal.message}"
+            raise internal_error(f"StorageError: corrupt object, Code: 7, {where}, AdditionalErrorMsg: {why}") from None
+
+    async def _written(self, obj: Object) -> Object:
+        return (await self._convert([obj], self._stored))[0]
+
+    async def rehearsed(self, entry: Entry) -> Entry:
+        """What would come back of an object if it were stored, for a dry run."""
+        obj = await self._written(entry.object())
+        made = (await self._convert([obj], self._version))[0]
+        self._prune(made)
+        return Unstored(entry.key, made, entry.revision)
+
+    async def get(self, key: str, resource_version: str = "") -> Entry | None:
+        entry = await self._inner.get(key, resource_version)
+        return None if entry is None else (await self._readable((entry,)))[0]
+
+    async def list(self, query: ListQuery) -> ListPage:
+        page = await self._inner.list(query)
+        return page._replace(entries=await self._readable(page.entries))
+
+    async def watch(self, query: WatchQuery) -> Watch:
+        return _ConvertedWatch(await self._inner.watch(query), self)
+
+    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
+        entry = await self._inner.create(key, await self._written(obj), ttl)
+        return (await self.read((entry,)))[0]
+
+    async def guaranteed_update(
+        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = _NO_PRECONDITIONS, allow_absent: bool = False
+    ) -> Entry:
+        async def converted(obj: Object | None, entry: Entry | None) -> Updated | None:
+            made = None if entry is None else (await self.read((entry,)))[0]
+            updated = await try_update(None if made is None else made.object(), made)
+            return None if updated is None else updated._replace(object=await self._written(updated.object))
+
+        entry = await self._inner.guaranteed_update(key, converted, preconditions=preconditions, allow_absent=allow_absent)
+        return (await self.read((entry,)))[0]
+
+    async def delete(
+        self, key: str, *, preconditions: Preconditions = _NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
+    ) -> Entry:
+        last: list[Entry] = []
+
+        async def check(entry: Entry) -> None:
+            last[:] = await self._readable((entry,))
+            if validate is not None:
+                await validate(last[0])
+
+        entry = await self._inner.delete(key, preconditions=preconditions, validate=check)
+        return Unstored(entry.key, last[0].object(), entry.revision) if last else (await self._readable((entry,)))[0]
+
+    async def count(self) -> int:
+        return await self._inner.count()
+
+    def statistics(self) -> tuple[int, int] | None:
+        return self._inner.statistics()
+
+    async def ready(self) -> None:
+        await self._inner.ready()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class _ConvertedWatch:
+    """Implements `Watch` over another. An event that cannot be converted ends it, with an ERROR that says why."""
+
+    def __init__(self, inner: Watch, storage: ConvertedStorage) -> None:
+        self._inner, self._storage = inner, storage
+        self._pump: asyncio.Task[None] | None = None
+
+    async def _converted(self, batch: Sequence[WatchEvent]) -> list[WatchEvent]:
+        try:
+            made = iter(await self._storage.read([event.entry for event in batch if event.entry is not None]))
+        except StatusError as refusal:
+            status = internal_error(f"unable to transform watch event: {refusal.message}").to_status()
+            return [WatchEvent("ERROR", None, batch[0].revision, status=status)]
+        return [event if event.entry is None else event._replace(entry=next(made)) for event in batch]
+
+    async def _through(self, batches: AsyncIterator[list[WatchEvent]]) -> AsyncIterator[list[WatchEvent]]:
+        async for batch in batches:
+            converted = await self._converted(batch)
+            yield converted
+            if len(converted) == 1 and converted[0].type == "ERROR":
+                self._inner.close()
+                return
+
+    def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
+        return self._through(aiter(self._inner))
+
+    def initial(self) -> AsyncIterator[list[WatchEvent]]:
+        return self._through(self._inner.initial())
+
+    def subscribe(self, sink: Sink) -> None:
+        """Conversion has to be waited for, so the sink is called from a task, in order."""
+        waiting: asyncio.Queue[Sequence[WatchEvent]] = asyncio.Queue()
+
+        async def pump() -> None:
+            while True:
+                sink(await self._converted(await waiting.get()))
+
+        self._pump = asyncio.create_task(pump())
+        self._inner.subscribe(waiting.put_nowait)
+
+    async def ended(self) -> None:
+        await self._inner.ended()
+
+    def bookmark(self) -> WatchEvent:
+        return self._inner.bookmark()
+
+    def close(self) -> None:
+        self._inner.close()
+        if self._pump is not None:
+            self._pump.cancel()
