@@ -21,7 +21,7 @@ _COMPLAINT = re.compile(r"^[EF]\d{4} ")
 _ALSO_OVER_THE_REAL_ONE = re.compile(
     r"The manifest file is empty, ignoring"
     # What a test asked for: no metrics, no such class, no place, claims of a pod that come later.
-    r"|failed to compute desired number of replicas|storageclass\S* not found|Status after running PostFilter plugins"
+    r"|failed to compute desired number of replicas|storageclass.* not found|Status after running PostFilter plugins"
     # A controller that read its own write too late, or wrote too early.
     r"|is not as new as written version|the object has been modified|may specify no more than one CIDR"
     # A namespace that goes while they work in it.

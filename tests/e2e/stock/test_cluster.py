@@ -24,7 +24,7 @@ REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 def test_leaders_are_elected_by_leases(client: Client, kubelets: Nodes) -> None:
     for name in ("kube-controller-manager", "kube-scheduler"):
-        first = until(lambda name=name: client("GET", f"{LEASES}/{name}").json, lambda lease: lease["spec"].get("holderIdentity"))
+        first = until(lambda name=name: client("GET", f"{LEASES}/{name}").json, lambda lease: lease.get("spec", {}).get("holderIdentity"))
         until(lambda name=name: client("GET", f"{LEASES}/{name}").json, lambda lease, first=first: renewed(lease, first))
 
 

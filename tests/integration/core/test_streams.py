@@ -9,10 +9,25 @@ from integration.core.conftest import Core, Serve, v1
 from integration.http.conftest import Client
 from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
+from tetrapod.core.rests import proxies
+from tetrapod.core.rests.locations import UNVERIFIED, Backends
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.http.tls import ServingTLS
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import requestinfo
+from tetrapod.machinery.gvk import GroupVersionResource
+from tetrapod.machinery.status import StatusError
+
+
+@pytest.fixture
+def loopback_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes are not proxied to on this machine's own addresses, which are all that a test has."""
+
+    async def nothing(host: str) -> None:
+        pass
+
+    monkeypatch.setattr(proxies, "check_host", nothing)
 
 
 async def test_a_log_is_read_from_the_kubelet(core: Core, serve: Serve, tls: ServingTLS) -> None:
@@ -38,6 +53,7 @@ async def test_a_kubelet_that_refuses_a_log(core: Core, serve: Serve, tls: Servi
     assert "no such container" in answer["message"] + str(answer.get("details"))
 
 
+@pytest.mark.usefixtures("loopback_allowed")
 async def test_a_kubelet_that_is_not_there(core: Core) -> None:
     await core.node("n", 1)
     await core.pod("p", nodeName="n")
@@ -80,6 +96,7 @@ async def test_exec_is_spliced_through(core: Core, serve: Serve, tls: ServingTLS
     await client.close()
 
 
+@pytest.mark.usefixtures("loopback_allowed")
 async def test_the_proxy_of_a_node_tells_nobody_who_asks(core: Core, serve: Serve, tls: ServingTLS) -> None:
     await core.node("n", (await serve(echo, tls)).port)
     path = "/api/v1/nodes/n/proxy/metrics/cadvisor"
@@ -92,6 +109,7 @@ async def test_the_proxy_of_a_node_tells_nobody_who_asks(core: Core, serve: Serv
     assert not {"authorization", "x-remote-user", "x-remote-group"} & headers.keys()
 
 
+@pytest.mark.usefixtures("loopback_allowed")
 async def test_redirects_lead_back_through_the_proxy(core: Core, serve: Serve, tls: ServingTLS) -> None:
     async def kubelet(request: Request) -> Response:
         return Response(302, [(b"location", b"/login?x=1")])
@@ -118,11 +136,44 @@ async def test_pods_are_reached_only_where_pods_can_be(core: Core) -> None:
         assert (code, orjson.loads(body)["message"]) == (400, "address not allowed")
 
 
+async def test_nodes_are_not_a_way_to_this_machine(core: Core) -> None:
+    await core.node("n", 1)
+    code, body = await core.client.raw("GET", "/api/v1/nodes/n/proxy/healthz")
+    assert (code, orjson.loads(body)["message"]) == (400, "address not allowed")
+
+
 async def test_a_service_leads_only_to_its_own_pods(core: Core) -> None:
     await core.create("services", "Service", "s", spec={"ports": [{"name": "web", "port": 80}]})
-    subset = {"addresses": [{"ip": "10.1.2.3", "targetRef": {"kind": "Pod", "name": "gone"}}], "ports": [{"name": "web", "port": 8080}]}
-    await core.create("endpoints", "Endpoints", "s", subsets=[subset])
-    code, body = await core.client.raw("GET", "/api/v1/namespaces/default/services/s:web/proxy/")
-    assert (code, orjson.loads(body)["message"]) == (503, 'no endpoints available for service "s:web"')
-    code, body = await core.client.raw("GET", "/api/v1/namespaces/default/services/s:81/proxy/")
-    assert (code, orjson.loads(body)["message"]) == (400, 'no service port 81 found for service "s"')
+    await core.pod("p")
+    ip = {"status": {"podIP": "192.0.2.9", "podIPs": [{"ip": "192.0.2.9"}]}}
+    await core.client.patch(v1("pods"), "default", "p", ip, subresource="status")
+    other = {"addresses": ["10.1.2.3"], "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}}
+    late = {"addresses": ["192.0.2.9"], "conditions": {"ready": False}, "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}}
+    labels = {"kubernetes.io/service-name": "s"}
+    found = {"addressType": "IPv4", "endpoints": [other, late], "ports": [{"name": "web", "port": 8080}]}
+    slices = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+    await core.client.create(slices, "default", {"metadata": {"name": "s-1", "labels": labels}, **found})
+    rest = proxies.ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED))
+    for name in ("s:web", "s:80", "s", "x"):
+        with pytest.raises(StatusError, match=f'no endpoints available for service "{name[0]}"') as raised:
+            await rest.locate(Context(namespace="default"), name)
+        assert raised.value.code == 503
+    await core.client.patch(slices, "default", "s-1", {"endpoints": [other, {**late, "conditions": {"ready": True}}]})
+    for name in ("s:web", "http:s:80"):
+        assert (await rest.locate(Context(namespace="default"), name)).authority == "192.0.2.9:8080"
+    with pytest.raises(StatusError, match='no service port 81 found for service "s"'):
+        await rest.locate(Context(namespace="default"), "s:81")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("portforward?ports=abc", 'cannot convert to []int32: strconv.ParseUint: parsing "abc": invalid syntax'),
+        ("log?sinceTime=x", 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'),
+        ("log?tailLines=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
+    ],
+)
+async def test_options_that_are_none_are_refused(core: Core, path: str, message: str) -> None:
+    await core.pod("p", nodeName="n")
+    code, body = await core.client.raw("GET" if path.startswith("log") else "POST", f"/api/v1/namespaces/default/pods/p/{path}")
+    assert (code, orjson.loads(body)["message"]) == (400, message)

@@ -6,7 +6,9 @@ k8s.io/apimachinery/pkg/util/net/port_split.go. Pages of HTML are passed on as t
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -98,6 +100,20 @@ def check_proxyable(address: str) -> None:
     limited = found == ipaddress.IPv4Address("255.255.255.255")
     if limited or found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast:
         raise status.bad_request("address not allowed")
+
+
+async def check_host(host: str) -> None:
+    """The same of whatever a name means.
+
+    Raises:
+        StatusError: 400, it means nothing, or something that is not allowed.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        raise status.bad_request(f"lookup {host}: no such host") from None
+    for *_, address in found:
+        check_proxyable(str(address[0]).partition("%")[0])
 
 
 def unreachable(why: object) -> status.StatusError:

@@ -14,6 +14,7 @@ from tetrapod.generic.request import Request, Response, StreamResponse, StreamWr
 from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.timestamps import parse
 
 _NUMBERS: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
 _FLAGS: Final = ("follow", "previous", "timestamps")
@@ -92,13 +93,26 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
             number = int(value)
         except ValueError:
             raise status.bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None
-        if number < least:
+        if number < least and not (name == "sinceSeconds" and "sinceTime" in options):
             errors.append(field.invalid(name, number, f"must be greater than {'or equal to ' if least == 0 else ''}0"))
+    _check_time((options.get("sinceTime") or [""])[0])
     if "sinceTime" in options and "sinceSeconds" in options:
         errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     if "stream" in options:
         errors.append(field.forbidden("stream", "may not be specified"))
     return errors
+
+
+def _check_time(text: str) -> None:
+    """
+    Raises:
+        StatusError: 400, with what Go says of such a time.
+    """
+    if text:
+        try:
+            parse(text)
+        except ValueError as error:
+            raise status.bad_request(str(error)) from None
 
 
 def choose_container(pod: Object, wanted: str) -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import random
 
-from tetrapod.core.rests.locations import Backends, check_proxyable, endpoint_of, kubelet_of, proxy, split_name
-from tetrapod.core.rests.stores import ENDPOINTS, PODS, SERVICES, Stores
+from tetrapod.core.rests.locations import Backends, check_host, check_proxyable, endpoint_of, kubelet_of, proxy, split_name
+from tetrapod.core.rests.stores import PODS, SERVICES, SLICES, Stores
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import field, status
 from tetrapod.machinery.gvk import Object
 
@@ -54,36 +55,36 @@ def _first_port(pod: Object) -> str:
 class ServiceProxyRest(_ProxyRest):
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "service")
-        if port.isdecimal():
+        if port.lstrip("+-").isdecimal():
             port = _port_name((await self._stores[SERVICES].get(ctx, bare)).peek(), int(port))
-        subsets = list((await self._stores[ENDPOINTS].get(ctx, bare)).peek().get("subsets") or ())
-        if not subsets:
-            raise status.service_unavailable(f"no endpoints available for service {field.go_quote(bare)}")
-        random.shuffle(subsets)
-        for subset in subsets:
-            for declared in subset.get("ports") or ():
-                if (declared.get("name") or "") == port:
-                    address = await self._address(ctx, subset)
-                    if address:
-                        return endpoint_of(address, str(declared.get("port")), scheme)
-        raise status.service_unavailable(f"no endpoints available for service {field.go_quote(name)}")
+        page = await self._stores[SLICES].list(Context(namespace=ctx.namespace), ListQuery(f"{ctx.namespace}/"))
+        slices = [entry.peek() for entry in page.entries if _service_of(entry.peek()) == bare]
+        random.shuffle(slices)
+        slices.sort(key=lambda found: found.get("addressType") != "IPv4")
+        for found in slices:
+            for declared in found.get("ports") or ():
+                if declared.get("name") == port and declared.get("port") and (address := await self._address(ctx, found)):
+                    return endpoint_of(address, str(declared["port"]), scheme)
+        raise status.service_unavailable(f"no endpoints available for service {field.go_quote(bare)}")
 
-    async def _address(self, ctx: Context, subset: Object) -> str:
-        """One of those that a pod really has."""
-        listed = list(subset.get("addresses") or ())
+    async def _address(self, ctx: Context, found: Object) -> str:
+        """One that is ready, and that a pod really has."""
+        listed = list(found.get("endpoints") or ())
         random.shuffle(listed)
-        for address in listed:
-            reference = address.get("targetRef") or {}
-            if reference.get("kind", "Pod") != "Pod" or not reference.get("name"):
+        for endpoint in listed:
+            reference = endpoint.get("targetRef") or {}
+            if (endpoint.get("conditions") or {}).get("ready") is False or reference.get("namespace") != ctx.namespace:
                 continue
-            namespace = reference.get("namespace") or ctx.namespace
-            if namespace != ctx.namespace:
-                continue
-            pod = await self._stores[PODS].storage.get(f"{namespace}/{reference['name']}")
-            if pod is not None and address.get("ip") in _addresses(pod.peek()):
-                check_proxyable(str(address["ip"]))
-                return str(address["ip"])
+            pod = await self._stores[PODS].storage.get(f"{ctx.namespace}/{reference.get('name')}")
+            if pod is not None and endpoint["addresses"][0] in _addresses(pod.peek()):
+                check_proxyable(endpoint["addresses"][0])
+                return str(endpoint["addresses"][0])
         return ""
+
+
+def _service_of(found: Object) -> str | None:
+    name: str | None = (found["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
+    return name
 
 
 def _port_name(service: Object, number: int) -> str:
@@ -91,14 +92,12 @@ def _port_name(service: Object, number: int) -> str:
         if port.get("port") == number:
             return port.get("name") or ""
     name = service["metadata"]["name"]
-    raise status.bad_request(f"no service port {number} found for service {field.go_quote(name)}")
+    raise status.service_unavailable(f"no service port {number} found for service {field.go_quote(name)}")
 
 
 class NodeProxyRest(_ProxyRest):
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "node")
         kubelet = await kubelet_of(self._stores, self._backends, bare)
-        if port in ("", str(kubelet.port)):
-            return kubelet
-        check_proxyable(kubelet.host)
-        return endpoint_of(kubelet.host, port, scheme)
+        await check_host(kubelet.host)
+        return kubelet if port in ("", str(kubelet.port)) else endpoint_of(kubelet.host, port, scheme)

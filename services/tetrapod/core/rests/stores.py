@@ -13,6 +13,6 @@ Stores: TypeAlias = Mapping[GroupResource, Store]
 PODS: Final = GroupResource("", "pods")
 NODES: Final = GroupResource("", "nodes")
 SERVICES: Final = GroupResource("", "services")
-ENDPOINTS: Final = GroupResource("", "endpoints")
+SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 SERVICE_ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")

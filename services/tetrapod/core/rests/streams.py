@@ -93,11 +93,18 @@ def _asked(options: dict[str, list[str]], name: str) -> bool:
     return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
 
 
+def _port(text: str) -> str:
+    """As Go converts it (upstream: Convert_Slice_string_To_Slice_int32 …)."""
+    if not text.isdecimal():
+        raise status.bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": invalid syntax')
+    return str(int(text))
+
+
 class PortForwardRest(_StreamRest):
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
         await self._may_create(request)
         pod = await self._pod(ctx, name)
-        ports = parse_qs(request.query_string).get("ports") or []
+        ports = [_port(text) for text in parse_qs(request.query_string).get("ports") or ()]
         query = [("port", ",".join(ports))] if ports else []
         return await self._pass(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
 
