@@ -52,12 +52,14 @@ class CustomStrategy(Strategy):
         return new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata")
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        return self.version_of(ctx).validator.create(self.in_version(ctx, obj))
+        return self.version_of(ctx).validator.create(self.in_version(ctx, obj), on_loop=not ctx.large)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         # The registry has complained about metadata already; upstream does so a second time.
         again = validate_object_meta_update(new["metadata"], old["metadata"])
-        return again + self.version_of(ctx).validator.update(self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings)
+        return again + self.version_of(ctx).validator.update(
+            self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings, on_loop=not ctx.large
+        )
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
         return _finalizer_warnings(obj, {})
@@ -107,7 +109,9 @@ class CustomStatusStrategy(CustomStrategy):
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         again = validate_object_meta_update(new["metadata"], old["metadata"])
-        return again + self.version_of(ctx).validator.status(self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings)
+        return again + self.version_of(ctx).validator.status(
+            self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings, on_loop=not ctx.large
+        )
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return []

@@ -25,45 +25,45 @@ _MAX_INT32: Final = (1 << 31) - 1
 
 
 class CustomValidator:
-    """Of one version. `scale` is the subresource's declaration, None without."""
+    """Of one version. `scale` is the subresource's declaration, None without. What is called `on_loop` may raise Lengthy."""
 
     def __init__(self, node: SchemaNode, scale: Object | None) -> None:
         self._node = node
         self._scale = scale
         self._rules = RuleValidator(node, root=True)
 
-    def create(self, obj: Object) -> list[FieldError]:
+    def create(self, obj: Object, *, on_loop: bool = False) -> list[FieldError]:
         errors = validation.validate(self._node, obj)
         errors += self._scale_spec(obj) + self._scale_status(obj)
         errors += objectmeta.validate_embedded(self._node, obj)
         errors += listtypes.validate(self._node, obj)
-        return errors + self._by_rules(obj, None, errors, [])
+        return errors + self._by_rules(obj, None, errors, [], on_loop)
 
-    def update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
+    def update(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
         """`warnings` gets what does not hold, but did not before."""
         errors = ratchet(self._node, new, old, validation.validate(self._node, new))
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
-        return errors + self._by_rules(new, old, errors, warnings)
+        return errors + self._by_rules(new, old, errors, warnings, on_loop)
 
-    def status(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
+    def status(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
         errors = ratchet(self._node, new, old, validation.validate(self._node, new))
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
-        return errors + self._by_rules(new, old, errors, warnings)
+        return errors + self._by_rules(new, old, errors, warnings, on_loop)
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
         """What was doubled before may stay so."""
         found = listtypes.validate(self._node, new)
         return found if found and not listtypes.validate(self._node, old) else []
 
-    def _by_rules(self, new: Object, old: Object | None, errors: list[FieldError], warnings: list[str]) -> list[FieldError]:
+    def _by_rules(self, new: Object, old: Object | None, errors: list[FieldError], warnings: list[str], on_loop: bool) -> list[FieldError]:
         if self._rules.empty:
             return []
         if any(e.type in _BLOCKING for e in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
-        run = Run()
+        run = Run(on_loop=on_loop)
         correlated = NOT_CORRELATED if old is None else Correlated(new, old)
         self._rules.validate("", new, old, run, correlated)
         warnings += run.warnings

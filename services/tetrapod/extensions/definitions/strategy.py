@@ -9,6 +9,8 @@ from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.lengthy import Lengthy
+from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unrecognized_formats
 
 
@@ -30,6 +32,7 @@ class CrdStrategy(Strategy):
         _store_version(new)
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        _leave_loop(ctx, obj)
         return validate_create(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
@@ -37,6 +40,7 @@ class CrdStrategy(Strategy):
         return []
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        _leave_loop(ctx, new)
         return validate_update(new, old)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
@@ -83,3 +87,10 @@ def _unrecognized_formats(crd: Object) -> list[str]:
     """Those of all versions, in order."""
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in (crd.get("spec") or {}).get("versions") or ()]
     return [name for schema in schemas if schema is not None for name in unrecognized_formats(schema)]
+
+
+def _leave_loop(ctx: Context, obj: Object) -> None:
+    """CEL rules are compiled, and tried on defaults: nobody shall wait for that."""
+    schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
+    if not ctx.large and any(has_rules(schema) for schema in schemas if schema):
+        raise Lengthy

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, ParamSpec
 
 from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
+from tetrapod.machinery.lengthy import Lengthy
 
 LARGE: Final = 128 * 1024
 """Bytes of an object from which on it is decoded and validated in a thread: others must not wait for it."""
@@ -21,3 +24,17 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     large: bool = False
+    """Whether it is worked on in a thread."""
+
+
+_P = ParamSpec("_P")
+
+
+async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
+    """Done at once, or in a thread: where the object is large, or where the work says on the way that it is `Lengthy`."""
+    if not ctx.large:
+        try:
+            return work(*args, **kwargs)
+        except Lengthy:
+            ctx.large = True
+    return await asyncio.to_thread(work, *args, **kwargs)

@@ -5,11 +5,10 @@ Follows Store.Create of k8s.io/apiserver/pkg/registry/generic/registry/store.go 
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored, copy_object
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Taken, ValidateObject
@@ -44,7 +43,10 @@ async def create(store: Store, ctx: Context, obj: Object, validate: ValidateObje
 
 async def _create(store: Store, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     strategy = store.strategy
+    version = (obj.get("metadata") or {}).get("resourceVersion") or ""
     meta = fill_system_fields(obj)
+    if version.isdecimal() and int(version) and not ctx.dry_run:
+        validate = _then_refuse(validate)
     if not meta.get("name") and (base := meta.get("generateName")):
         meta["name"] = strategy.generate_name(base)
     if not store.takes_on_create:
@@ -64,6 +66,17 @@ async def _create(store: Store, ctx: Context, obj: Object, validate: ValidateObj
         raise
     await taken.end(True)
     return entry
+
+
+def _then_refuse(validate: ValidateObject | None) -> ValidateObject:
+    """A new object that names a revision is refused by the storage, behind all else (upstream: ErrResourceVersionSetOnCreate, a 500)."""
+
+    async def refuse(obj: Object) -> None:
+        if validate is not None:
+            await validate(obj)
+        raise bad_request("resourceVersion should not be set on objects to be created")
+
+    return refuse
 
 
 async def _store(store: Store, ctx: Context, obj: Object) -> Entry:
@@ -106,10 +119,7 @@ def fill_system_fields(obj: Object) -> Object:
 
 
 async def prepare(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    if ctx.large:
-        await asyncio.to_thread(before_create, store, strategy, ctx, obj)
-    else:
-        before_create(store, strategy, ctx, obj)
+    await without_delay(ctx, before_create, store, strategy, ctx, obj)
 
 
 def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:

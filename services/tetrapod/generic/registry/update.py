@@ -5,12 +5,11 @@ Follows Store.Update of k8s.io/apiserver/pkg/registry/generic/registry/store.go 
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tetrapod.generic.registry import dryrun
-from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare
 from tetrapod.generic.registry.entry import Unstored, copy_value
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
@@ -87,10 +86,7 @@ class _Update:
         new = await self.transform(current)
         self._check_version(new, entry.revision)
         await self.taken.begin_update(new, old)
-        if self.ctx.large:
-            await asyncio.to_thread(before_update, self.store, self.strategy, self.ctx, new, old)
-        else:
-            before_update(self.store, self.strategy, self.ctx, new, old)
+        await without_delay(self.ctx, before_update, self.store, self.strategy, self.ctx, new, old)
         _ignore_managed_fields_times(new, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)

@@ -41,9 +41,16 @@ _RESERVED: Final = frozenset(
         "while",
     )
 )
-_RELATIONS: Final = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
-_SUMS: Final = {"+": "_+_", "-": "_-_"}
-_PRODUCTS: Final = {op: f"_{op}_" for op in "*/%"}
+_LOWEST, _AND, _RELATION, _SUM, _PRODUCT = range(1, 6)
+_OPERATORS: Final = {
+    "||": (_LOWEST, "_||_"),
+    "&&": (_AND, "_&&_"),
+    **{op: (_RELATION, f"_{op}_") for op in ("<", "<=", ">=", ">", "==", "!=")},
+    "in": (_RELATION, "@in"),
+    **{op: (_SUM, f"_{op}_") for op in "+-"},
+    **{op: (_PRODUCT, f"_{op}_") for op in "*/%"},
+}
+"""How tightly operators bind, and their functions."""
 _INT_MIN: Final = -(1 << 63)
 _INT_MAX: Final = (1 << 63) - 1
 
@@ -104,35 +111,37 @@ class Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TooDeep
-        node = self._logic("||", "_||_", lambda: self._logic("&&", "_&&_", self._relation))
+        node = self._binary(_LOWEST)
         if self._peek() == "?":
             at = self._next().at
-            true = self._logic("||", "_||_", lambda: self._logic("&&", "_&&_", self._relation))
+            true = self._binary(_LOWEST)
             self._expect(":")
             node = Call(at, "_?_:_", [node, true, self._expr()])
         self._depth -= 1
         return node
 
-    def _logic(self, op: str, function: str, part: Callable[[], Node]) -> Node:
-        terms, places = [part()], []
-        while self._peek() == op:
-            places.append(self._next().at)
-            terms.append(part())
-        return _balanced(function, terms, places, 0, len(places) - 1) if places else terms[0]
-
-    def _relation(self) -> Node:
-        return self._chain(_RELATIONS, lambda: self._chain(_SUMS, lambda: self._chain(_PRODUCTS, self._unary)))
-
-    def _chain(self, operators: dict[str, str], part: Callable[[], Node]) -> Node:
-        node = part()
+    def _binary(self, lowest: int) -> Node:
+        """Operators that bind at least so tightly."""
+        node = self._unary()
         length = 0
-        while (function := operators.get(self._peek())) is not None:
+        while (found := _OPERATORS.get(self._peek())) is not None and found[0] >= lowest:
+            binding, function = found
+            if binding <= _AND:
+                node = self._logic(node, binding, function)
+                continue
             at = self._next().at
-            node = Call(at, function, [node, part()])
+            node = Call(at, function, [node, self._binary(binding + 1)])
             length += 1
             if length > MAX_DEPTH:
                 raise TooDeep
         return node
+
+    def _logic(self, first: Node, binding: int, function: str) -> Node:
+        terms, places, op = [first], [], self._peek()
+        while self._peek() == op:
+            places.append(self._next().at)
+            terms.append(self._binary(binding + 1))
+        return _balanced(function, terms, places, 0, len(places) - 1)
 
     def _unary(self) -> Node:
         kind = self._peek()

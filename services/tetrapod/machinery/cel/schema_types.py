@@ -42,7 +42,8 @@ def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
 
 def is_map(node: SchemaNode) -> bool:
     """Whether it says what its values are; `additionalProperties: true` does not."""
-    return node.additional_properties is not None and node.additional_properties.__class__ is not SchemaNode
+    values = node.additional_properties
+    return values is not None and (values.__class__ is not SchemaNode or bool(values.type))
 
 
 def with_meta(node: SchemaNode) -> SchemaNode:

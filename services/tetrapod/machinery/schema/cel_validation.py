@@ -6,17 +6,26 @@ met, once for a version of a definition.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, go_quote, index, invalid, key, required
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
 
+if TYPE_CHECKING:
+    from tetrapod.machinery.cel.environment import Program
+
 BUDGET: Final = 10_000_000
+_QUICK_COST: Final = 100_000
+"""What may be spent on the event loop: some twenty milliseconds."""
+_QUICK_TEXT: Final = 2_000
+_ENGINE: Final = "tetrapod.machinery.cel.environment"
 _ABSENT: Final = object()
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MAX_MESSAGE: Final = 5 * 1024
@@ -29,12 +38,36 @@ class _Stop(Exception):
 
 @dataclass(slots=True)
 class Run:
-    """One validation: what it found, and what it may still spend."""
+    """One validation: what it found, and what it may still spend. `on_loop`: it raises Lengthy rather than take long."""
 
     budget: int = BUDGET
+    on_loop: bool = False
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """Failures that an update may keep, since it did not change what failed."""
+    compiled: int = 0
+    """Characters of rules."""
+
+    def compiles(self, rules: list[Object]) -> None:
+        self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
+        if self.on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
+            raise Lengthy
+
+    def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
+        """The value or the error, and the cost."""
+        from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter
+        from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+
+        meter, left = Meter(), self.budget - BUDGET + _QUICK_COST
+        limit = max(min(left, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
+        try:
+            return program.evaluate(values, meter, limit), None, meter.cost
+        except CostLimitExceeded as error:
+            if limit < PER_CALL_LIMIT:
+                raise Lengthy from None
+            return None, error, meter.cost
+        except EvaluationError as error:
+            return None, error, meter.cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +202,8 @@ class RuleValidator:
         if not self._rules.validations.get("x-kubernetes-validations"):
             return
         at, kind = path or "<nil>", self._node.type
+        if "_compiled" not in self.__dict__:
+            run.compiles(self._rules.validations["x-kubernetes-validations"])
         compiled = self._compiled
         if compiled is None:
             text = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
@@ -185,21 +220,14 @@ class RuleValidator:
                 self._evaluate_rule(rule, path, obj, values, run, correlated)
 
     def _evaluate_rule(self, rule: CompiledRule, path: str, obj: Any, values: _Values, run: Run, correlated: Correlated) -> None:
-        from tetrapod.machinery.cel.environment import Meter
-        from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
-
         assert rule.program is not None
-        at, kind, meter = path or "<nil>", self._node.type, Meter()
-        value: Any = None
-        problem = ""
-        try:
-            value = rule.program.evaluate(values.optional if rule.optional_old else values.plain, meter)
-        except (EvaluationError, CostLimitExceeded) as error:
-            problem = _problem(error, rule.declared)
-        if meter.cost > run.budget:
+        at, kind = path or "<nil>", self._node.type
+        value, error, cost = run.evaluate(rule.program, values.optional if rule.optional_old else values.plain)
+        problem = "" if error is None else _problem(error, rule.declared)
+        if cost > run.budget:
             run.errors.append(invalid(at, kind, _OUT_OF_BUDGET))
             raise _Stop
-        run.budget -= meter.cost
+        run.budget -= cost
         if problem:
             run.errors.append(invalid(at, kind, problem))
             if "actual cost limit exceeded" in problem:
@@ -231,27 +259,20 @@ class RuleValidator:
 
     def _message(self, rule: CompiledRule, values: _Values, run: Run) -> tuple[str, str]:
         """The message that a rule's expression makes ("": none), or why everything ends here."""
-        from tetrapod.machinery.cel.environment import Meter
-        from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+        from tetrapod.machinery.cel.errors import CostLimitExceeded
 
         if rule.message is None:
             return "", ""
-        meter, text, exceeded = Meter(), "", False
-        try:
-            text = rule.message.evaluate(values.plain, meter)
-        except EvaluationError:
-            text = ""
-        except CostLimitExceeded:
-            exceeded = True
-        if meter.cost > run.budget:
+        text, error, cost = run.evaluate(rule.message, values.plain)
+        if cost > run.budget:
             return "", "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
-        if exceeded:
+        if isinstance(error, CostLimitExceeded):
             expression = rule.declared["messageExpression"]
             return (
                 "",
                 f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {go_quote(expression)}",
             )
-        run.budget -= meter.cost
+        run.budget -= cost
         text = text.strip() if isinstance(text, str) else ""
         return ("" if "\n" in text or len(text.encode()) > _MAX_MESSAGE else text), ""
 
