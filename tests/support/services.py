@@ -44,18 +44,21 @@ class Services:
     def log(self, name: str) -> Path:
         return self.directory / f"{name}.log"
 
-    def start(self, name: str, *flags: str) -> None:
+    def start(self, key: str, *flags: str) -> None:
+        """`key` is a service, or `core-2` for another replica of one; `aggregator-2` leads to `core-2`."""
+        name, _, replica = key.partition("-")
+        self.ports.setdefault(key, free_port())
         urls = {key: f"https://127.0.0.1:{port}" for key, port in self.ports.items()}
         argv = command("serve", name, "--data-dir", str(self.certs / name), "--bind-address", "127.0.0.1")
-        argv += ["--secure-port", str(self.ports[name]), "--etcd-servers", self.etcd.url, *flags]
+        argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
         if name == "aggregator":
-            argv += ["--core-url", urls["core"], "--extensions-url", urls["extensions"]]
+            argv += ["--core-url", urls[f"core-{replica}" if replica else "core"], "--extensions-url", urls["extensions"]]
         else:
             argv += ["--aggregator-url", urls["aggregator"]]
         if name != "auth":
             argv += ["--auth-url", urls["auth"]]
-        with self.log(name).open("ab") as out:
-            self.processes[name] = subprocess.Popen(argv, stdout=out, stderr=out, env=environment())
+        with self.log(key).open("ab") as out:
+            self.processes[key] = subprocess.Popen(argv, stdout=out, stderr=out, env=environment())
 
     def wait_ready(self, name: str) -> None:
         wait_ready(f"https://127.0.0.1:{self.ports[name]}", self.processes[name], self.log(name))

@@ -1,0 +1,109 @@
+"""Two cores over one etcd, each behind a front door of its own: what is given out once is given out once by both together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.services import running_services
+from support.wire import Answer, Client
+
+pytestmark = pytest.mark.timeout(300)
+
+TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
+SERVICES = "/api/v1/namespaces/default/services"
+CORE = ("--service-cluster-ip-range=10.9.0.0/26", "--service-node-port-range=30000-30049")
+
+
+@dataclass(frozen=True)
+class Door:
+    """What a client needs to know of a server."""
+
+    url: str
+    ca: Path
+
+    def client(self) -> Client:
+        return Client(self)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Door]]:
+    directory = tmp_path_factory.mktemp("replicas")
+    with running_services(directory, auth=(f"--token-auth-file={TOKENS}",), core=CORE) as services:
+        services.start("core-2", *CORE)
+        services.start("aggregator-2")
+        for name in ("core-2", "aggregator-2"):
+            services.wait_ready(name)
+        yield [Door(f"https://127.0.0.1:{services.ports[name]}", services.ca) for name in ("aggregator", "aggregator-2")]
+
+
+def everywhere(doors: list[Door], count: int, work: Callable[[Client, int], Answer]) -> list[Answer]:
+    """`count` requests, four at once at each door."""
+
+    def some(which: int) -> list[Answer]:
+        with doors[which % 2].client() as client:
+            return [work(client, i) for i in range(which, count, 8)]
+
+    with ThreadPoolExecutor(8) as pool:
+        return [answer for answers in pool.map(some, range(8)) for answer in answers]
+
+
+def until(look: Callable[[], Any], promise: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + 30
+    while not promise(found := look()):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+    return found
+
+
+def service(client: Client, i: int) -> Answer:
+    return client("POST", SERVICES, {"metadata": {"name": f"s{i}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
+
+
+def test_no_address_and_no_port_is_given_twice(doors: list[Door]) -> None:
+    answers = everywhere(doors, 48, service)
+    assert {answer.status for answer in answers} == {201}, [a.body for a in answers if a.status != 201][:3]
+    made = [answer.json for answer in answers]
+    assert len({s["spec"]["clusterIP"] for s in made}) == len({s["spec"]["ports"][0]["nodePort"] for s in made}) == 48
+    everywhere(doors, 48, lambda client, i: client("DELETE", f"{SERVICES}/s{i}"))
+    with doors[0].client() as client:
+        left = client("GET", "/apis/networking.k8s.io/v1/ipaddresses").json["items"]
+        assert [a["spec"]["parentRef"]["name"] for a in left] == ["kubernetes"]
+    again = everywhere(doors, 48, service)
+    assert {answer.status for answer in again} == {201}, "what was given back is there again"
+    everywhere(doors, 48, lambda client, i: client("DELETE", f"{SERVICES}/s{i}"))
+
+
+def test_one_address_that_all_want_goes_to_one(doors: list[Door]) -> None:
+    def take(client: Client, i: int) -> Answer:
+        spec = {"clusterIP": "10.9.0.5", "type": "NodePort", "ports": [{"port": 80, "nodePort": 30007}]}
+        return client("POST", SERVICES, {"metadata": {"name": f"one{i}"}, "spec": spec})
+
+    answers = everywhere(doors, 16, take)
+    assert sorted(answer.status for answer in answers) == [201] + [422] * 15
+    (made,) = [answer.json["metadata"]["name"] for answer in answers if answer.status == 201]
+    with doors[1].client() as client:
+        assert client("DELETE", f"{SERVICES}/{made}").status == 200
+
+
+def test_a_quota_is_exact(doors: list[Door]) -> None:
+    with doors[0].client() as client:
+        assert client("POST", "/api/v1/namespaces", {"metadata": {"name": "small"}}).status == 201
+        quotas = "/api/v1/namespaces/small/resourcequotas"
+        body = {"metadata": {"name": "q"}, "spec": {"hard": {"count/secrets": "20", "services": "5"}}}
+        assert client("POST", quotas, body).status == 201
+        until(lambda: client("GET", f"{quotas}/q").json["status"], lambda s: s.get("used") == {"count/secrets": "0", "services": "0"})
+        with doors[1].client() as other:
+            until(lambda: other("GET", f"{quotas}/q").json["status"], lambda s: "used" in s)
+        answers = everywhere(doors, 64, lambda c, i: c("POST", "/api/v1/namespaces/small/secrets", {"metadata": {"name": f"x{i}"}}))
+        assert sorted({answer.status for answer in answers}) == [201, 403]
+        assert sum(answer.status == 201 for answer in answers) == 20
+        assert client("GET", f"{quotas}/q").json["status"]["used"]["count/secrets"] == "20"
+        made = len(client("GET", "/api/v1/namespaces/small/secrets").json["items"])
+        assert made == 20
