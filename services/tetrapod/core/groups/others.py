@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tetrapod.core.defaults import cluster as defaults
@@ -35,13 +36,31 @@ class LeaseStrategy(KindStrategy):
                 (new.get("spec") or {}).pop(key, None)
 
 
+class PodCertificateStrategy(KindStrategy):
+    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
+        """Upstream forgot the namespace."""
+        if label == "metadata.namespace":
+            raise ValueError(f"field label not supported: {label}")
+        return super().field_label(version, label, value)
+
+
+def _of_spec(key: str) -> Callable[[Object], str]:
+    return lambda obj: (obj.get("spec") or {}).get(key) or ""
+
+
 def definitions() -> list[ResourceDefinition]:
     return [*_certificates(), *_coordination(), *_flow_control()]
 
 
 def _certificates() -> list[ResourceDefinition]:
     request = SigningRequestStrategy()
-    pod_request = KindStrategy(validate=pod_certificates.validate, whole_update=pod_certificates.validate_update, status=True)
+    pod_request = PodCertificateStrategy(
+        validate=pod_certificates.validate,
+        whole_update=pod_certificates.validate_update,
+        status=True,
+        unconditional_update=False,
+        fields={f"spec.{key}": _of_spec(key) for key in ("signerName", "podName", "nodeName")},
+    )
     pod_status = status_of(pod_request, keep_metadata=ALL_METADATA, validate=pod_certificate_status.validate_status)
     return [
         builtin(

@@ -22,6 +22,13 @@ class DeviceClassStrategy(KindStrategy):
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
 
 
+class SliceStrategy(KindStrategy):
+    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
+        if label != "metadata.name" and label not in self.field_labels:
+            raise ValueError(f"field label not supported for {GROUP}/{version}, Kind=ResourceSlice: {label}")
+        return label, value
+
+
 def definitions() -> list[ResourceDefinition]:
     return [_classes(), _taint_rules(), *_claims(), _slices()]
 
@@ -59,7 +66,7 @@ def _claims() -> list[ResourceDefinition]:
 
 
 def _slices() -> ResourceDefinition:
-    strategy = KindStrategy(
+    strategy = SliceStrategy(
         default=defaults.default_slice,
         validate=slices.validate,
         whole_update=slices.validate_update,

@@ -103,7 +103,8 @@ class Strategy:
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
         """Translate a field selector's label; raises ValueError with upstream's text for one that is not known."""
-        if label in _METADATA_LABELS or label in self.field_labels:
+        named = ("metadata.name",) if self.field_labels and not self.namespaced else _METADATA_LABELS
+        if label in named or label in self.field_labels:
             return label, value
         if self.field_labels:
             raise ValueError(f"field label not supported: {label}")
