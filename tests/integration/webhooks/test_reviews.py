@@ -1,0 +1,228 @@
+"""What admission webhooks are asked, when, and in what order; what becomes of their answers."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+from integration.webhooks.conftest import CONFIG_MAPS, NS, RULE, Hooked, config_map
+from support.door import APPLY, MERGE
+from support.webhook import Answer, allowed, answered, json_patch
+
+SCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "h"},
+    "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}},
+}
+SCALERS = f"namespaces/{NS}/horizontalpodautoscalers?dryRun=All"
+
+
+def rule(group: str, version: str, *resources: str, **more: Any) -> Any:
+    return {"apiGroups": [group], "apiVersions": [version], "operations": ["*"], "resources": list(resources), **more}
+
+
+def test_a_review_says_all_of_the_request(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    with hooked.configured("Validating", hooked.declared("v", "/v")):
+        assert hooked.create("seen", "?fieldManager=me&dryRun=All", labels={"x": "y"}).status == 201
+    (target, headers, review), *_ = hooked.hook.seen
+    assert (target, headers["user-agent"], headers["content-type"]) == (
+        "POST /v?timeout=2s",
+        "kube-apiserver-admission",
+        "application/json",
+    )
+    assert (review["kind"], review["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1")
+    request = review["request"]
+    resource = {"group": "", "version": "v1", "resource": "configmaps"}
+    kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
+    new = request.pop("object")
+    assert (new["metadata"]["name"], new["metadata"]["labels"], "uid" in new["metadata"]) == ("seen", {"x": "y"}, True)
+    assert request.pop("userInfo")["groups"] == ["system:masters", "system:authenticated"]
+    assert re.fullmatch(r"[0-9a-f-]{36}", request.pop("uid"))
+    assert request == {
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": "seen",
+        "namespace": NS,
+        "operation": "CREATE",
+        "oldObject": None,
+        "dryRun": True,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "me", "dryRun": ["All"]},
+    }
+
+
+def test_every_kind_of_write_is_asked_about(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    with hooked.configured("Validating", hooked.declared("v", "/v")):
+        hooked.create("w", "")
+        hooked.door.call("PUT", f"{CONFIG_MAPS}/w", config_map("w", labels={"a": "b"}))
+        hooked.door.call("PATCH", f"{CONFIG_MAPS}/w", {"data": {"k": "2"}}, MERGE)
+        hooked.door.call("PATCH", f"{CONFIG_MAPS}/w?fieldManager=m", {**config_map("w"), "data": {"l": "m"}}, APPLY)
+        hooked.door.call("DELETE", f"{CONFIG_MAPS}/w")
+        hooked.create("x", "", labels={"all": "of-them"})
+        hooked.door.call("DELETE", f"{CONFIG_MAPS}?labelSelector=all%3Dof-them")
+    told = [(r["operation"], r.get("name", ""), bool(r["object"]), bool(r["oldObject"]), r["options"]["kind"]) for r in hooked.reviews()]
+    assert told == [
+        ("CREATE", "w", True, False, "CreateOptions"),
+        ("UPDATE", "w", True, True, "UpdateOptions"),
+        ("UPDATE", "w", True, True, "UpdateOptions"),
+        ("UPDATE", "w", True, True, "UpdateOptions"),
+        ("DELETE", "w", False, True, "DeleteOptions"),
+        ("CREATE", "x", True, False, "CreateOptions"),
+        ("DELETE", "", False, True, "DeleteOptions"),
+    ]
+
+
+def test_a_hook_for_another_version_sees_the_object_in_that_version(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*/*")])):
+        assert hooked.door.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
+    (request,) = hooked.reviews()
+    assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v1", "v2")
+    assert request["object"]["apiVersion"] == "autoscaling/v1"
+    assert request["object"]["spec"]["targetCPUUtilizationPercentage"] == 80
+
+
+def test_a_change_in_another_version_is_converted_back(hooked: Hooked) -> None:
+    hooked.hook.on("/m", lambda r: allowed(r, **json_patch({"op": "add", "path": "/spec/targetCPUUtilizationPercentage", "value": 55})))
+    with hooked.configured("Mutating", hooked.declared("m", "/m", rules=[rule("autoscaling", "v1", "*/*")])):
+        made = hooked.door.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER)
+    assert made.body["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 55
+
+
+def test_matching_exactly_excludes_other_versions(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*")], matchPolicy="Exact")):
+        assert hooked.door.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
+    assert hooked.reviews() == []
+
+
+def test_both_groups_of_events_are_one(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": NS, "kind": "X"}}
+    with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("events.k8s.io", "v1", "events")])):
+        assert hooked.door.call("POST", f"/api/v1/namespaces/{NS}/events", event).status == 201
+    (request,) = hooked.reviews()
+    assert (request["kind"]["group"], request["object"]["regarding"]["kind"]) == ("events.k8s.io", "X")
+
+
+def test_selectors_scope_and_exempt_kinds_keep_a_hook_from_being_asked(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    everything = [rule("*", "*", "*/*")]
+    elsewhere = hooked.declared("elsewhere", "/v", namespaceSelector={"matchLabels": {"other": "namespace"}})
+    labelled = hooked.declared("labelled", "/v", objectSelector={"matchLabels": {"wanted": "yes"}})
+    cluster = hooked.declared("cluster", "/v", rules=[{**RULE, "scope": "Cluster"}])
+    wide = hooked.declared("wide", "/v", rules=everything, namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "nowhere"}})
+    with hooked.configured("Validating", elsewhere, labelled, cluster, wide):
+        assert hooked.create().status == 201
+        assert hooked.reviews() == []
+        assert hooked.create(labels={"wanted": "yes"}).status == 201
+        assert len(hooked.reviews()) == 1
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": NS}}
+        assert hooked.door.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review).status == 201
+        assert hooked.reviews() == []  # nor were the configurations above
+
+
+def test_an_object_selector_sees_the_old_object_too(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    hooked.create("old", "", labels={"wanted": "yes"})
+    with hooked.configured("Validating", hooked.declared("v", "/v", objectSelector={"matchLabels": {"wanted": "yes"}})):
+        hooked.door.call("PUT", f"{CONFIG_MAPS}/old", config_map("old"))
+    assert len(hooked.reviews()) == 1
+    hooked.door.call("DELETE", f"{CONFIG_MAPS}/old")
+
+
+def test_a_patch_is_applied_and_warnings_are_passed_on(hooked: Hooked) -> None:
+    patch = json_patch({"op": "add", "path": "/data/x", "value": "y"})
+    hooked.hook.on("/m", lambda r: allowed(r, warnings=["careful"], auditAnnotations={"a": "b"}, **patch))
+    with hooked.configured("Mutating", hooked.declared("m", "/m")):
+        made = hooked.create()
+    assert (made.body["data"], made.warnings) == ({"k": "v", "x": "y"}, ['299 - "careful"'])
+
+
+def test_ownership_is_the_users_not_the_hooks_and_unreadable_ownership_is_put_back(hooked: Hooked) -> None:
+    hooked.hook.on("/m", lambda r: allowed(r, **json_patch({"op": "add", "path": "/metadata/managedFields", "value": [{"manager": "x"}]})))
+    with hooked.configured("Mutating", hooked.declared("m", "/m")):
+        made = hooked.create()
+    assert [e["fieldsV1"] for e in made.body["metadata"]["managedFields"]] == [{"f:data": {".": {}, "f:k": {}}}]
+    assert "was in an invalid state after admission" in made.warnings[0]
+
+
+def _turns(hooked: Hooked, *hooks: tuple[str, str]) -> list[tuple[str, list[str]]]:
+    """Hooks by name and reinvocationPolicy; all but "a" add a key of their name. Who was asked, and what keys it saw."""
+    asked: list[tuple[str, list[str]]] = []
+
+    def respond(name: str) -> Any:
+        def answer(review: Any) -> Any:
+            asked.append((name, sorted(review["request"]["object"]["data"])))
+            change = {} if name == "a" else json_patch({"op": "add", "path": f"/data/{name}", "value": "1"})
+            return allowed(review, **change)
+
+        return answer
+
+    for name, _ in hooks:
+        hooked.hook.on(f"/{name}", respond(name))
+    with hooked.configured("Mutating", *(hooked.declared(name, f"/{name}", reinvocationPolicy=policy) for name, policy in hooks)):
+        assert hooked.create().status == 201
+    return asked
+
+
+def test_who_wants_to_is_asked_again_after_a_change(hooked: Hooked) -> None:
+    assert _turns(hooked, ("a", "IfNeeded"), ("b", "Never")) == [("a", ["k"]), ("b", ["k"]), ("a", ["b", "k"])]
+    assert _turns(hooked, ("a", "Never"), ("b", "Never")) == [("a", ["k"]), ("b", ["k"])]
+    assert _turns(hooked, ("b", "IfNeeded"), ("a", "IfNeeded")) == [("b", ["k"]), ("a", ["b", "k"])]
+    assert _turns(hooked, ("a", "IfNeeded"), ("b", "IfNeeded"), ("c", "IfNeeded")) == [
+        ("a", ["k"]),
+        ("b", ["k"]),
+        ("c", ["b", "k"]),
+        ("a", ["b", "c", "k"]),
+        ("b", ["b", "c", "k"]),
+    ]
+
+
+def test_configurations_come_in_the_order_of_their_names(hooked: Hooked) -> None:
+    asked: list[str] = []
+    for name in ("one", "two"):
+        hooked.hook.on(f"/{name}", lambda r, name=name: (asked.append(name), allowed(r))[1])
+    with (
+        hooked.configured("Mutating", hooked.declared("x", "/two"), name="b-second"),
+        hooked.configured("Mutating", hooked.declared("x", "/one"), name="a-first"),
+    ):
+        hooked.create()
+    assert asked == ["one", "two"]
+
+
+def test_the_quicker_of_two_refusals_is_told(hooked: Hooked) -> None:
+    import json
+
+    def slow(review: Any) -> Answer:
+        return Answer(200, json.dumps(answered(review, allowed=False, status={"message": "slow"})).encode(), after=0.5)
+
+    hooked.hook.on("/slow", slow)
+    hooked.hook.on("/quick", lambda r: answered(r, allowed=False, status={"message": "quick"}))
+    with hooked.configured("Validating", hooked.declared("one", "/slow"), hooked.declared("two", "/quick")):
+        assert hooked.create().message == 'admission webhook "two.example.com" denied the request: quick'
+    assert len(hooked.reviews()) == 2
+
+
+def test_a_dry_run_is_refused_where_a_hook_has_side_effects(hooked: Hooked) -> None:
+    old = [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "Some"}]
+    with hooked.configured("Validating", hooked.declared("v", "/v", sideEffects="None")):
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
+        assert hooked.door.call("PATCH", path, old, "application/json-patch+json").status == 422
+    hooked.hook.on("/v", allowed)
+    with hooked.configured("Validating", hooked.declared("v", "/v", sideEffects="NoneOnDryRun")):
+        assert hooked.create().status == 201
+        assert hooked.reviews()[0]["dryRun"] is True
+
+
+def test_reviews_of_v1beta1_are_answered_without_uid_and_kind(hooked: Hooked) -> None:
+    patch = base64.b64encode(b'[{"op":"add","path":"/data/x","value":"y"}]').decode()
+    hooked.hook.on("/m", lambda r: {"response": {"allowed": True, "patch": patch}})
+    with hooked.configured("Mutating", hooked.declared("m", "/m", admissionReviewVersions=["v1beta1", "v1"])):
+        assert hooked.create().body["data"]["x"] == "y"
+    assert hooked.hook.seen[0][2]["apiVersion"] == "admission.k8s.io/v1beta1"
