@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tetrapod.extensions.definitions.store import CrdStore
 from tetrapod.extensions.definitions.strategy import CrdStatusStrategy, CrdStrategy
+from tetrapod.extensions.tables import CUSTOM_RESOURCE_DEFINITIONS
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import StorageConfig
@@ -18,6 +19,11 @@ STORAGE = StorageConfig(f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "Cu
 
 def definitions() -> list[ResourceDefinition]:
     declared = builtin(
-        GROUP, "customresourcedefinitions", CrdStrategy(), storage_prefix=STORAGE.prefix, subresources={"status": CrdStatusStrategy()}
+        GROUP,
+        "customresourcedefinitions",
+        CrdStrategy(),
+        storage_prefix=STORAGE.prefix,
+        table=CUSTOM_RESOURCE_DEFINITIONS,
+        subresources={"status": CrdStatusStrategy()},
     )
     return [replace(declared, store=CrdStore)]

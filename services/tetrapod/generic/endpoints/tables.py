@@ -48,7 +48,7 @@ class Tables:
 
     def __init__(self, convertor: TableConvertor | None, version: str, include: str) -> None:
         self._convertor = convertor or DEFAULT_TABLE
-        self._no_rows = b"[]" if convertor else b"null"  # the default convertor never makes the list of rows; the others always do
+        self._no_rows = b"null" if convertor is None or convertor.null_rows else b"[]"  # the default convertor never makes the list of rows
         self._version = version
         self._include = include
 

@@ -37,6 +37,7 @@ class TableConvertor:
     columns: Sequence[Column]
     row: Callable[[Object], list[Any]]
     conditions: Callable[[Object], list[Object]] | None = None
+    null_rows: bool = False  # no rows at all are null, not an empty list
     of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
 
 

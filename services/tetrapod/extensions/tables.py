@@ -1,0 +1,41 @@
+"""CustomResourceDefinitions as rows (upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.generic.registry.definition import Column, TableConvertor
+from tetrapod.machinery.gvk import Object
+
+
+def _row(obj: Object) -> list[Any]:
+    spec, metadata = obj.get("spec") or {}, obj["metadata"]
+    names = spec.get("names") or {}
+    versions = [v.get("name", "") + ("(storage)" if v.get("storage") else "") for v in spec.get("versions") or () if v.get("served")]
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return [
+        metadata.get("name", ""),
+        spec.get("scope", ""),
+        ",".join(sorted(versions)),
+        metadata.get("creationTimestamp") or "0001-01-01T00:00:00Z",
+        spec.get("group", ""),
+        names.get("kind", ""),
+        ",".join(names.get("shortNames") or ()),
+        any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions),
+    ]
+
+
+CUSTOM_RESOURCE_DEFINITIONS: Final = TableConvertor(
+    (
+        Column("Name", format="name", description="Name must be unique within a namespace."),
+        Column("Scope", description="Cluster or Namespaced."),
+        Column("Versions", description="The versions that are served."),
+        Column("Created At", "date", description="When the definition was created."),
+        Column("Group", priority=1, description="The API group."),
+        Column("Kind", priority=1, description="The kind of the custom resources."),
+        Column("ShortNames", priority=1, description="Short names of the resource."),
+        Column("Established", "boolean", priority=1, description="Whether the resource is served."),
+    ),
+    _row,
+    null_rows=True,
+)
