@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 
-.PHONY: run install dev lint test contract bench e2e e2e-kubectl e2e-compose e2e-stock images clean generate
+.PHONY: run install dev lint test contract fuzz bench e2e e2e-kubectl e2e-compose e2e-stock images clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -38,6 +38,11 @@ test: dev
 ## contract: replay every recorded exchange and print the share per area
 contract: dev
 	$(BIN)/python tests/contract/share.py $(ARGS)
+
+## fuzz: bad input of every kind for half an hour (FUZZ_SEED=… tries a run again)
+fuzz: dev
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-1800} FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5000} \
+		$(BIN)/python -m pytest tests/integration/robustness -s --timeout=7200
 
 ## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER and ETCD: compare with the real one)
 bench: dev

@@ -6,6 +6,7 @@ Never a 500 that upstream would not give, never a hang. What is found here usual
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,10 @@ from hypothesis import strategies as st
 from support.wire import Answer, Client
 
 FUZZ: Final = settings(
-    max_examples=150, deadline=10_000, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], database=None
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "150")),
+    deadline=10_000,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    database=None,
 )
 MAPS: Final = "/api/v1/namespaces/fuzz/configmaps"
 
