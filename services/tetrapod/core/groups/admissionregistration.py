@@ -50,6 +50,7 @@ def _mutating(access: ParamAccess) -> list[ResourceDefinition]:
         "MutatingAdmissionPolicy",
         default=defaults.default_admission_policy_binding,
         validate=policies.validate_mutating_binding,
+        whole_update=policies.validate_mutating_binding_update,
     )
     return [
         builtin(GROUP, "mutatingadmissionpolicies", policy, table=tables.MUTATING_ADMISSION_POLICIES),
@@ -73,6 +74,7 @@ def _validating(access: ParamAccess) -> list[ResourceDefinition]:
         "ValidatingAdmissionPolicy",
         default=defaults.default_admission_policy_binding,
         validate=policies.validate_binding,
+        whole_update=policies.validate_binding_update,
     )
     status = status_of(policy, keep_metadata=ALL_METADATA, validate=policies.validate_status)
     return [

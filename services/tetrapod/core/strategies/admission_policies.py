@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.validation.admission_rules import reserved_name
 from tetrapod.generic.admission.policy.params import find_resource
 from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
@@ -15,27 +16,17 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object
 from tetrapod.machinery.status import invalid
 
 GROUP: Final = "admissionregistration.k8s.io"
-_RESERVED: Final = ".static.k8s.io"
-_RESERVED_TEXT: Final = (
-    f'names ending with "{_RESERVED}" are reserved for static manifest-based configurations and cannot be managed via the API'
-)
 
 
 class StaticNames(KindStrategy):
-    """Names that manifests have are refused at creation; what has one already is warned of."""
-
-    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        name = obj["metadata"].get("name") or ""
-        reserved = [field.invalid("metadata.name", name, _RESERVED_TEXT)] if name.endswith(_RESERVED) else []
-        return super().validate(ctx, obj) + reserved
+    """What has a name that manifests have is warned of; validation refuses to make one."""
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
-        return [f"metadata.name: {_RESERVED_TEXT}"] if (new["metadata"].get("name") or "").endswith(_RESERVED) else []
+        return [f"metadata.name: {error.detail}" for error in reserved_name(new)]
 
 
 class ParamAccess:

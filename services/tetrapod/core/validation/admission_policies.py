@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, OPERATIONS, match_conditions, match_resources
+from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, OPERATIONS, match_conditions, match_resources, reserved_name
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import complaints, known, qualified_name
 from tetrapod.core.validation.policy_expressions import Expressions
@@ -61,7 +61,7 @@ _PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": 
 
 def validate(obj: Object) -> list[FieldError]:
     """A ValidatingAdmissionPolicy."""
-    return _validating(obj, None)
+    return _validating(obj, None) + reserved_name(obj)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
@@ -186,7 +186,7 @@ def _annotation(annotation: Object, name: str, path: str, expressions: Expressio
 
 def validate_mutating(obj: Object) -> list[FieldError]:
     """A MutatingAdmissionPolicy."""
-    return _validate_mutating(obj, None)
+    return _validate_mutating(obj, None) + reserved_name(obj)
 
 
 def validate_mutating_update(new: Object, old: Object) -> list[FieldError]:
@@ -229,27 +229,41 @@ def _mutation(mutation: Object, path: str, expressions: Expressions) -> list[Fie
 
 def validate_binding(obj: Object) -> list[FieldError]:
     """A ValidatingAdmissionPolicyBinding."""
+    return _validating_binding(obj, reserved_name(obj))
+
+
+def validate_binding_update(new: Object, _: Object) -> list[FieldError]:
+    return _validating_binding(new, [])
+
+
+def _validating_binding(obj: Object, reserved: list[FieldError]) -> list[FieldError]:
+    """What is missing is declared by the schema, so it is told last."""
     spec = obj.get("spec") or {}
-    errors = _binding(spec)
     actions, path = spec.get("validationActions") or [], "spec.validationActions"
-    if not actions:
-        errors.append(field.required(path))
+    errors = _binding(spec)
     for i, action in enumerate(actions):
         errors += known(action, _ACTIONS, f"{path}[{i}]")
         errors += [field.duplicate(f"{path}[{i}]", action)] if action in actions[:i] else []
     if {"Deny", "Warn"} <= set(actions):
         errors.append(field.invalid(path, actions, _BOTH))
-    return errors
+    missing = [field.required(f"spec.{key}") for key in ("policyName", "validationActions") if not spec.get(key)]
+    return errors + reserved + missing
 
 
 def validate_mutating_binding(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    return _binding(spec) + _mutable(spec.get("matchResources") or {}, "spec.matchResources")
+    """A MutatingAdmissionPolicyBinding."""
+    return validate_mutating_binding_update(obj, obj) + reserved_name(obj)
+
+
+def validate_mutating_binding_update(new: Object, _: Object) -> list[FieldError]:
+    spec = new.get("spec") or {}
+    missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
+    return missing + _binding(spec) + _mutable(spec.get("matchResources") or {}, "spec.matchResources")
 
 
 def _binding(spec: Object) -> list[FieldError]:
     name, match = spec.get("policyName") or "", spec.get("matchResources")
-    errors = complaints(is_dns1123_subdomain, name, "spec.policyName") if name else [field.required("spec.policyName")]
+    errors = complaints(is_dns1123_subdomain, name, "spec.policyName") if name else []
     if (reference := spec.get("paramRef")) is not None:
         errors += _param_ref(reference, "spec.paramRef")
     if match is not None:

@@ -17,6 +17,14 @@ FAILURE_POLICIES: Final = frozenset({"Ignore", "Fail"})
 MATCH_POLICIES: Final = frozenset({"Exact", "Equivalent"})
 _SCOPES: Final = frozenset({"Cluster", "Namespaced", "*"})
 _MOST_CONDITIONS: Final = 64
+_STATIC: Final = ".static.k8s.io"
+
+
+def reserved_name(obj: Object) -> list[FieldError]:
+    """Manifests that a server reads at its start have such names."""
+    name = obj["metadata"].get("name") or ""
+    text = f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed via the API'
+    return [field.invalid("metadata.name", name, text)] if name.endswith(_STATIC) else []
 
 
 def rule(given: Object, path: str) -> list[FieldError]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, rule
+from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
 from tetrapod.core.validation.names import complaints, known
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -21,7 +21,7 @@ _LONGEST: Final = 30
 
 
 def validate(obj: Object) -> list[FieldError]:
-    return _validate(obj, [])
+    return _validate(obj, []) + reserved_name(obj)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:

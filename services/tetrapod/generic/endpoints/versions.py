@@ -60,6 +60,8 @@ class AdmissionVersions:
 
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
         decoder = self._way(kind)[1] if self._converts else self._own_decoder
+        if not self._converts and kind.group != self._definition.group:
+            return None  # a Scale, an Eviction: its own group-version has no schema of it, and that is where upstream looks
         try:
             return decoder.schema
         except KeyError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from math import isnan
 from typing import Any, ClassVar, Final
 
@@ -287,13 +288,20 @@ def format_float(value: float) -> str:
     digits = mantissa.replace(".", "").replace("-", "").strip("0")
     if value != 0:
         point = _exponent(mantissa, int(exponent or 0))
-        if not -4 <= point < 21:
+        if not -4 <= point < 6:
             sign = "-" if value < 0 else ""
             shown_digits = digits[0] + (f".{digits[1:]}" if digits[1:] else "")
             return f"{sign}{shown_digits}e{'-' if point < 0 else '+'}{abs(point):02d}"
     if exponent:
         text = f"{value:.20f}".rstrip("0") if abs(value) < 1 else f"{value:.0f}"
     return text.removesuffix(".0")
+
+
+def plain_float(value: float) -> str:
+    """As Go's FormatFloat(…, 'f', -1): never with an exponent."""
+    if value - value != 0:
+        return format_float(value)
+    return format(Decimal(repr(value)), "f").removesuffix(".0")
 
 
 def _exponent(mantissa: str, exponent: int) -> int:

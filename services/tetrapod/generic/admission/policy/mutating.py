@@ -17,8 +17,7 @@ from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.schema.node import SchemaNode
-from tetrapod.machinery.status import StatusError, internal_error, service_unavailable
+from tetrapod.machinery.status import StatusError, internal_error
 
 if TYPE_CHECKING:
     from tetrapod.generic.admission.policy.authorizing import Authorizing
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 _POLICIES: Final = stored("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
 _BINDINGS: Final = stored("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
-_UNKNOWN: Final = (
-    "Resource kind {} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available."
-)
 
 Key = tuple[str, str, str, str]
 """Policy, binding, and the parameter's namespace and name."""
@@ -68,12 +64,6 @@ class _Request:
         obj = self.attributes.object
         assert obj is not None
         return await self.versions.convert(obj, kind)
-
-    def schema(self, kind: GroupVersionKind) -> SchemaNode:
-        found = self.versions.schema(kind)
-        if found is None:
-            raise service_unavailable(_UNKNOWN.format(kind))
-        return found
 
 
 class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
@@ -141,7 +131,7 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
 
     attributes, kind = request.attributes, invocation.seen_as.kind
     current = await request.object(kind)
-    schema = request.schema(kind)
+    schema = request.versions.schema(kind)
     try:
         changed = await invocation.evaluator.mutate(mutation, current, schema, await _bindings(invocation, request), request.authorizing)
     except MutationError as error:

@@ -49,7 +49,7 @@ class Mutator:
         return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizing))
 
     async def mutate(
-        self, mutation: Mutation, obj: Object, schema: SchemaNode, bindings: Mapping[str, Any], authorizing: Authorizing
+        self, mutation: Mutation, obj: Object, schema: SchemaNode | None, bindings: Mapping[str, Any], authorizing: Authorizing
     ) -> Object:
         """What one mutation makes of an object, which is not changed itself.
 

@@ -11,7 +11,7 @@ from tetrapod.machinery.cel.values import StructValue, json_value
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.validate import join, validate
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.types import load
@@ -50,7 +50,7 @@ def _operation(value: StructValue) -> Object:
     return operation
 
 
-def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode) -> Object:
+def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | None) -> Object:
     """The object with the configuration merged into it; nobody owns anything by that.
 
     Raises:
@@ -59,6 +59,9 @@ def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode) -> 
     _check_names(value)
     config = {**json_value(value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     try:
+        if schema is None:
+            kind = GroupVersion.parse(obj["apiVersion"]).with_kind(obj["kind"])
+            raise MutationError(f"failed to convert patch object to typed object: no corresponding type for {kind}")
         return _merged(obj, config, compile_root(schema, load(OBJECT_META)))
     except (MutationError, SchemaError) as error:
         raise MutationError(f"error applying patch: {error}") from None

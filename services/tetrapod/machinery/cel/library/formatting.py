@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.time import text_of
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, format_float, type_of_value
+from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, format_float, plain_float, type_of_value
 from tetrapod.machinery.field import go_quote
 
 MAX_PRECISION: Final = 100
@@ -101,7 +101,7 @@ def as_string(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, float):
-        return format_float(value)
+        return plain_float(value)
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, (Timestamp, Duration)):
