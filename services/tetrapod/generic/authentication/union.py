@@ -7,7 +7,6 @@ bad credential does not end the search, for another may be good; anonymous is re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
@@ -31,7 +30,7 @@ class UnionAuthenticator:
                 bad = bad or error
                 continue
             if result is not None:
-                return replace(result, user=with_authenticated_group(result.user))
+                return Authenticated(with_authenticated_group(result.user), result.audiences)
         if bad is not None:
             raise bad
         return Authenticated(ANONYMOUS) if self._anonymous else None
@@ -40,7 +39,7 @@ class UnionAuthenticator:
 def with_authenticated_group(user: UserInfo) -> UserInfo:
     if user.name == ANONYMOUS.name or ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
         return user
-    return replace(user, groups=(*user.groups, ALL_AUTHENTICATED))
+    return UserInfo(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
 
 
 class UnionTokenAuthenticator:

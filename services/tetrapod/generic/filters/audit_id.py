@@ -5,19 +5,30 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/audit_init.go.
 
 from __future__ import annotations
 
-import uuid
+import random
 from typing import Final
 
 from tetrapod.generic.request import Handler, Request, Response
 
 _MAX_LENGTH: Final = 64
+_bits: Final = random.Random().getrandbits
+"""Names of requests need not be unpredictable; asking the kernel for each costs more than making it."""
 
 
 def with_audit_id(handler: Handler) -> Handler:
     async def audit_id(request: Request) -> Response:
-        request.audit_id = request.header(b"audit-id")[:_MAX_LENGTH] or str(uuid.uuid4())
+        request.audit_id = request.header(b"audit-id")[:_MAX_LENGTH] or new_audit_id()
         response = await handler(request)
         response.headers.append((b"audit-id", request.audit_id.encode("latin-1", "replace")))
         return response
 
     return audit_id
+
+
+def new_audit_id() -> str:
+    """A random UUID (version 4)."""
+    text = f"{_bits(128):032x}"
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
+
+
+_VARIANTS: Final = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}

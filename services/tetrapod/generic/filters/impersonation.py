@@ -22,6 +22,7 @@ USER: Final = b"impersonate-user"
 UID: Final = b"impersonate-uid"
 GROUP: Final = b"impersonate-group"
 EXTRA_PREFIX: Final = b"impersonate-extra-"
+_PREFIX: Final = b"impersonate-"
 _REMEMBERED_USERS: Final = 10_000
 
 
@@ -45,6 +46,13 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
 
 def wanted_user(request: Request) -> UserInfo | None:
     """The user that the headers name, as sent; None where they name none."""
+    for key, _ in request.headers:
+        if key.startswith(_PREFIX):
+            return _named_user(request)
+    return None
+
+
+def _named_user(request: Request) -> UserInfo | None:
     name = utf8(request.header(USER))
     uid = utf8(request.header(UID))
     groups = tuple(utf8(value) for value in request.header_values(GROUP))

@@ -30,7 +30,7 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
                 labels = (info.verb.upper(), info.api_group, info.api_version, info.resource, info.subresource, scope, component)
             else:
                 labels = (request.method, "", "", "", request.path if request.path in _KNOWN else "", "", component)
-            REQUEST_TOTAL.add((*labels, str(code)), 1)
+            REQUEST_TOTAL.add((*labels, _CODES.get(code) or str(code)), 1)
             REQUEST_DURATION.observe(labels, seconds)
             if access.isEnabledFor(logging.INFO):
                 access.info(
@@ -50,4 +50,5 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
     return instrumentation
 
 
+_CODES = {code: str(code) for code in (200, 201, 400, 403, 404, 409)}
 _KNOWN = frozenset({"/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/metrics", "/openapi/v2", "/openapi/v3"})
