@@ -45,6 +45,8 @@ _TYPE_NAMES: Final = {
     for kind in (types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP, types.UINT)
 } | {"type": types.TYPE, "list": types.list_of(DYN), "map": types.map_of(DYN, DYN), "optional_type": types.optional_of(DYN)}
 _SCALAR_NAMES: Final = {"duration": types.DURATION, "timestamp": types.TIMESTAMP}
+_NO_TYPE: Final = types.opaque("")
+"""Of a field that there is not, where upstream says nothing but that: nothing can be assigned to it."""
 _PATCH_FIELDS: Final = {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": DYN}
 
 
@@ -71,7 +73,7 @@ class Scope:
         if fields is not None:
             return fields.get(name) or (fields.get(f"__{name}__") if name in RESERVED else None)
         if self._patch and struct == "JSONPatch":
-            return _PATCH_FIELDS.get(name, ERROR)
+            return _PATCH_FIELDS.get(name, _NO_TYPE)
         return DYN if self._patch and (struct == "Object" or struct.startswith("Object.")) else None
 
     def function(self, name: str) -> tuple[Overload, ...] | None:

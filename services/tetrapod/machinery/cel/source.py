@@ -37,7 +37,7 @@ class Source:
 
     def _shown(self, issue: Issue) -> str:
         text = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
-        if not 1 <= issue.line <= len(self._starts):
+        if not 1 <= issue.line <= len(self._starts) or not self.text:
             return text
         snippet = self._line(issue.line)
         if len(snippet.encode()) > _MAX_SNIPPET:

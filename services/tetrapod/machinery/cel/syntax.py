@@ -24,6 +24,8 @@ def syntax_issues(expression: str, source: Source) -> list[Issue]:
     from tetrapod.machinery.cel.antlr import complaints
 
     found = complaints(expression)
+    if not expression:  # an empty text has no column that could be wrong
+        found = [(line, column - 1, message) for line, column, message in found]
     return [Issue(line, column, f"Syntax error: {message}") for line, column, message in found] or [_first_issue(expression, source)]
 
 
