@@ -11,13 +11,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
-import grpc
-
 from tetrapod.generic.storage.backend import KeyValue, Range, Unavailable, WriteResult
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.compactor import Compactor
 from tetrapod.generic.storage.etcd.connection import Connection, Credentials, Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
+from tetrapod.generic.storage.etcd.rpc import RpcError
 from tetrapod.generic.storage.etcd.shared_call import SharedCall
 from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
 
@@ -130,7 +129,7 @@ class EtcdBackend:
         connection = await self._connection()
         try:
             return await getattr(connection, method)(request, timeout=timeout)
-        except grpc.aio.AioRpcError as error:
+        except RpcError as error:
             if not points_elsewhere(error):
                 raise translated(error) from error
             self._endpoints.leave(connection)
@@ -140,7 +139,7 @@ class EtcdBackend:
         connection = await self._connection()
         try:
             return await getattr(connection, method)(request, timeout=timeout)
-        except grpc.aio.AioRpcError as error:
+        except RpcError as error:
             if points_elsewhere(error):
                 self._endpoints.leave(connection)
             raise translated(error) from error

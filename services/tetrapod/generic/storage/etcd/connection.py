@@ -1,37 +1,26 @@
 """Connections to the members of an etcd cluster: one channel per endpoint, TLS, keepalive, and which of them is used now.
 
-gRPC's own balancing takes 60 s to leave a peer that has gone silent, so the choice is made here: an endpoint that does not answer in
-time is left for the next one at once.
+An endpoint that does not answer in time is left for the next one at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import grpc
-
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.errors import translated
+from tetrapod.generic.storage.etcd.rpc import Call, Channel, RpcError
 
 log = logging.getLogger(__name__)
 
-OPTIONS: Final = (
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.keepalive_time_ms", 10_000),  # etcd tolerates no more than one ping in 5 s
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.min_reconnect_backoff_ms", 2_000),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-    ("grpc.use_local_subchannel_pool", 1),
-)
 CONNECT_SECONDS: Final = 3.0
 RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
@@ -44,9 +33,13 @@ class Credentials:
     cert: str | Path | None = None
     key: str | Path | None = None
 
-    def load(self) -> grpc.ChannelCredentials:
-        ca, cert, key = (None if path is None else Path(path).read_bytes() for path in (self.ca, self.cert, self.key))
-        return grpc.ssl_channel_credentials(ca, key, cert)
+    def load(self) -> ssl.SSLContext:
+        """Raises OSError."""
+        context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
+        if self.cert is not None:
+            context.load_cert_chain(str(self.cert), None if self.key is None else str(self.key))
+        context.set_alpn_protocols(["h2"])
+        return context
 
 
 def progress_reliable(version: str) -> bool:
@@ -63,63 +56,55 @@ class Connection:
 
     def __init__(self, url: str, credentials: Credentials) -> None:
         self.url = url
-        scheme, address = _endpoint(url)
-        if scheme == "https":
-            self.channel = grpc.aio.secure_channel(address, credentials.load(), options=OPTIONS)
-        else:
-            self.channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+        scheme, host, port = _endpoint(url)
+        self.channel = Channel(host, port, credentials.load() if scheme == "https" else None)
         self.version = ""
         self._checking = asyncio.Lock()
-        self.range = self._unary("KV/Range", pb.RangeRequest, pb.RangeResponse)
-        self.txn = self._unary("KV/Txn", pb.TxnRequest, pb.TxnResponse)
-        self.compact = self._unary("KV/Compact", pb.CompactionRequest, pb.CompactionResponse)
-        self.grant = self._unary("Lease/LeaseGrant", pb.LeaseGrantRequest, pb.LeaseGrantResponse)
-        self.status = self._unary("Maintenance/Status", pb.StatusRequest, pb.StatusResponse)
-        self.watch = self.channel.stream_stream(
-            "/etcdserverpb.Watch/Watch",
-            request_serializer=pb.WatchRequest.SerializeToString,
-            response_deserializer=pb.WatchResponse.FromString,
-        )
+        self.range = self._unary("KV/Range", pb.RangeResponse)
+        self.txn = self._unary("KV/Txn", pb.TxnResponse)
+        self.compact = self._unary("KV/Compact", pb.CompactionResponse)
+        self.grant = self._unary("Lease/LeaseGrant", pb.LeaseGrantResponse)
+        self.status = self._unary("Maintenance/Status", pb.StatusResponse)
 
-    def _unary(self, method: str, request: Any, response: Any) -> Any:
-        return self.channel.unary_unary(
-            f"/etcdserverpb.{method}", request_serializer=request.SerializeToString, response_deserializer=response.FromString
-        )
+    def _unary(self, method: str, response: Any) -> Callable[..., Awaitable[Any]]:
+        path, parse, unary = f"/etcdserverpb.{method}", response.FromString, self.channel.unary
+
+        async def call(request: Any, *, timeout: float) -> Any:
+            return parse(await unary(path, request.SerializeToString(), timeout))
+
+        return call
+
+    async def watch(self, metadata: tuple[tuple[str, str], ...]) -> Call:
+        return await self.channel.stream("/etcdserverpb.Watch/Watch", metadata)
 
     async def ready(self) -> None:
         """Returns once connected and the version is known; at once when it is. Raises Unavailable."""
-        if self.version and self.channel.get_state() is grpc.ChannelConnectivity.READY:
+        if self.version and self.channel.ready:
             return
         async with self._checking:
-            if self.version and self.channel.get_state() is grpc.ChannelConnectivity.READY:
+            if self.version and self.channel.ready:
                 return
             self.version = ""
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    await self._connected()
+                    await self.channel.connect()
                     self.version = (await self.status(pb.StatusRequest(), timeout=CONNECT_SECONDS)).version
             except TimeoutError:
                 raise Unavailable(f"etcd: {self.url} does not answer") from None
-            except grpc.aio.AioRpcError as error:
+            except RpcError as error:
                 raise translated(error) from error
+            except (OSError, ValueError) as error:
+                raise Unavailable(f"etcd: cannot connect to {self.url}: {error}") from error
         if not progress_reliable(self.version):
             log.warning("etcd %s at %s cannot be trusted to notify progress: consistent reads go to etcd itself", self.version, self.url)
 
-    async def _connected(self) -> None:
-        state = self.channel.get_state(try_to_connect=True)
-        while state is not grpc.ChannelConnectivity.READY:
-            if state in {grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN}:
-                raise Unavailable(f"etcd: cannot connect to {self.url}")
-            await self.channel.wait_for_state_change(state)
-            state = self.channel.get_state(try_to_connect=True)
 
-
-def _endpoint(url: str) -> tuple[str, str]:
-    """Scheme and address. Raises ValueError."""
+def _endpoint(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port. Raises ValueError."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"not an etcd endpoint: {url!r} (http://host:port or https://host:port)")
-    return parts.scheme, parts.netloc if parts.port else f"{parts.netloc}:2379"
+    return parts.scheme, parts.hostname, parts.port or 2379
 
 
 class Endpoints:

@@ -1,14 +1,13 @@
-"""What gRPC raises, as the errors of `backend.py`. The one place that knows etcd's texts (its codes alone do not tell)."""
+"""What a call raises, as the errors of `backend.py`. The one place that knows etcd's texts (its codes alone do not tell)."""
 
 from __future__ import annotations
 
-import grpc
-
 from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge, Unavailable
+from tetrapod.generic.storage.etcd.rpc import Code, RpcError
 
 
-def translated(error: grpc.aio.AioRpcError) -> Exception:
-    details = error.details() or ""
+def translated(error: RpcError) -> Exception:
+    details = error.details
     if "required revision has been compacted" in details:
         return Compacted(0)
     if "required revision is a future revision" in details:
@@ -17,9 +16,9 @@ def translated(error: grpc.aio.AioRpcError) -> Exception:
         return LeaseNotFound()
     if "request is too large" in details or "message larger than max" in details:
         return RequestTooLarge()
-    return Unavailable(f"etcd: {error.code().name}: {details}")
+    return Unavailable(f"etcd: {error.code.name}: {details}")
 
 
-def points_elsewhere(error: grpc.aio.AioRpcError) -> bool:
+def points_elsewhere(error: RpcError) -> bool:
     """Whether another endpoint may well answer."""
-    return error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+    return error.code in {Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED}

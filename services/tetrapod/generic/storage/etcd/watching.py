@@ -13,12 +13,11 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Final
 
-import grpc
-
 from tetrapod.generic.storage.backend import BackendEvent, Compacted, KeyValue, Unavailable, WatchBatch
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.connection import Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
+from tetrapod.generic.storage.etcd.rpc import Call, RpcError
 
 QUEUE: Final = 4096
 CREATE_SECONDS: Final = 5.0
@@ -127,7 +126,8 @@ class _Stream:
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
         self._ids = count(1)
-        self._requests: asyncio.Queue[pb.WatchRequest] = asyncio.Queue()
+        self._call: Call | None = None
+        self._waiting: list[pb.WatchRequest] = []  # for the stream to be open
         self.watches: dict[int, EtcdWatch] = {}
         self.outstanding = 0
         self.broken = False
@@ -144,12 +144,12 @@ class _Stream:
             prev_kv=previous,
             watch_id=watch.id,
         )
-        self._requests.put_nowait(pb.WatchRequest(create_request=create))
+        self._send(pb.WatchRequest(create_request=create))
         return watch
 
     def cancel(self, watch: EtcdWatch) -> None:
         if self.watches.pop(watch.id, None) is not None and not self.broken:
-            self._requests.put_nowait(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
+            self._send(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
 
     @property
     def reliable(self) -> bool:
@@ -160,11 +160,13 @@ class _Stream:
         if not self.reliable:
             return
         self.outstanding += 1
-        self._requests.put_nowait(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
+        self._send(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
 
-    async def _outgoing(self) -> AsyncIterator[pb.WatchRequest]:
-        while True:
-            yield await self._requests.get()
+    def _send(self, request: pb.WatchRequest) -> None:
+        if self._call is None:
+            self._waiting.append(request)
+        else:
+            self._call.send(request.SerializeToString())
 
     async def _run(self) -> None:
         error: Exception = Unavailable("etcd: the watch stream ended")
@@ -172,10 +174,13 @@ class _Stream:
             connection = await self._endpoints.connection()
             try:
                 # etcd refuses members without a leader to serve watches only when asked to.
-                call = connection.watch(self._outgoing(), metadata=(("hasleader", "true"),))
-                async for response in call:
-                    self._dispatch(response)
-            except grpc.aio.AioRpcError as failure:
+                self._call = await connection.watch((("hasleader", "true"),))
+                for request in self._waiting:
+                    self._send(request)
+                self._waiting.clear()
+                async for message in self._call:
+                    self._dispatch(pb.WatchResponse.FromString(message))
+            except RpcError as failure:
                 if points_elsewhere(failure):
                     self._endpoints.leave(connection)
                 error = translated(failure)
@@ -183,6 +188,8 @@ class _Stream:
             error = failure
         finally:
             self.broken = True
+            if self._call is not None:
+                self._call.cancel()
             for watch in list(self.watches.values()):
                 watch.fail(error)
 

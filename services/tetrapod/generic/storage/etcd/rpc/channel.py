@@ -1,0 +1,63 @@
+"""`Channel`: calls to one address, over one connection that is made when it is needed, and anew after it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+from tetrapod.generic.storage.etcd.rpc.connection import Http2Connection
+from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
+from tetrapod.generic.storage.etcd.rpc.headers import request_block
+from tetrapod.generic.storage.etcd.rpc.stream import Call
+
+
+class Channel:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._scheme = "https" if tls is not None else "http"
+        self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._connection: Http2Connection | None = None
+        self._closed = False
+
+    @property
+    def ready(self) -> bool:
+        return self._connection is not None and not self._connection.closing
+
+    async def connect(self) -> None:
+        """Returns once the server may be called. Not to be called twice at a time. Raises RpcError, OSError."""
+        if self.ready:
+            return
+        if self._closed:
+            raise RpcError(Code.CANCELLED, "the channel is closed")
+        _, connection = await asyncio.get_running_loop().create_connection(
+            Http2Connection, self._host, self._port, ssl=self._tls, server_hostname=self._host if self._tls is not None else None
+        )
+        try:
+            await connection.greeted
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    async def unary(self, path: str, message: bytes, timeout: float) -> bytes:
+        """The one message of the answer. Raises RpcError."""
+        call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, ()), message)
+        return await call.unary(timeout)
+
+    async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:
+        """A call of any number of messages, either way. Raises RpcError."""
+        return await self._open.begin(request_block(self._scheme, self._authority, path, None, metadata), None)
+
+    @property
+    def _open(self) -> Http2Connection:
+        if self._connection is None or self._connection.closing:
+            raise RpcError(Code.UNAVAILABLE, f"not connected to {self._authority}")
+        return self._connection
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._connection is not None:
+            self._connection.close()
+            await asyncio.sleep(0)

@@ -1,0 +1,292 @@
+"""`Http2Connection`: one connection to an etcd member: frames in and out, flow control, pings, and who may still call."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from typing import Any, Final
+
+from tetrapod.generic.storage.etcd.rpc import frames
+from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
+from tetrapod.generic.storage.etcd.rpc.headers import LARGEST, HeaderReader
+from tetrapod.generic.storage.etcd.rpc.stream import Call
+
+KEEPALIVE: Final = 10.0
+"""Seconds of silence after which an open call makes us ask whether the member is there. etcd tolerates no more than one ping in 5 s."""
+KEEPALIVE_TIMEOUT: Final = 5.0
+_FRAME: Final = 1 << 20
+_REPLENISH: Final = 1 << 30
+_PING: Final = b"tetrapod"
+_GREETING: Final = (
+    frames.PREFACE
+    + frames.settings(
+        {
+            frames.HEADER_TABLE_SIZE: 0,
+            frames.ENABLE_PUSH: 0,
+            frames.INITIAL_WINDOW_SIZE: frames.LARGEST_WINDOW,
+            frames.MAX_FRAME_SIZE: _FRAME,
+        }
+    )
+    + frames.window_update(0, frames.LARGEST_WINDOW - frames.DEFAULT_WINDOW)
+)
+
+
+class Http2Connection(asyncio.Protocol):
+    """`greeted` is done when the server has said its settings: from then on it may be called, until `closing`."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.greeted: asyncio.Future[None] = self.loop.create_future()
+        self.closing = False
+        self._transport: Any = None
+        self._buffer = b""
+        self._calls: dict[int, Call] = {}
+        self._ids = itertools.count(1, 2)
+        self._headers = HeaderReader()
+        self._block: tuple[int, int, bytes] | None = None  # stream, flags and bytes of a header block that goes on
+        self._window = frames.DEFAULT_WINDOW
+        self._first_window = frames.DEFAULT_WINDOW
+        self._largest_frame = frames.DEFAULT_FRAME
+        self._most_calls = 1 << 31
+        self._room: deque[asyncio.Future[None]] = deque()  # who waits for a call to end
+        self._received = 0
+        self._heard = self.loop.time()
+        self._pinged = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- calls
+
+    async def begin(self, block: bytes, message: bytes | None) -> Call:
+        """A new call, with its only message, or without one yet. Raises RpcError."""
+        while len(self._calls) >= self._most_calls and not self.closing:
+            room: asyncio.Future[None] = self.loop.create_future()
+            self._room.append(room)
+            await room
+        if self.closing:
+            raise RpcError(Code.UNAVAILABLE, "the connection is closing")
+        call = Call(self, next(self._ids), self._first_window)
+        self._calls[call.id] = call
+        self.write(frames.frame(frames.HEADERS, frames.END_HEADERS, call.id, block))
+        if message is not None:
+            call.send(message, last=True)
+        if self._timer is None:
+            self._watch_silence()
+        return call
+
+    def forget(self, call: Call) -> None:
+        self._calls.pop(call.id, None)
+        if self._room:
+            self._make_room()
+        if self.closing and not self._calls and self._transport is not None:
+            self._transport.close()
+
+    def _make_room(self) -> None:
+        while self._room:
+            room = self._room.popleft()
+            if not room.done():
+                room.set_result(None)
+                return
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def flush(self, call: Call) -> None:
+        """Send of a call what the windows and the size of frames allow."""
+        parts: list[bytes | memoryview] = []
+        while call.pending:
+            piece = call.pending[0]
+            size = min(len(piece), call.window, self._window, self._largest_frame)
+            if size <= 0:
+                break
+            if size == len(piece):
+                call.pending.popleft()
+            else:
+                call.pending[0] = piece[size:]
+            call.window -= size
+            self._window -= size
+            last = frames.END_STREAM if call.last_sent and not call.pending else 0
+            parts += (frames.head(frames.DATA, last, call.id, size), piece[:size])
+        if parts:
+            self.write(b"".join(parts))
+
+    def close(self, error: RpcError | None = None) -> None:
+        """Every call ends."""
+        self.write(frames.goaway(frames.NO_ERROR))
+        if self._transport is not None:
+            self._transport.close()
+        self._ended(error or RpcError(Code.UNAVAILABLE, "the connection was closed"))
+
+    def _ended(self, error: RpcError) -> None:
+        self.closing = True
+        if not self.greeted.done():
+            self.greeted.set_exception(error)
+            self.greeted.exception()
+        for call in list(self._calls.values()):
+            call.end(error)
+        while self._room:
+            self._make_room()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # --- is the member there?
+
+    def _watch_silence(self) -> None:
+        self._timer = self.loop.call_later(KEEPALIVE, self._silence)
+
+    def _silence(self) -> None:
+        self._timer = None
+        if self.closing or not self._calls:
+            return
+        if self.loop.time() - self._heard < KEEPALIVE:
+            self._watch_silence()
+            return
+        self._pinged = True
+        self.write(frames.frame(frames.PING, 0, 0, _PING))
+        self._timer = self.loop.call_later(KEEPALIVE_TIMEOUT, self._unanswered)
+
+    def _unanswered(self) -> None:
+        self._timer = None
+        if self._pinged:
+            self._transport.abort()
+            self._ended(RpcError(Code.UNAVAILABLE, "keepalive watchdog timeout"))
+        elif self._calls:
+            self._watch_silence()
+
+    # --- the transport's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self.write(_GREETING)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended(RpcError(Code.UNAVAILABLE, str(exc) if exc else "connection closed by the server"))
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = self.loop.time()
+        self._pinged = False
+        if self._buffer:
+            data = self._buffer + data
+        at, size = 0, len(data)
+        try:
+            while size - at >= frames.HEAD_SIZE:
+                length, kind, flags, stream = frames.read_head(data, at)
+                if length > _FRAME:
+                    raise frames.ProtocolError(frames.FRAME_SIZE_ERROR, "a frame is larger than we take")
+                end = at + frames.HEAD_SIZE + length
+                if end > size:
+                    break
+                self._frame(kind, flags, stream, data[at + frames.HEAD_SIZE : end])
+                at = end
+        except frames.ProtocolError as error:
+            self.write(frames.goaway(error.code))
+            self._transport.close()
+            self._ended(RpcError(Code.INTERNAL, str(error)))
+            return
+        self._buffer = data[at:]
+
+    # --- frames
+
+    def _frame(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if self._block is not None and (kind != frames.CONTINUATION or stream != self._block[0]):
+            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "a header block was interrupted")
+        if kind == frames.DATA:
+            self._data(flags, stream, payload)
+        elif kind == frames.HEADERS:
+            self._header_block(flags, stream, payload)
+        elif kind == frames.CONTINUATION:
+            self._continuation(flags, payload)
+        elif kind == frames.WINDOW_UPDATE:
+            self._window_update(stream, frames.read_number(payload) & 0x7FFFFFFF)
+        elif kind == frames.SETTINGS:
+            self._settings(flags, payload)
+        elif kind == frames.PING:
+            if not flags & frames.ACK:
+                self.write(frames.frame(frames.PING, frames.ACK, 0, payload))
+        elif kind == frames.RST_STREAM:
+            if (call := self._calls.get(stream)) is not None:
+                call.last_sent = True
+                call.on_reset(frames.read_number(payload))
+        elif kind == frames.GOAWAY:
+            self._goaway(payload)
+        elif kind == frames.PUSH_PROMISE:
+            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "a push, which was not allowed")
+
+    def _data(self, flags: int, stream: int, payload: bytes) -> None:
+        size = len(payload)
+        self._received += size
+        if self._received >= _REPLENISH:
+            self.write(frames.window_update(0, self._received))
+            self._received = 0
+        if (call := self._calls.get(stream)) is not None:
+            call.on_data(frames.unpadded(flags, payload), size, last=bool(flags & frames.END_STREAM))
+
+    def _header_block(self, flags: int, stream: int, payload: bytes) -> None:
+        block = frames.unpadded(flags, payload)
+        if flags & frames.PRIORITY_FLAG:
+            block = block[5:]
+        if flags & frames.END_HEADERS:
+            self._header_list(flags, stream, block)
+        else:
+            self._block = (stream, flags, block)
+
+    def _continuation(self, flags: int, payload: bytes) -> None:
+        if self._block is None:
+            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "nothing is to be continued")
+        stream, first, block = self._block
+        block += payload
+        if len(block) > LARGEST:
+            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "a header block is too large")
+        if flags & frames.END_HEADERS:
+            self._block = None
+            self._header_list(first, stream, block)
+        else:
+            self._block = (stream, first, block)
+
+    def _header_list(self, flags: int, stream: int, block: bytes) -> None:
+        headers = self._headers.read(block)
+        if (call := self._calls.get(stream)) is not None:
+            call.on_headers(headers, last=bool(flags & frames.END_STREAM))
+
+    def _window_update(self, stream: int, size: int) -> None:
+        if not stream:
+            self._window += size
+            for waiting in list(self._calls.values()):
+                if waiting.pending:
+                    self.flush(waiting)
+        elif (call := self._calls.get(stream)) is not None:
+            call.window += size
+            self.flush(call)
+
+    def _settings(self, flags: int, payload: bytes) -> None:
+        if flags & frames.ACK:
+            return
+        found = frames.read_settings(payload)
+        self._most_calls = found.get(frames.MAX_CONCURRENT_STREAMS, self._most_calls)
+        self._largest_frame = found.get(frames.MAX_FRAME_SIZE, self._largest_frame)
+        window = found.get(frames.INITIAL_WINDOW_SIZE, self._first_window)
+        if window > frames.LARGEST_WINDOW:
+            raise frames.ProtocolError(frames.FLOW_CONTROL_ERROR, "a window is too large")
+        change, self._first_window = window - self._first_window, window
+        self.write(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        for call in list(self._calls.values()):
+            call.window += change
+            self.flush(call)
+        if not self.greeted.done():
+            self.greeted.set_result(None)
+        self._make_room()
+
+    def _goaway(self, payload: bytes) -> None:
+        """The member stops: calls that it has taken go on, the others and new ones do not."""
+        last, code, text = frames.read_goaway(payload)
+        self.closing = True
+        error = RpcError(Code.UNAVAILABLE, f"the server is closing the connection (code {code}) {text.decode('utf-8', 'replace')}".strip())
+        for call in list(self._calls.values()):
+            if call.id > last:
+                call.last_sent = True
+                call.end(error)
+        while self._room:
+            self._make_room()
+        if not self._calls:
+            self._transport.close()

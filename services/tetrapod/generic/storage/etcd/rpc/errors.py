@@ -1,0 +1,68 @@
+"""How a call ends that does not end well: gRPC's codes, and what HTTP/2 says in their place."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+from urllib.parse import unquote
+
+
+class Code(IntEnum):
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+class RpcError(Exception):
+    def __init__(self, code: Code, details: str) -> None:
+        super().__init__(f"{code.name}: {details}")
+        self.code = code
+        self.details = details
+
+
+_OF_RESET: Final = {7: Code.UNAVAILABLE, 8: Code.CANCELLED, 11: Code.RESOURCE_EXHAUSTED, 12: Code.PERMISSION_DENIED}
+"""REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY."""
+_OF_HTTP: Final = {
+    400: Code.INTERNAL,
+    401: Code.UNAUTHENTICATED,
+    403: Code.PERMISSION_DENIED,
+    404: Code.UNIMPLEMENTED,
+    429: Code.UNAVAILABLE,
+    502: Code.UNAVAILABLE,
+    503: Code.UNAVAILABLE,
+    504: Code.UNAVAILABLE,
+}
+
+
+def of_reset(reason: int) -> RpcError:
+    return RpcError(_OF_RESET.get(reason, Code.INTERNAL), f"stream terminated by RST_STREAM with error code {reason}")
+
+
+def of_http(status: str) -> RpcError:
+    code = _OF_HTTP.get(int(status) if status.isdigit() else 0, Code.UNKNOWN)
+    return RpcError(code, f"unexpected HTTP status code received from server: {status}")
+
+
+def of_trailers(trailers: dict[str, str]) -> RpcError | None:
+    """None where the call went well."""
+    status = trailers.get("grpc-status", "")
+    if status == "0":
+        return None
+    if not status.isdigit():
+        return RpcError(Code.INTERNAL, "the server closed the stream without sending a status")
+    code = Code(int(status)) if int(status) <= max(Code) else Code.UNKNOWN
+    return RpcError(code, unquote(trailers.get("grpc-message", "")))

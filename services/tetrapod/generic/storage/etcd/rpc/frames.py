@@ -1,0 +1,96 @@
+"""HTTP/2's frames as bytes (RFC 9113, section 4 and 6): pure functions."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
+END_STREAM: Final = 0x1
+ACK: Final = 0x1
+END_HEADERS: Final = 0x4
+PADDED: Final = 0x8
+PRIORITY_FLAG: Final = 0x20
+
+HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = range(1, 6)
+
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR = 0, 1, 2, 3
+FRAME_SIZE_ERROR, CANCEL, COMPRESSION_ERROR = 6, 8, 9
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEAD_SIZE: Final = 9
+DEFAULT_WINDOW: Final = 65_535
+LARGEST_WINDOW: Final = (1 << 31) - 1
+DEFAULT_FRAME: Final = 16_384
+
+_head = struct.Struct(">IBI")
+_setting = struct.Struct(">HI")
+_number = struct.Struct(">I")
+_two = struct.Struct(">II")
+
+
+class ProtocolError(Exception):
+    """The peer does not keep to HTTP/2: the connection cannot go on."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def head(kind: int, flags: int, stream: int, size: int) -> bytes:
+    return _head.pack(size << 8 | kind, flags, stream)
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return _head.pack(len(payload) << 8 | kind, flags, stream) + payload
+
+
+def read_head(data: bytes, at: int) -> tuple[int, int, int, int]:
+    """Size, kind, flags and stream."""
+    size_and_kind, flags, stream = _head.unpack_from(data, at)
+    return size_and_kind >> 8, size_and_kind & 0xFF, flags, stream & 0x7FFFFFFF
+
+
+def settings(values: dict[int, int]) -> bytes:
+    return frame(SETTINGS, 0, 0, b"".join(_setting.pack(*item) for item in values.items()))
+
+
+def read_settings(payload: bytes) -> dict[int, int]:
+    if len(payload) % 6:
+        raise ProtocolError(FRAME_SIZE_ERROR, "SETTINGS of an odd size")
+    return dict(_setting.iter_unpack(payload))
+
+
+def window_update(stream: int, size: int) -> bytes:
+    return frame(WINDOW_UPDATE, 0, stream, _number.pack(size))
+
+
+def reset(stream: int, code: int) -> bytes:
+    return frame(RST_STREAM, 0, stream, _number.pack(code))
+
+
+def goaway(code: int) -> bytes:
+    return frame(GOAWAY, 0, 0, _two.pack(0, code))
+
+
+def read_number(payload: bytes) -> int:
+    if len(payload) != 4:
+        raise ProtocolError(FRAME_SIZE_ERROR, "a frame of the wrong size")
+    number: int = _number.unpack(payload)[0]
+    return number
+
+
+def read_goaway(payload: bytes) -> tuple[int, int, bytes]:
+    """The last stream that is served, a code, and what else is said."""
+    if len(payload) < 8:
+        raise ProtocolError(FRAME_SIZE_ERROR, "GOAWAY of the wrong size")
+    last, code = _two.unpack_from(payload)
+    return last & 0x7FFFFFFF, code, payload[8:]
+
+
+def unpadded(flags: int, payload: bytes) -> bytes:
+    if not flags & PADDED:
+        return payload
+    if not payload or payload[0] >= len(payload):
+        raise ProtocolError(PROTOCOL_ERROR, "more padding than there is frame")
+    return payload[1 : len(payload) - payload[0]]

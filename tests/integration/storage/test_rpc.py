@@ -1,0 +1,349 @@
+"""The HTTP/2 client of etcd's API against a server that does what etcd rarely does: every frame below is on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import hpack
+import pytest
+
+from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError, connection, frames
+
+Frame = tuple[int, int, int, bytes]
+OK = [(":status", "200"), ("content-type", "application/grpc")]
+GOOD = [("grpc-status", "0")]
+
+
+class Peer:
+    """The server's end of one connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self._encoder = hpack.Encoder()
+        self._encoder.header_table_size = 0
+        self.settings: dict[int, int] = {}
+
+    async def frame(self, *kinds: int) -> Frame:
+        """The next frame of these kinds; others are passed over."""
+        while True:
+            size, kind, flags, stream = frames.read_head(await self.reader.readexactly(9), 0)
+            payload = await self.reader.readexactly(size)
+            if kind in kinds:
+                return kind, flags, stream, payload
+
+    async def greet(self, settings: dict[int, int] | None = None) -> None:
+        assert await self.reader.readexactly(len(frames.PREFACE)) == frames.PREFACE
+        self.settings = frames.read_settings((await self.frame(frames.SETTINGS))[3])
+        self.send(frames.settings(settings or {}))
+
+    def send(self, *data: bytes) -> None:
+        self.writer.write(b"".join(data))
+
+    def headers(self, stream: int, fields: list[tuple[str, str]], *, last: bool = False) -> bytes:
+        flags = frames.END_HEADERS | (frames.END_STREAM if last else 0)
+        return frames.frame(frames.HEADERS, flags, stream, self._encoder.encode(fields))
+
+    def block(self, fields: list[tuple[str, str]]) -> bytes:
+        encoded: bytes = self._encoder.encode(fields)
+        return encoded
+
+    def answer(self, stream: int, message: bytes) -> bytes:
+        data = frames.frame(frames.DATA, 0, stream, prefixed(message))
+        return self.headers(stream, OK) + data + self.headers(stream, GOOD, last=True)
+
+    async def asked(self) -> int:
+        """The stream of the next call that has been sent whole."""
+        while True:
+            _, flags, stream, _ = await self.frame(frames.HEADERS, frames.DATA)
+            if flags & frames.END_STREAM:
+                return stream
+
+
+def prefixed(message: bytes) -> bytes:
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+@asynccontextmanager
+async def serving(behave: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Channel]:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await behave(Peer(reader, writer))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    channel = Channel("127.0.0.1", server.sockets[0].getsockname()[1])
+    try:
+        yield channel
+    finally:
+        await channel.close()
+        server.close()
+
+
+async def refusal(call: Awaitable[bytes]) -> RpcError:
+    with pytest.raises(RpcError) as caught:
+        await asyncio.wait_for(call, 10)
+    return caught.value
+
+
+async def test_an_answer_may_come_in_any_pieces() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        stream = await peer.asked()
+        whole = peer.answer(stream, b"x" * 300)
+        for i in range(0, len(whole), 7):
+            peer.send(whole[i : i + 7])
+            await peer.writer.drain()
+            await asyncio.sleep(0)
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert await asyncio.wait_for(channel.unary("/s/M", b"question", 5), 10) == b"x" * 300
+
+
+async def test_padding_priorities_and_continued_headers_are_understood() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        stream = await peer.asked()
+        block = peer.block(OK)
+        peer.send(frames.frame(frames.HEADERS, frames.PRIORITY_FLAG | frames.PADDED, stream, b"\2" + b"\0" * 5 + block[:1] + b"\0\0"))
+        peer.send(frames.frame(frames.CONTINUATION, 0, stream, block[1:3]))
+        peer.send(frames.frame(frames.CONTINUATION, frames.END_HEADERS, stream, block[3:]))
+        peer.send(frames.frame(frames.DATA, frames.PADDED, stream, b"\3" + prefixed(b"padded") + b"\0\0\0"))
+        peer.send(peer.headers(stream, GOOD, last=True))
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert await asyncio.wait_for(channel.unary("/s/M", b"", 5), 10) == b"padded"
+
+
+async def test_no_more_is_sent_than_the_windows_and_frames_of_the_server_allow() -> None:
+    got = bytearray()
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet({frames.INITIAL_WINDOW_SIZE: 1000, frames.MAX_FRAME_SIZE: 16_384})
+        while True:
+            _, flags, stream, payload = await peer.frame(frames.DATA)
+            got.extend(payload)
+            assert len(payload) <= 1000
+            if flags & frames.END_STREAM:
+                break
+            peer.send(frames.window_update(stream, len(payload)), frames.window_update(0, len(payload)))
+        peer.send(peer.answer(stream, b"taken"))
+        await peer.frame(frames.GOAWAY)
+
+    message = bytes(range(256)) * 400
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert await asyncio.wait_for(channel.unary("/s/M", message, 5), 10) == b"taken"
+    assert bytes(got) == prefixed(message)
+
+
+async def test_a_refusal_has_its_code_and_its_text() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        peer.send(peer.headers(await peer.asked(), [*OK, ("grpc-status", "11"), ("grpc-message", "it%27s gone")], last=True))
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        error = await refusal(channel.unary("/s/M", b"", 5))
+    assert (error.code, error.details) == (Code.OUT_OF_RANGE, "it's gone")
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [(7, Code.UNAVAILABLE), (8, Code.CANCELLED), (11, Code.RESOURCE_EXHAUSTED), (2, Code.INTERNAL)]
+)
+async def test_a_stream_that_is_reset_ends_its_call_alone(reason: int, code: Code) -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        peer.send(frames.reset(await peer.asked(), reason))
+        peer.send(peer.answer(await peer.asked(), b"fine"))
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert (await refusal(channel.unary("/s/M", b"", 5))).code is code
+        assert await asyncio.wait_for(channel.unary("/s/M", b"", 5), 10) == b"fine"
+
+
+async def test_a_deadline_is_told_to_the_server_and_kept_here() -> None:
+    asked: list[tuple[bytes | str, bytes | str]] = []
+    reset = asyncio.Event()
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        asked.extend(hpack.Decoder().decode((await peer.frame(frames.HEADERS))[3]))
+        assert frames.read_number((await peer.frame(frames.RST_STREAM))[3]) == frames.CANCEL
+        reset.set()
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert (await refusal(channel.unary("/s/M", b"", 0.05))).code is Code.DEADLINE_EXCEEDED
+        await asyncio.wait_for(reset.wait(), 10)
+    assert ("grpc-timeout", "50m") in asked
+    assert (":path", "/s/M") in asked
+    assert ("te", "trailers") in asked
+
+
+async def test_who_gives_a_call_up_tells_the_server() -> None:
+    begun, reset = asyncio.Event(), asyncio.Event()
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        await peer.asked()
+        begun.set()
+        await peer.frame(frames.RST_STREAM)
+        reset.set()
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        task = asyncio.create_task(channel.unary("/s/M", b"", 5))
+        await asyncio.wait_for(begun.wait(), 10)
+        task.cancel()
+        await asyncio.wait_for(reset.wait(), 10)
+
+
+async def test_a_server_that_goes_away_finishes_what_it_took_and_nothing_else() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        first = await peer.asked()
+        await peer.asked()
+        peer.send(frames.frame(frames.GOAWAY, 0, 0, first.to_bytes(4, "big") + b"\0\0\0\0"))
+        peer.send(peer.answer(first, b"done"))
+        assert await peer.reader.read() == b""
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        one, two = (asyncio.create_task(channel.unary("/s/M", b"", 5)) for _ in range(2))
+        assert await asyncio.wait_for(one, 10) == b"done"
+        assert (await refusal(two)).code is Code.UNAVAILABLE
+        assert not channel.ready
+        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.UNAVAILABLE
+
+
+async def test_no_more_calls_at_once_than_the_server_takes() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet({frames.MAX_CONCURRENT_STREAMS: 1})
+        open_now = 0
+        for _ in range(3):
+            stream = await peer.asked()
+            open_now += 1
+            assert open_now == 1
+            open_now -= 1
+            peer.send(peer.answer(stream, b"x"))
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert await asyncio.wait_for(asyncio.gather(*(channel.unary("/s/M", b"", 5) for _ in range(3))), 10) == [b"x"] * 3
+
+
+async def test_both_sides_of_a_stream_talk_as_they_like() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        _, _, stream, _ = await peer.frame(frames.HEADERS)
+        peer.send(peer.headers(stream, OK))
+        for _ in range(2):
+            _, _, _, payload = await peer.frame(frames.DATA)
+            peer.send(frames.frame(frames.DATA, 0, stream, payload + prefixed(b"and more")))
+        peer.send(peer.headers(stream, GOOD, last=True))
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        call = await channel.stream("/s/Watch", (("hasleader", "true"),))
+        call.send(b"one")
+        assert [await anext(call), await anext(call)] == [b"one", b"and more"]
+        call.send(b"two")
+        assert [message async for message in call] == [b"two", b"and more"]
+
+
+async def test_pings_are_answered() -> None:
+    answered = asyncio.Event()
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        peer.send(frames.frame(frames.PING, 0, 0, b"12345678"))
+        _, flags, _, payload = await peer.frame(frames.PING)
+        assert (flags, payload) == (frames.ACK, b"12345678")
+        answered.set()
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        await asyncio.wait_for(answered.wait(), 10)
+
+
+async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "KEEPALIVE", 0.05)
+    monkeypatch.setattr(connection, "KEEPALIVE_TIMEOUT", 0.05)
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        await peer.reader.read()
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        error = await refusal(channel.unary("/s/M", b"", 30))
+        assert (error.code, error.details) == (Code.UNAVAILABLE, "keepalive watchdog timeout")
+        assert not channel.ready
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        frames.head(frames.DATA, 0, 1, (1 << 20) + 1),
+        frames.frame(frames.CONTINUATION, frames.END_HEADERS, 1, b""),
+        frames.frame(frames.HEADERS, 0, 1, b"\x88") + frames.frame(frames.PING, 0, 0, b"12345678"),
+        frames.frame(frames.HEADERS, frames.END_HEADERS, 1, b"\xff\xff\xff"),
+        frames.frame(frames.HEADERS, frames.END_HEADERS | frames.PADDED, 1, b"\x09\x88"),
+        frames.frame(frames.PUSH_PROMISE, frames.END_HEADERS, 1, b"\0\0\0\2\x88"),
+        frames.frame(frames.SETTINGS, 0, 0, b"\0"),
+        frames.frame(frames.GOAWAY, 0, 0, b"\0"),
+    ],
+)
+async def test_whatever_is_no_http2_ends_the_connection_and_its_calls(bad: bytes) -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        await peer.asked()
+        peer.send(bad)
+        await peer.reader.read()
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.INTERNAL
+        assert not channel.ready
+
+
+async def test_a_lost_connection_ends_every_call_and_the_next_one_is_new() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        await peer.asked()
+
+    async with serving(behave) as channel:
+        for _ in range(2):
+            await channel.connect()
+            calls = [channel.unary("/s/M", b"", 5) for _ in range(2)]
+            found = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 10)
+            assert [isinstance(error, RpcError) and error.code for error in found] == [Code.UNAVAILABLE] * 2
+
+
+async def test_an_answer_without_a_status_is_none() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        stream = await peer.asked()
+        peer.send(peer.headers(stream, OK), frames.frame(frames.DATA, frames.END_STREAM, stream, prefixed(b"x")))
+        stream = await peer.asked()
+        peer.send(peer.headers(stream, [(":status", "503")], last=True))
+        await peer.frame(frames.GOAWAY)
+
+    async with serving(behave) as channel:
+        await channel.connect()
+        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.INTERNAL
+        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.UNAVAILABLE
