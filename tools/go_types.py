@@ -67,7 +67,7 @@ core.v1.EphemeralContainer restartPolicy
 core.v1.EvictionResponder priority
 core.v1.FCVolumeSource lun
 core.v1.FileKeySelector optional
-core.v1.GRPCAction mode
+core.v1.GRPCAction mode service
 core.v1.GlusterfsPersistentVolumeSource endpointsNamespace
 core.v1.HTTPGetAction protocol
 core.v1.HostPathVolumeSource type
@@ -213,7 +213,6 @@ certificates.v1.CertificateSigningRequestSpec request
 certificates.v1.PodCertificateRequestSpec stubPKCS10Request
 core.v1.AzureFilePersistentVolumeSource secretNamespace
 core.v1.ContainerImage names
-core.v1.GRPCAction service
 core.v1.ProjectedVolumeSource sources
 core.v1.ScaleIOPersistentVolumeSource secretRef
 core.v1.ScaleIOVolumeSource secretRef

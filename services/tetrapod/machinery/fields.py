@@ -71,7 +71,8 @@ def parse(text: str) -> FieldSelector:
         field, op, raw = _split_term(part)
         if not op:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
-        found.append(FieldRequirement(field, "!=" if op == "!=" else "=", unescape(raw)))
+        if field or raw:  # a comparison of nothing with nothing says nothing
+            found.append(FieldRequirement(field, "!=" if op == "!=" else "=", unescape(raw)))
     return FieldSelector(found)
 
 

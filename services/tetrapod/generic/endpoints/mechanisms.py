@@ -58,7 +58,12 @@ class Patching(Mechanism):
             decoded = json_serializer.decode(body, unstructured=True)
         except DecodeError:
             raise bad_request(INVALID) from None
-        self.patch = self.parse(decoded)
+        self.patch: Any = None
+        self._refused: StatusError | None = None
+        try:
+            self.patch = self.parse(decoded)
+        except StatusError as error:  # told only once there is an object: its absence goes first
+            self._refused = error
         self.complaints: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
 
     def parse(self, decoded: Decoded) -> Any:
@@ -77,6 +82,8 @@ class Patching(Mechanism):
         raise NotImplementedError
 
     def revise(self, current: Object) -> Object:
+        if self._refused is not None:
+            raise self._refused
         scope = self.scope
         patched = self.apply(current)
         shown = orjson.dumps(patched) if self.validation == "Strict" else b""
@@ -108,6 +115,12 @@ class Patching(Mechanism):
 
     def _said(self, patched: Object) -> GroupVersionKind:
         expected = self.scope.decoder.kind
+        if not patched.get("apiVersion") and not self.scope.decoder.custom:
+            # Upstream reads this into its internal type, which has no names on the wire: nothing of metadata is found.
+            if self.validation == "Warn":
+                self.warnings = unknown_fields(sorted(patched.keys() - {"kind", "apiVersion"}))
+            text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
+            raise bad_request(text.format((patched.get("metadata") or {}).get("name") or ""))
         kind, api_version = patched.get("kind") or expected.kind, patched.get("apiVersion") or expected.api_version
         if not isinstance(kind, str) or not isinstance(api_version, str):
             raise ShapeError("couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field of type string")
@@ -146,7 +159,7 @@ class JSONPatching(Patching):
     def __init__(self, scope: Scope, body: bytes, validation: str, manager: str) -> None:
         super().__init__(scope, body, validation, manager)
         known = ("op", "path", "from", "value")
-        unknown = [f'unknown field "[{i}].{key}"' for i, op in enumerate(self.patch) for key in op if key not in known]
+        unknown = [f'unknown field "[{i}].{key}"' for i, op in enumerate(self.patch or ()) for key in op if key not in known]
         self.complaints += [self.strict_prefix + text for text in unknown]
 
     def apply(self, current: Object) -> Object:

@@ -173,8 +173,10 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             errors.append(forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
         if match != "NotOlderThan":
             errors.append(_unsupported(path, match, ("NotOlderThan",)))
-        if options.continue_token:
-            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    # A watch from no version begins with what there is, which upstream expresses by setting a match itself.
+    starts = options.send_initial_events is None and options.resource_version in ("", "0")
+    if options.continue_token and (match or starts):
+        errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors
 
 
@@ -277,7 +279,7 @@ def delete_options_from_body(body: Any) -> Object:
     Raises:
         StatusError: 400 for another kind, or a field of a wrong type.
     """
-    kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion", "")
+    kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "meta.k8s.io/v1"
     if kind != "DeleteOptions":
         raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"')
     options: Object = {}

@@ -64,7 +64,9 @@ def _named_user(request: Request) -> UserInfo | None:
     if name:
         return UserInfo(name, uid, groups, extra)
     if uid or groups or extra:
-        raise bad_request(f"requested {_go_syntax(uid, groups, extra)} without impersonating a user name")
+        refusal = bad_request(f"requested {_go_syntax(uid, groups, extra)} without impersonating a user name")
+        refusal.headers.append((b"x-content-type-options", b"nosniff"))
+        raise refusal
     return None
 
 

@@ -58,7 +58,7 @@ def _decoded(token: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except binascii.Error:
-        raise ValueError(f"illegal base64 data at input byte {len(token)}") from None
+        raise ValueError(f"illegal base64 data at input byte {len(token) - 1}") from None
 
 
 def _quoted(character: str) -> str:
