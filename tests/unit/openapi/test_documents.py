@@ -96,7 +96,7 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
     item = document["paths"]["/apis/g.example.com/v1/namespaces/{namespace}/widgets/{name}"]
     assert item["patch"]["operationId"] == "patchGExampleComV1NamespacedWidget"
     assert [p["name"] for p in item["patch"]["parameters"]] == ["dryRun", "fieldManager", "fieldValidation"]
-    assert {path.rpartition("/")[2] for path in document["paths"]} == {"", "widgets", "{name}", "status", "scale"}
+    assert {path.rpartition("/")[2] for path in document["paths"]} == {"widgets", "{name}", "status", "scale"}
     assert not any("/watch/" in path for path in document["paths"])
 
 
@@ -106,3 +106,37 @@ def test_every_reference_of_a_custom_document_is_there() -> None:
     text = json.dumps(document)
     names = set(document["components"]["schemas"])
     assert all(part.partition('"')[0] in names for part in text.split("#/components/schemas/")[1:])
+
+
+async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope_with() -> None:
+    """As v1.37.1 publishes the same definition."""
+    fields = {
+        "n": {"type": "string", "nullable": True},
+        "ios": {"x-kubernetes-int-or-string": True},
+        "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+        "any": {"type": "object", "properties": {"q": {"type": "integer"}}, "x-kubernetes-preserve-unknown-fields": True},
+    }
+    spec = {"type": "object", "required": ["n", "ios"], "properties": fields}
+    foo = CustomKind("Foo", "FooList", "foos", True, {"type": "object", "properties": {"spec": spec}})
+    anything = CustomKind("Any", "AnyList", "anys", True, {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+
+    class Custom:
+        async def index(self) -> dict[str, str]:
+            return {"apis/example.com/v1": "X"}
+
+        async def document(self, name: str) -> Any:
+            return custom_document([foo, anything], GroupVersion("example.com", "v1"))
+
+    definitions = (await swagger(Custom()))["definitions"]
+    gvk = [{"group": "example.com", "kind": "Any", "version": "v1"}]
+    assert definitions["com.example.v1.Any"] == {"type": "object", "x-kubernetes-group-version-kind": gvk}
+    assert definitions["com.example.v1.Foo"]["properties"]["spec"] == {
+        "type": "object",
+        "required": ["ios"],
+        "properties": {
+            "n": {},
+            "ios": {"x-kubernetes-int-or-string": True},
+            "emb": {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+            "any": {"x-kubernetes-preserve-unknown-fields": True},
+        },
+    }

@@ -1,7 +1,7 @@
 """OpenAPI v3 documents of custom resources: of one group-version, whose kinds may come from several definitions.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go and openapiv3. Paths differ from built-in ones in
-small ways (no watch paths, no `force`, one answer to a patch).
+small ways (no watch paths, no `force`, one answer to a patch, no document of their discovery).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.openapi.naming import operation_id, tag
 from tetrapod.generic.openapi.operations import (
     CUSTOM_TYPES,
     DELETE_PARAMETERS,
@@ -19,17 +18,17 @@ from tetrapod.generic.openapi.operations import (
     REF,
     WRITE_PARAMETERS,
     Operation,
-    path_item,
 )
 from tetrapod.generic.openapi.resource_paths import ResourcePaths, SubresourcePaths
 from tetrapod.generic.openapi.schemas import references, schemas_for
-from tetrapod.generic.openapi.v3 import assemble
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.types.descriptions import Texts
 
-_PATCH_TYPES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_PATCH_TYPES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 _SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _LIKE: Final = "io.k8s.api.core.v1.ConfigMap"
+_LIST_LIKE: Final = "io.k8s.api.core.v1.ConfigMapList"
 _DROPPED: Final = frozenset({"example", "externalDocs", "id", "$schema"})
 
 
@@ -47,16 +46,15 @@ class CustomKind:
 
 
 def custom_document(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Object:
-    group, version = group_version
-    about = Operation("get", operation_id("get", group, version, "APIResources"), tag(group, version), META + "APIResourceList")
-    paths = {f"/apis/{group}/{version}/": path_item("", [about])}
+    paths: dict[str, Object] = {}
     schemas: dict[str, Object] = {}
     for kind in kinds:
         paths.update(_paths(kind, group_version).paths())
         schemas.update(kind_schemas(kind, group_version))
     wanted = (references(paths) | references(schemas)) - schemas.keys()
     found = {**schemas_for(wanted, group_version), **schemas}
-    return assemble(dict(sorted(paths.items())), dict(sorted(found.items())))
+    components = {"schemas": dict(sorted(found.items()))}
+    return {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": dict(sorted(paths.items())), "components": components}
 
 
 def definition_name(group_version: GroupVersion, kind: str) -> str:
@@ -83,7 +81,7 @@ def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Obj
                 "items": {"$ref": REF + name},
             },
             "kind": _text_field(texts, "kind"),
-            "metadata": _reference("ListMeta", texts),
+            "metadata": _reference("ListMeta", Texts().of(_LIST_LIKE)[1]),
         },
         "x-kubernetes-group-version-kind": [_gvk(group_version, kind.list_kind)],
     }
@@ -112,11 +110,24 @@ def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
             found[key] = _published(value, texts)
         elif key not in _DROPPED:
             found[key] = value
+    if schema.get("x-kubernetes-int-or-string"):
+        _unfold(found)
     if schema.get("x-kubernetes-embedded-resource"):
         found["properties"] = {**found.get("properties", {}), **_meta_fields(texts)}
         required = list(found.get("required") or ())
         found["required"] = required + [name for name in ("kind", "apiVersion") if name not in required]
     return found
+
+
+def _unfold(schema: Object) -> None:
+    """Say in the schema's own terms what the extension says (upstream: structural schema's Unfold)."""
+    either = [{"type": "integer"}, {"type": "string"}]
+    if schema.get("anyOf") == either or (schema.get("allOf") or [{}])[0].get("anyOf") == either:
+        return
+    if schema.get("anyOf"):
+        schema["allOf"] = [{"anyOf": either}, *(schema.get("allOf") or ())]
+    else:
+        schema["anyOf"] = either
 
 
 def _text_field(texts: Mapping[str, str], name: str) -> Object:

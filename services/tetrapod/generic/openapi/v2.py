@@ -7,9 +7,11 @@ k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which leaves out what 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.openapi.operations import REF
+from tetrapod.generic.openapi.custom import CUSTOM_INFO
+from tetrapod.generic.openapi.operations import CUSTOM_TYPES, REF
 from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.openapi.v3 import INFO, SECURITY
@@ -30,8 +32,9 @@ async def swagger(source: DocumentSource) -> Object:
         if document is None:
             continue
         await asyncio.sleep(0)
+        consumes = CUSTOM_TYPES if document["info"] == CUSTOM_INFO else ("*/*",)
         for path, item in document["paths"].items():
-            paths.setdefault(path, path_of(item))
+            paths.setdefault(path, path_of(item, consumes))
         for definition, schema in document.get("components", {}).get("schemas", {}).items():
             _merge_definition(definitions, definition, schema)
     return {
@@ -55,14 +58,15 @@ def _merge_definition(definitions: Object, name: str, schema: Object) -> None:
     known_kinds += [kind for kind in schema.get(kinds, []) if kind not in known_kinds]
 
 
-def path_of(item: Object) -> Object:
-    found: Object = {method: _operation(item[method]) for method in _METHODS if method in item}
+def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
+    """`consumes`: the media types of operations without a body."""
+    found: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
     if "parameters" in item:
         found["parameters"] = [_parameter(parameter) for parameter in item["parameters"]]
     return found
 
 
-def _operation(operation: Object) -> Object:
+def _operation(operation: Object, consumes: Sequence[str]) -> Object:
     found = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
     parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     body = operation.get("requestBody")
@@ -74,7 +78,7 @@ def _operation(operation: Object) -> Object:
             parameter["required"] = True
         parameters.insert(0, parameter)
     else:
-        found["consumes"] = ["*/*"]
+        found["consumes"] = list(consumes)
     if parameters:
         found["parameters"] = parameters
     found["produces"] = next((list(response["content"]) for response in operation["responses"].values() if "content" in response), ["*/*"])
@@ -114,10 +118,34 @@ def schema_of(schema: Object) -> Object:
             found[key] = schema_of(value)
         elif key not in _DROPPED:
             found[key] = value
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
-        for key in ("items", "properties", "type" if schema.get("type") != "object" else "properties"):
-            found.pop(key, None)
+    _simplify(found, schema)
     return found
+
+
+def _simplify(found: Object, schema: Object) -> None:
+    """What old kubectl cannot cope with (upstream: controller/openapi/v2/conversion.go): fields of what may be anything, arrays of it."""
+    anything = schema.get("x-kubernetes-preserve-unknown-fields")
+    kinds = schema.get("x-kubernetes-group-version-kind")
+    if anything and kinds is not None:
+        found.clear()
+        found.update({"type": "object", "x-kubernetes-group-version-kind": kinds})
+        return
+    if anything or schema.get("nullable"):
+        for key in ("items", "properties"):
+            found.pop(key, None)
+        if schema.get("nullable") or found.get("type") == "object":
+            found.pop("type", None)
+    if found.get("type") == "array" and "items" not in found:
+        del found["type"]
+    unneeded = {name for name, child in (schema.get("properties") or {}).items() if child.get("nullable")}
+    if anything and schema.get("x-kubernetes-embedded-resource"):
+        unneeded |= {"apiVersion", "kind"}
+    more = schema.get("additionalProperties")
+    if unneeded or (isinstance(more, dict) and more.get("nullable")):
+        required = [] if isinstance(more, dict) and more.get("nullable") else [n for n in found.get("required") or () if n not in unneeded]
+        found.pop("required", None)
+        if required:
+            found["required"] = required
 
 
 def _v2_reference(reference: str) -> str:
