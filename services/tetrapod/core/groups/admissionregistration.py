@@ -9,6 +9,7 @@ from tetrapod.core.tables import policies as tables
 from tetrapod.core.validation import admission_policies as policies
 from tetrapod.core.validation import webhooks
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery.gvk import Object
@@ -25,6 +26,12 @@ class WebhooksStrategy(StaticNames):
             generation=["webhooks"],
             unconditional_update=False,
         )
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return [*super().warnings_on_create(ctx, obj), *webhooks.warnings(obj)]
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        return [*super().warnings_on_update(ctx, new, old), *webhooks.warnings(new)]
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or any(

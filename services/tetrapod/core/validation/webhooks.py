@@ -7,9 +7,10 @@ from urllib.parse import urlsplit
 
 from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
 from tetrapod.core.validation.names import complaints, known
+from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_fully_qualified_name
 
@@ -97,7 +98,7 @@ def _url(url: str, path: str) -> list[FieldError]:
 
 
 def _service(service: Any, path: str) -> list[FieldError]:
-    errors = [field.required(f"{path}.{key}", f"service {key} is required") for key in ("name", "namespace") if not service.get(key)]
+    errors = [field.required(f"{path}.{key}") for key in ("name", "namespace") if not service.get(key)]
     port = service.get("port")
     if port is not None and not 1 <= port <= 65535:
         errors.append(field.invalid(f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive"))
@@ -133,3 +134,20 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
     if recognized and not set(versions) & set(_REVIEWS):
         errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(_REVIEWS)}"))
     return errors
+
+
+def warnings(obj: Object) -> list[str]:
+    """Of rules that name what no webhook ever hears of (upstream: warnings.go)."""
+    return [
+        f"webhooks[{i}].rules[{j}]: {named} is excluded from admission webhooks; this rule will have no effect"
+        for i, hook in enumerate(obj.get("webhooks") or ())
+        for j, given in enumerate(hook.get("rules") or ())
+        for named in _excluded(given)
+    ]
+
+
+def _excluded(given: Object) -> list[GroupResource]:
+    groups, resources = given.get("apiGroups") or (), given.get("resources") or ()
+    if "*" in groups or "*" in resources:
+        return []
+    return [named for named in dict.fromkeys(GroupResource(g, r) for g in groups for r in resources) if named in VIRTUAL]

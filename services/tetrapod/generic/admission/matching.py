@@ -29,7 +29,7 @@ _EXEMPT: Final = frozenset(
         "MutatingAdmissionPolicyBinding",
     }
 )
-_VIRTUAL: Final = frozenset(
+VIRTUAL: Final = frozenset(
     {
         GroupResource("authentication.k8s.io", "tokenreviews"),
         GroupResource("authentication.k8s.io", "selfsubjectreviews"),
@@ -47,7 +47,7 @@ def exempt(attributes: Attributes) -> bool:
     kind = attributes.kind
     if kind.group == "admissionregistration.k8s.io" and kind.kind in _EXEMPT:
         return True
-    return attributes.resource.group_resource in _VIRTUAL
+    return attributes.resource.group_resource in VIRTUAL
 
 
 class Rule(NamedTuple):
