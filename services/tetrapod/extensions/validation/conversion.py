@@ -113,8 +113,7 @@ def _path_errors(url_path: str, path: str) -> list[FieldError]:
     errors = []
     if not url_path.startswith("/"):
         errors.append(invalid(path, url_path, "must start with a '/'"))
-    trimmed = url_path[1:] if url_path.startswith("/") else url_path
-    for i, step in enumerate(trimmed.removesuffix("/").split("/")):
+    for i, step in enumerate(url_path.removesuffix("/")[1:].split("/")):  # the first character goes, slash or not
         if not step:
             errors.append(invalid(path, url_path, f"segment[{i}] may not be empty"))
             continue
