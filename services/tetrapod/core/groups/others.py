@@ -76,7 +76,7 @@ def _certificates() -> list[ResourceDefinition]:
             KindStrategy(
                 validate=trust_bundles.validate,
                 whole_update=trust_bundles.validate_update,
-                name=trust_bundles.any_name,
+                metadata="late",
                 fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
             ),
             table=tables.CLUSTER_TRUST_BUNDLES,
@@ -92,8 +92,13 @@ def _certificates() -> list[ResourceDefinition]:
 
 
 def _coordination() -> list[ResourceDefinition]:
-    lease = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False)
-    runtime = KindStrategy(validate=classes.validate_runtime, whole_update=classes.validate_runtime_update, warnings=warnings.runtime_class)
+    lease = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False, metadata="plain")
+    runtime = KindStrategy(
+        validate=classes.validate_runtime,
+        whole_update=classes.validate_runtime_update,
+        warnings=warnings.runtime_class,
+        metadata="plain",
+    )
     priority = KindStrategy(
         default=defaults.default_priority_class,
         validate=classes.validate_priority,

@@ -9,7 +9,6 @@ from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import disruption_budgets
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.machinery.names import is_path_segment_name
 
 _NOTHING_YET: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 
@@ -21,7 +20,7 @@ def definitions() -> list[ResourceDefinition]:
         initial_status=_NOTHING_YET,
         generation=["spec"],
         unconditional_update=False,
-        name=lambda name, prefix: is_path_segment_name(name),  # upstream does not validate its metadata
+        metadata="late",
     )
     return [
         builtin(

@@ -13,7 +13,6 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.names import is_path_segment_name
 
 _REF: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _LABELS: Final = (*(f"involvedObject.{key}" for key in _REF), "reason", "reportingComponent", "source", "type")
@@ -37,6 +36,7 @@ class EventStore(Store):
 class EventStrategy(Strategy):
     allow_create_on_update = True
     garbage_collection_default = "Unsupported"
+    metadata_rules = "late"
     field_labels = _LABELS
 
     def __init__(self, ttl: int = 3600, *, new_group: bool = False) -> None:
@@ -63,10 +63,6 @@ class EventStrategy(Strategy):
         if label not in _NEW_LABELS:
             raise ValueError(f"field label not supported: {label}")
         return _NEW_LABELS[label], value
-
-    def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Upstream checks it no further in core/v1, and with the rest of a strict event in events.k8s.io."""
-        return is_path_segment_name(name)
 
     def ttl(self, obj: Object) -> int:
         return self._ttl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from tetrapod.core.strategies.pod_features import drop_disabled_of_template
 from tetrapod.generic.registry.context import Context
@@ -44,6 +44,7 @@ class KindStrategy(Strategy):
         name: NameCheck | None = None,
         fields: Mapping[str, Callable[[Object], str]] | None = None,
         ttl: int = 0,
+        metadata: Literal["kube", "plain", "late"] = "kube",
         template: tuple[str, ...] = (),
     ) -> None:
         self._default = default
@@ -61,6 +62,7 @@ class KindStrategy(Strategy):
         self._fields = dict(fields or {})
         self.field_labels = tuple(self._fields)
         self._ttl = ttl
+        self.metadata_rules = metadata
         self._template = template
 
     def default(self, obj: Object, version: str) -> None:

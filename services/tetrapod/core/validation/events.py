@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import IMMUTABLE, dns_subdomain, qualified_name
+from tetrapod.core.validation.names import IMMUTABLE, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_kube_object_meta
+from tetrapod.machinery.names import name_is_dns_subdomain
 
 _LONGEST: Final = 128
 _LONGEST_NOTE: Final = 1024
@@ -19,8 +21,7 @@ def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
     errors = _common(obj, new_group=new_group)
     if not new_group:
         return errors
-    if name := obj["metadata"].get("name"):
-        errors += dns_subdomain(name, "metadata.name")
+    errors += validate_kube_object_meta(obj["metadata"], True, name_is_dns_subdomain)
     errors += _series(obj)
     if not obj.get("eventTime"):
         errors.append(field.required("eventTime"))

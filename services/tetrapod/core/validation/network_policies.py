@@ -65,12 +65,12 @@ def _port(port: Object, path: str) -> list[FieldError]:
         if last is not None:
             errors.append(field.invalid(f"{path}.endPort", last, "may not be specified when `port` is not specified"))
         return errors
-    errors += port_number_or_name(number, f"{path}.port")
-    if last is None:
-        return errors
     if isinstance(number, str):
-        errors.append(field.invalid(f"{path}.endPort", last, "may not be specified when `port` is non-numeric"))
-    else:
+        if last is not None:
+            errors.append(field.invalid(f"{path}.endPort", last, "may not be specified when `port` is non-numeric"))
+        return errors + port_number_or_name(number, f"{path}.port")
+    errors += port_number_or_name(number, f"{path}.port")
+    if last is not None:
         if last < number:
             errors.append(field.invalid(f"{path}.endPort", last, "must be greater than or equal to `port`"))
         if not 1 <= last <= 65535:

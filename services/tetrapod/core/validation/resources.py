@@ -100,7 +100,8 @@ def pod_resources(spec: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if resources.get("claims") is not None:
         errors.append(field.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
-    errors += requirements(resources, pod_resource_name, (), path)
+    claims = [claim["name"] for claim in spec.get("resourceClaims") or () if claim.get("name")]
+    errors += requirements(resources, pod_resource_name, claims, path)
     requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
     for name, total in aggregate(spec, "requests").items():
         if name in requests and total > requests[name]:

@@ -10,26 +10,23 @@ from tetrapod.core.validation.projected import signer_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain
+from tetrapod.machinery.metadata import validate_kube_object_meta
+from tetrapod.machinery.names import name_is_dns_subdomain
 
 _PATH: Final = "spec.trustBundle"
 _LARGEST: Final = 1024 * 1024
 
 
-def any_name(name: str, prefix: bool) -> list[str]:
-    """Names depend on the signer, so `validate` looks at them."""
-    return []
-
-
-def name_texts(name: str, signer: str) -> list[str]:
+def name_texts(name: str, prefix: bool, signer: str) -> list[str]:
+    """Names depend on the signer. `prefix`: of a name that is to be generated."""
     if not signer:
         if ":" in name:
             return ['ClusterTrustBundle without signer name must not have ":" in its name']
-        return is_dns1123_subdomain(name)
-    prefix = signer.replace("/", ":") + ":"
-    if not name.startswith(prefix):
-        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"]
-    return is_dns1123_subdomain(name.removeprefix(prefix))
+        return name_is_dns_subdomain(name, prefix)
+    first = signer.replace("/", ":") + ":"
+    if not name.startswith(first):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {first}"]
+    return name_is_dns_subdomain(name.removeprefix(first), prefix)
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -37,8 +34,8 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _metadata_and_signer(obj: Object) -> list[FieldError]:
-    name, signer = obj["metadata"].get("name") or "", (obj.get("spec") or {}).get("signerName") or ""
-    errors = [field.invalid("metadata.name", name, text) for text in name_texts(name, signer)]
+    signer = (obj.get("spec") or {}).get("signerName") or ""
+    errors = validate_kube_object_meta(obj["metadata"], False, lambda name, prefix: name_texts(name, prefix, signer))
     return errors + (signer_name(signer, "spec.signerName") if signer else [])
 
 

@@ -17,6 +17,7 @@ from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.machinery.field import distinct
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
+from tetrapod.machinery.names import name_is_path_segment
 from tetrapod.machinery.status import StatusError, bad_request, generate_name_conflict, invalid
 from tetrapod.machinery.timestamps import now_rfc3339
 
@@ -131,9 +132,12 @@ def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -
     if strategy.generation is not None:
         meta["generation"] = 1
     strategy.prepare_for_create(ctx, obj)
-    validate_meta = validate_kube_object_meta if strategy.qualified_finalizers else validate_object_meta
-    errors = validate_meta(meta, store.namespaced, strategy.validate_name)
-    errors += strategy.validate(ctx, obj)
+    if strategy.metadata_rules == "late":
+        errors = strategy.validate(ctx, obj) or validate_object_meta(meta, store.namespaced, name_is_path_segment)
+    else:
+        kube = strategy.qualified_finalizers and strategy.metadata_rules == "kube"
+        validate_meta = validate_kube_object_meta if kube else validate_object_meta
+        errors = validate_meta(meta, store.namespaced, strategy.validate_name) + strategy.validate(ctx, obj)
     if errors:
         if strategy.qualified_finalizers:  # the kinds whose validation is in part declared: filtering errors makes them distinct
             errors = distinct(errors)

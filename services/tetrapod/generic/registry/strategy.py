@@ -7,7 +7,7 @@ storage version. A subresource with rules of its own (`status`) has a strategy o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.names import generate_name
@@ -38,6 +38,9 @@ class Strategy:
     """What field selectors may name beside metadata.name and metadata.namespace; `selectable_fields` gives the values."""
     qualified_finalizers: bool = True
     """Finalizers need a domain. False for custom resources, CustomResourceDefinition and APIService."""
+    metadata_rules: Literal["kube", "plain", "late"] = "kube"
+    """How metadata is validated: with finalizers that need a domain, without, or (upstream's own validation of the kind leaves
+    metadata out) only when a new object is right in all else, and its name a path segment."""
     repeats_errors: bool = False
     """An update's refusal says a complaint as often as it was made (custom resources); else each once."""
 
