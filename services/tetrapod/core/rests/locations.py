@@ -1,28 +1,35 @@
 """Where a request for a pod, service or node goes to, and how it is passed on.
 
 Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter), k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go,
-k8s.io/apimachinery/pkg/util/net/port_split.go. Pages of HTML are passed on as they are (upstream rewrites the links in them).
+k8s.io/apimachinery/pkg/util/net/port_split.go.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import posixpath
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from tetrapod.core.rests.links import Links
 from tetrapod.core.rests.stores import NODES, Stores
+from tetrapod.generic.client.inprocess import QueueWriter
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, forward
 from tetrapod.generic.proxy.headers import forwarded_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 
 KUBELET_PORT: Final = 10250
+_CORS: Final = frozenset(
+    b"access-control-" + name
+    for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
+)
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 
@@ -135,32 +142,44 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
     upgrade = upgrade_of(request.headers)
     if asks_root and not upgrade and request.method in ("GET", "HEAD"):
         return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
-    target = quote(path or "/", safe=_SAFE) + query
-    host = next((value for name, value in request.headers if name == b"host"), b"")
-    headers = [
-        *passed_headers(request),
-        (b"x-forwarded-uri", request.raw_path.encode("latin-1")),
-        (b"x-forwarded-host", host),
-        (b"x-forwarded-proto", request.scheme.encode()),
-    ]
+    escaped = quote(path or "/", safe=_SAFE)
+    prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
+    uri = posixpath.normpath(prefix + escaped) + ("/" if escaped.endswith("/") else "")
+    headers = [*passed_headers(request), (b"x-forwarded-uri", uri.encode("latin-1"))]
+    host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:
-        response = await forward(pool, endpoint, request, target=target, headers=headers)
+        response = await forward(pool, endpoint, request, target=escaped + query, headers=headers, host=host)
+        return await _led_back(response, request, Links(prefix, endpoint.authority, host))
     except BackendError as error:
         if upgrade:
             raise dial_error(error) from None
         raise unreachable(error) from None
-    prefix = request.raw_path.removesuffix(quote(path, safe=_SAFE))
-    response.headers = [(name, _relocated(value, endpoint, prefix) if name == b"location" else value) for name, value in response.headers]
-    return response
 
 
-def _relocated(location: bytes, endpoint: Endpoint, prefix: str) -> bytes:
-    """A redirect within the backend leads back through the proxy."""
-    parts = urlsplit(location.decode("latin-1"))
-    own = (endpoint.authority, endpoint.authority.removesuffix(f":{443 if endpoint.tls else 80}"))
-    if (parts.netloc and parts.netloc not in own) or not parts.path.startswith("/"):
-        return location
-    return (prefix.rstrip("/") + parts._replace(scheme="", netloc="").geturl()).encode("latin-1")
+async def _led_back(response: Response, request: Request, links: Links) -> Response:
+    """Redirects and pages lead back through the proxy; who may read them elsewhere is not for the backend to say."""
+    response.headers = [(name, value) for name, value in response.headers if name not in _CORS]
+    found = dict(response.headers)
+    if location := found.get(b"location"):
+        moved = links.rewrite(location.decode("latin-1")).encode("latin-1")
+        response.headers = [(name, moved if name == b"location" else value) for name, value in response.headers]
+        return response
+    if found.get(b"content-type", b"").partition(b";")[0].strip() != b"text/html" or request.method == "HEAD":
+        return response
+    encoding = found.get(b"content-encoding", b"").decode("latin-1")
+    if encoding not in ("", "gzip", "deflate"):
+        return response
+    body = response.body
+    if isinstance(response, StreamResponse):
+        writer = QueueWriter()
+        await response.run(writer)
+        body = b"".join(writer.chunks)
+    try:
+        page = links.page(body, encoding)
+    except ValueError as error:
+        raise unreachable(error) from None
+    kept = [(name, value) for name, value in response.headers if name != b"content-length"]
+    return Response(response.status, kept, page if page is not None else body)
 
 
 def dial_error(error: BackendError) -> status.StatusError:

@@ -27,9 +27,10 @@ log = logging.getLogger(__name__)
 
 
 async def forward(
-    pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str = "", headers: HeaderList | None = None
+    pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str = "", headers: HeaderList | None = None, host: str = ""
 ) -> Response:
-    """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given.
+    """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given; so is
+    `host`, that of the Host header, the endpoint's.
 
     Raises BackendError.
     """
@@ -46,6 +47,7 @@ async def forward(
         target,
         headers,
         b"" if length == 0 else request.body,
+        host=host,
         upgrade=upgrade,
         length=length,
     )
