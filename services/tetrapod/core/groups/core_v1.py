@@ -17,6 +17,7 @@ from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.strategies.scale import scale
+from tetrapod.core.strategies.service_accounts import ServiceAccountStrategy
 from tetrapod.core.strategies.services import ServiceStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
@@ -67,7 +68,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         builtin(
             "",
             "serviceaccounts",
-            KindStrategy(returns_deleted=True, warnings=cluster_warnings.service_account_warnings),
+            ServiceAccountStrategy(returns_deleted=True, warnings=cluster_warnings.service_account_warnings),
             table=tables.SERVICE_ACCOUNTS,
             subresources={"token": rests["serviceaccounts/token"]},
         ),

@@ -25,6 +25,8 @@ GROUP: Final = "admissionregistration.k8s.io"
 class StaticNames(KindStrategy):
     """What has a name that manifests have is warned of; validation refuses to make one."""
 
+    metadata_rules = "plain"
+
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return [f"metadata.name: {error.detail}" for error in reserved_name(new)]
 

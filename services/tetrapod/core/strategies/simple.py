@@ -44,7 +44,7 @@ class KindStrategy(Strategy):
         name: NameCheck | None = None,
         fields: Mapping[str, Callable[[Object], str]] | None = None,
         ttl: int = 0,
-        metadata: Literal["kube", "plain", "late"] = "kube",
+        metadata: Literal["kube", "plain", "late"] | None = None,
         template: tuple[str, ...] = (),
     ) -> None:
         self._default = default
@@ -62,7 +62,8 @@ class KindStrategy(Strategy):
         self._fields = dict(fields or {})
         self.field_labels = tuple(self._fields)
         self._ttl = ttl
-        self.metadata_rules = metadata
+        if metadata is not None:
+            self.metadata_rules = metadata
         self._template = template
 
     def default(self, obj: Object, version: str) -> None:
