@@ -11,9 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from tetrapod.generic.storage.backend import Unavailable
-from tetrapod.generic.storage.sqlite.lock import DatabaseInUse
-from tetrapod.generic.storage.sqlite.schema import UnsupportedDatabase
+from tetrapod.generic.storage.backend import CannotOpen, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +28,7 @@ def run(make: Callable[[], Runnable]) -> int:
 
     try:
         return uvloop.run(_run(make))
-    except (OSError, Unavailable, DatabaseInUse, UnsupportedDatabase, ValueError) as error:
+    except (OSError, Unavailable, CannotOpen, ValueError) as error:
         log.debug("not started", exc_info=True)
         fail(str(error) or type(error).__name__)
         return 1

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 _FIRST_WAIT: Final = 0.1
 _LONGEST_WAIT: Final = 10.0
+_LONGEST_FIRST_WAIT: Final = 0.5
+"""Until the first list: services that start together wait for each other."""
 
 OnChange = Callable[[Object | None, Object | None], None]
 """Called with (old, new): None and new for an addition, old and None for a deletion."""
@@ -83,11 +85,11 @@ class Informer:
                 if error.code != 410:
                     log.debug("informer %s: %s", self.gvr, error)
                     await asyncio.sleep(wait * random.uniform(0.8, 1.2))
-                    wait = min(wait * 2, _LONGEST_WAIT)
+                    wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
             except (Unavailable, OSError) as error:
                 log.debug("informer %s: %s", self.gvr, error)
                 await asyncio.sleep(wait * random.uniform(0.8, 1.2))
-                wait = min(wait * 2, _LONGEST_WAIT)
+                wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
 
     async def _list(self) -> str:
         fresh, version = await self._pages()

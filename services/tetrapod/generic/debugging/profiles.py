@@ -85,7 +85,10 @@ async def _heap(seconds: float) -> bytes:
 def _live_objects() -> bytes:
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
-    for found in gc.get_objects():
+    gc.unfreeze()  # else what start-up has made is not told of
+    objects = gc.get_objects()
+    gc.freeze()
+    for found in objects:
         kind = type(found)
         name = f"{kind.__module__}.{kind.__qualname__}"
         counts[name] += 1

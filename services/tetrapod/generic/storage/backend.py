@@ -68,6 +68,10 @@ class Unavailable(Exception):
     """The store did not answer, or not in time; whether a write took effect is unknown."""
 
 
+class CannotOpen(Exception):
+    """What is to be the store cannot be; the text says why."""
+
+
 class RequestTooLarge(Exception):
     """The value is larger than the store takes (etcd: 1.5 MiB)."""
 

@@ -9,8 +9,10 @@ import fcntl
 import os
 from pathlib import Path
 
+from tetrapod.generic.storage.backend import CannotOpen
 
-class DatabaseInUse(Exception):
+
+class DatabaseInUse(CannotOpen):
     """Another process (or another backend of this one) has the database open."""
 
     def __init__(self, path: Path, holder: str) -> None:

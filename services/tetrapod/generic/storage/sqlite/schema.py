@@ -10,6 +10,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from tetrapod.generic.storage.backend import CannotOpen
+
 APPLICATION_ID = 0x54455452  # "TETR"
 SCHEMA_VERSION = 1
 FIRST_REVISION = 1  # as in etcd: an empty store is at 1, its first write gets 2
@@ -32,7 +34,7 @@ INSERT INTO compaction VALUES (1, 0);
 """
 
 
-class UnsupportedDatabase(Exception):
+class UnsupportedDatabase(CannotOpen):
     """The file is not a database of ours, or of a newer version."""
 
 
