@@ -27,6 +27,7 @@ _QUICK_COST: Final = 100_000
 _QUICK_TEXT: Final = 2_000
 _ENGINE: Final = "tetrapod.machinery.cel.environment"
 _ABSENT: Final = object()
+_NOTHING: Final[Object] = {}
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MAX_MESSAGE: Final = 5 * 1024
 _UNMATCHED: Final = "call arguments did not match a supported operator, function or macro signature for rule"
@@ -163,12 +164,13 @@ class RuleValidator:
         if isinstance(obj, list):
             self._validate_items(path, obj, old if isinstance(old, list) else [], run, correlated)
         elif isinstance(obj, dict):
-            self._validate_entries(path, obj, old if isinstance(old, dict) else {}, run, correlated)
+            self._validate_entries(path, obj, old if isinstance(old, dict) else _NOTHING, run, correlated)
 
     def _validate_entries(self, path: str, obj: Object, old: Object, run: Run, correlated: Correlated) -> None:
         if self._values is None and not self._properties:
             return
-        for name, value in obj.items():
+        # Of an update upstream sees what was stored, whose keys were sorted.
+        for name, value in obj.items() if old is _NOTHING else sorted(obj.items()):
             validator, at = self._properties.get(name), child(path, name)
             if validator is None and self._values is not None and name not in self._node.properties:
                 validator, at = self._values, key(path, name)
