@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import orjson
+
 from tetrapod.generic.admission.interface import Equivalent
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fields
@@ -15,6 +17,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.status import StatusError, invalid
 
 DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 
@@ -87,6 +90,8 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
         ValueError: of the wrong kind, or with a value of a wrong type; with an unknown field if `strict`.
     """
     expected = decoder.kind
+    if decoder.custom:
+        _check_custom(decoder, obj)
     try:
         given = GroupVersion.parse(obj.get("apiVersion") or expected.api_version).with_kind(obj.get("kind") or expected.kind)
         decoder.check_kind(given, obj)
@@ -95,3 +100,22 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
         raise ValueError(str(error)) from None
     if strict and unknown and not decoder.custom:
         raise ValueError(f"strict decoding error: {', '.join(unknown_fields(unknown))}")
+
+
+def _check_custom(decoder: Decoder, obj: Object) -> None:
+    """A custom object must say what it is; another version of its group is passed over.
+
+    Raises:
+        ValueError: it says no kind.
+        StatusError: another kind (422), or another group (500).
+    """
+    expected, kind = decoder.kind, obj.get("kind")
+    if not kind or not isinstance(kind, str):
+        raise ValueError(f"Object 'Kind' is missing in '{orjson.dumps(obj, option=orjson.OPT_SORT_KEYS).decode()}'")
+    given = GroupVersion.parse(str(obj.get("apiVersion") or "")).with_kind(kind)
+    if given.group != expected.group:
+        text = f'{given} is unstructured and is not suitable for converting to "{expected.api_version}"'
+        raise StatusError(500, "", text)
+    if kind != expected.kind:
+        raise invalid(given.group_kind, obj["metadata"].get("name") or "", [e for e in decoder.kind_errors(given) if e.field == "kind"])
+    obj["apiVersion"] = expected.api_version
