@@ -85,7 +85,13 @@ def _field(field: Field) -> Encode:
 def _map(field: Field) -> Encode:
     head = tag(field.number, BYTES)
     key_of, value_of = _value(1, "string"), _value(2, field.type)
-    return lambda entries: b"".join([delimited(head, key_of(key) + value_of(value)) for key, value in entries.items()])
+    zero = delimited(ITEM, b"")  # what JSON says null of: a time that is none
+
+    def encode(entries: Object) -> bytes:
+        values = ((key_of(key), zero if value is None else value_of(value)) for key, value in entries.items())
+        return b"".join([delimited(head, key + value) for key, value in values])
+
+    return encode
 
 
 def _value(number: int, type_: str) -> Encode:

@@ -31,7 +31,7 @@ _OR_STRINGS: Final = APIEXTENSIONS + "JSONSchemaPropsOrStringArray"
 
 RAW_JSON: Final = frozenset({META + "FieldsV1", APIMACHINERY + "runtime.RawExtension", APIEXTENSIONS + "JSON"})
 """Messages with one field, of bytes that are JSON."""
-_LISTS: Final = ("ExtraValue", "Verbs")
+_LISTS: Final = ("ExtraValue", "Verbs", "AttestationValue")
 """Lists with a Go type of their own, which the wire wants as messages: the last part of their names."""
 
 
