@@ -101,6 +101,8 @@ class AggregatorService:
     async def _apis(self, request: Request, parts: list[str]) -> Response:
         """`/apis`, `/apis/GROUP`, and what lies below a version but is no resource."""
         version = parts[3] if len(parts) > 3 else ""
+        if version and not parts[2]:  # /apis//apps
+            return not_found()
         if version:
             external = self.records.external.get((parts[2], version))
             return await (self._proxy.handle(external, request) if external is not None else self._local(request))
@@ -126,6 +128,9 @@ class AggregatorService:
         lifecycle.on_start("apiservice-discovery-controller", self._after_records(lifecycle, self.discovery.start))
         lifecycle.on_start("kube-apiserver-autoregistration", self._start_registration(lifecycle))
         lifecycle.add_check("autoregister-completion", self.registration.check)
+        # Documents are merged when they are asked for, of what the records say: nothing is started, both are ready then.
+        lifecycle.on_start("apiservice-openapi-controller", self._routed)
+        lifecycle.on_start("apiservice-openapiv3-controller", self._routed)
         lifecycle.on_shutdown("aggregator-connections", self.pool.close)
 
     def _record_changed(self, old: Object | None, new: Object | None) -> None:
@@ -157,7 +162,7 @@ class AggregatorService:
         return start
 
     async def _routed(self) -> None:
-        """Requests are routed by the records from now on."""
+        """Requests are routed by the records from now on, and the documents of all services found by them."""
         await self._informer.synced.wait()
 
     def _after_records(self, lifecycle: Lifecycle, begin: Callable[[Lifecycle], None]) -> Hook:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Final
 
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.lifecycle import Check, Lifecycle
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.timestamps import now
 
 READY_PATIENCE: Final = 2.0
 """Upstream's --etcd-readycheck-timeout: a store that is this slow should get no more requests, though it is alive."""
@@ -25,3 +30,27 @@ def add_storage_checks(lifecycle: Lifecycle, probe: Check) -> None:
     lifecycle.add_check("etcd-readiness", soon, ("readyz",))
     lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
     lifecycle.on_start("storage-readiness", probe)
+
+
+def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:
+    """`loopback-serving-certificate`: what this server presents, to itself too, has not run out. A renewed file counts."""
+
+    async def valid() -> None:
+        from cryptography import x509  # not at start-up: it costs 20 ms
+
+        found = x509.load_pem_x509_certificate(await asyncio.to_thread(Path(certificate).read_bytes))
+        if found.not_valid_after_utc < now():
+            raise RuntimeError("serving certificate expired")
+
+    lifecycle.add_check("loopback-serving-certificate", valid, ("healthz", "livez"))
+
+
+def add_admission_checks(lifecycle: Lifecycle, storages: StorageFactory) -> None:
+    """Hooks for what admission and the limits of flow control look at with every request: namespaces, and how many objects there are."""
+    namespaces = Lister(storages, NAMESPACES)
+
+    async def known() -> None:
+        await namespaces.list()
+
+    lifecycle.on_start("start-apiserver-admission-initializer", known)
+    lifecycle.on_start("storage-object-count-tracker-hook", known)

@@ -17,7 +17,7 @@ from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options, read_file
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.backends import open_backend
-from tetrapod.cli.checks import add_storage_checks
+from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add_storage_checks
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.kubelet import kubelet_config
@@ -170,6 +170,8 @@ class Embedded:
         sources = [s.openapi() for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
         add_storage_checks(self.lifecycle, self._probe_storage)
+        add_admission_checks(self.lifecycle, self.storage)
+        add_certificate_check(self.lifecycle, options.tls_cert_file or str(self.pki.serving[0]))
         self.flow_control = flow_control(options, self.front.routes, self.client, self.lifecycle, self._statistics)
         self.extensions.register()
         self.core.register(self.lifecycle)

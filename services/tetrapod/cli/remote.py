@@ -16,7 +16,7 @@ import click
 
 from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.backends import open_backend
-from tetrapod.cli.checks import add_storage_checks
+from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.options import Options
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
@@ -69,6 +69,7 @@ class RemoteService:
         self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
         self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
         add_storage_checks(self.lifecycle, self._probe_storage)
+        add_certificate_check(self.lifecycle, self.file("tls.crt", options.tls_cert_file))
         director, authenticator, authorizer = self.assemble()
         self.http = self._listen(director, authenticator, authorizer)
 

@@ -20,6 +20,36 @@ _TEXT: Final[HeaderList] = [(b"content-type", b"text/plain; charset=utf-8"), (b"
 _PLAIN: Final[HeaderList] = [(b"content-type", b"text/plain; charset=utf-8")]
 
 
+_ORDER: Final = (
+    "ping",
+    "log",
+    "loopback-serving-certificate",
+    "etcd",
+    "etcd-readiness",
+    "informer-sync",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+)
+"""Upstream's order of what several services register, in whichever order they come up; the rest is in order of registration."""
+_PLACES: Final = {name: place for place, name in enumerate(_ORDER)}
+
+
 class Health:
     """The three endpoints over one `Lifecycle`."""
 
@@ -28,8 +58,9 @@ class Health:
 
     def checks(self, endpoint: str) -> dict[str, Check]:
         """Checks in upstream's order: the built-in ones, those of the service, post-start hooks, shutdown (readyz)."""
-        checks: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
-        checks.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
+        found: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
+        found.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
+        checks = {name: found[name] for name in sorted(found, key=lambda name: _PLACES.get(name, len(_ORDER)))}
         if endpoint == "readyz":
             checks["shutdown"] = self._shutdown_check
         return checks
@@ -110,4 +141,4 @@ async def _run(endpoint: str, name: str, check: Check) -> str | None:
 def _quoted(names: list[str]) -> str:
     from tetrapod.machinery.field import go_quote
 
-    return ", ".join(go_quote(name) for name in names)
+    return ",".join(go_quote(name) for name in names)

@@ -128,6 +128,16 @@ STARTED: Final = time.time()
 GaugeFunction("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)])
 
 
+def reset() -> None:
+    """Begin to count anew; what is measured as it is now (gauges) stays."""
+    for metric in _ALL:
+        if isinstance(metric, Histogram):
+            for row in metric.values.values():
+                row[:] = [0.0] * len(row)  # in place: whoever observes keeps hold of it
+        elif isinstance(metric, Counter) and not isinstance(metric, Gauge):
+            metric.values.clear()
+
+
 class _Collector:
     def __init__(self, metrics: list[Metric]) -> None:
         self._metrics = metrics

@@ -91,8 +91,11 @@ async def version(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    from tetrapod.generic.metrics import render
+    from tetrapod.generic.metrics import render, reset
 
+    if request.method == "DELETE":
+        reset()
+        return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")
     return await _exposition(render)
 
 

@@ -80,6 +80,7 @@ class GenericAPIServer:
         self.routes.add("/debug/flags/v", verbosity.verbosity, listed=False)
         self.routes.add_prefix("/debug/flags/", verbosity.index)
         self.routes.add("/", self._index)
+        self.routes.add("/index.html", self._index, listed=False)
 
     def install(self, definitions: Iterable[ResourceDefinition]) -> None:
         """Serve resources, in all their versions."""

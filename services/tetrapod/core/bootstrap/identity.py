@@ -42,17 +42,24 @@ class IdentityLease:
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._client, self._hostname, self._address = client, hostname, address
         self._namespaces_ready = namespaces_ready
+        self._held = asyncio.Event()
 
     def register(self, lifecycle: Lifecycle) -> None:
         async def hold() -> None:
             await self._namespaces_ready.wait()
             await self.renew()
+            self._held.set()
             lifecycle.background("identity-lease", self._every(RENEW_EVERY, self.renew))
 
         async def collect() -> None:
             await self._namespaces_ready.wait()
             lifecycle.background("identity-lease-gc", self._every(COLLECT_EVERY, self.collect))
 
+        async def advertise() -> None:
+            """The lease tells the others where this server is."""
+            await self._held.wait()
+
+        lifecycle.on_start("peer-endpoint-reconciler-controller", advertise)
         lifecycle.on_start("start-kube-apiserver-identity-lease-controller", hold)
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
