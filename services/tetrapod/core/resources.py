@@ -8,6 +8,7 @@ from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, resource, storage
 from tetrapod.core.strategies.admission_policies import ParamAccess
+from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
@@ -15,7 +16,7 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definitions(
-    rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, params: ParamAccess
+    rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, params: ParamAccess, devices: ClaimAccess
 ) -> list[ResourceDefinition]:
     found = [
         *core_v1.definitions(rests, addresses, ports),
@@ -25,7 +26,7 @@ def definitions(
         *batch.definitions(),
         *networking.definitions(),
         *policy.definitions(),
-        *resource.definitions(),
+        *resource.definitions(devices),
         *storage.definitions(),
         *admissionregistration.definitions(params),
     ]

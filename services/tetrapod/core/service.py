@@ -35,6 +35,7 @@ from tetrapod.core.rests.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.rests.streams import stream_rests
 from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
+from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
@@ -77,8 +78,9 @@ class CoreService:
         self.backends = BackendPool()
         addresses = ClusterIPs(config.service_network, client)
         ports = NodePorts(config.node_ports, server.storage)
+        devices = ClaimAccess(server.authorizer, server.storage)
         params = ParamAccess(server.authorizer, client, server.storage)
-        server.install(definitions(self._rests(token_rest, probes), addresses, ports, params))
+        server.install(definitions(self._rests(token_rest, probes), addresses, ports, params, devices))
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import devices as defaults
+from tetrapod.core.strategies.resource_claims import AdminStrategy, ClaimAccess, ClaimStatusStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import policies as tables
 from tetrapod.core.validation import resource_claims as claims
@@ -29,8 +30,8 @@ class SliceStrategy(KindStrategy):
         return label, value
 
 
-def definitions() -> list[ResourceDefinition]:
-    return [_classes(), _taint_rules(), *_claims(), _slices()]
+def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
+    return [_classes(), _taint_rules(), *_claims(access), _slices()]
 
 
 def _classes() -> ResourceDefinition:
@@ -44,21 +45,27 @@ def _taint_rules() -> ResourceDefinition:
     return builtin(GROUP, "devicetaintrules", rule, table=tables.DEVICE_TAINT_RULES, subresources={"status": status})
 
 
-def _claims() -> list[ResourceDefinition]:
-    claim = KindStrategy(
+def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
+    claim = AdminStrategy(
+        access,
+        "ResourceClaim",
+        lambda obj: ((obj.get("spec") or {}).get("devices") or {}).get("requests") or [],
         default=defaults.default_claim,
         validate=claims.validate,
         whole_update=claims.validate_update,
         status=True,
         returns_deleted=True,
     )
-    template = KindStrategy(
+    template = AdminStrategy(
+        access,
+        "ResourceClaimTemplate",
+        lambda obj: (((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}).get("requests") or [],
         default=defaults.default_claim_template,
         validate=claims.validate_template,
         whole_update=claims.validate_update,
         returns_deleted=True,
     )
-    status = status_of(claim, keep_metadata=ALL_METADATA, validate=claims.validate_status)
+    status = ClaimStatusStrategy(access, claim, validate=claims.validate_status)
     return [
         builtin(GROUP, "resourceclaims", claim, table=tables.RESOURCE_CLAIMS, subresources={"status": status}),
         builtin(GROUP, "resourceclaimtemplates", template, table=tables.RESOURCE_CLAIM_TEMPLATES),

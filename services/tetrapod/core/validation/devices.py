@@ -123,10 +123,17 @@ def binding(given: Object, path: str) -> list[FieldError]:
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
         for i, name in enumerate(listed):
             errors += complaints(is_qualified_name, name, f"{path}.{key}[{i}]")
-    if conditions and not failures:
-        text = "bindingFailureConditions are required to use bindingConditions"
-        errors.append(field.invalid(f"{path}.bindingFailureConditions", None, text))
-    if failures and not conditions:
-        text = "bindingConditions are required to use bindingFailureConditions"
-        errors.append(field.invalid(f"{path}.bindingConditions", None, text))
+    for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
+        for i, name in enumerate(listed):
+            if name in listed[:i]:
+                errors.append(field.duplicate(f"{path}.{key}[{i}]", name))
+            if key == "bindingFailureConditions" and name in conditions:
+                text = "bindingFailureConditions must not overlap with bindingConditions"
+                errors.append(field.invalid(f"{path}.{key}[{i}]", name, text))
+    for key, listed, other, others in (
+        ("bindingConditions", conditions, "bindingFailureConditions", failures),
+        ("bindingFailureConditions", failures, "bindingConditions", conditions),
+    ):
+        if others and not listed:
+            errors.append(field.invalid(f"{path}.{key}", given.get(key), f"{key} are required to use {other}"))
     return errors

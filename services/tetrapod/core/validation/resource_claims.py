@@ -17,7 +17,6 @@ from tetrapod.core.validation.devices import (
     taint,
 )
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain
-from tetrapod.core.validation.quantities import is_extended
 from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.core.validation.shown import same
 from tetrapod.core.validation.volume_sources import csi_driver_name
@@ -243,10 +242,20 @@ def validate_class(obj: Object) -> list[FieldError]:
     found.written += selectors(spec.get("selectors") or [], "spec.selectors")
     for i, config in enumerate(spec.get("config") or ()):
         configuration(config, f"spec.config[{i}]", found)
-    if (extended := spec.get("extendedResourceName")) is not None and not is_extended(extended):
-        text = 'must not have "kubernetes.io/" domain' if "kubernetes.io/" in extended else "must be a valid extended resource name"
-        found.declared.append(field.invalid("spec.extendedResourceName", extended, text))
+    if (extended := spec.get("extendedResourceName")) is not None:
+        found.declared += _extended_name(extended, "spec.extendedResourceName")
     return found.all()
+
+
+def _extended_name(name: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if "/" not in name:
+        errors.append(field.invalid(path, name, "a name must be a domain-prefixed path, such as 'example.com/my-prop'"))
+    elif "kubernetes.io/" in name:
+        errors.append(field.invalid(path, name, 'must not have "kubernetes.io/" domain'))
+    if name.startswith("requests."):
+        errors.append(field.invalid(path, name, 'must not have "requests." prefix'))
+    return errors + [field.invalid(path, name, text) for text in is_qualified_name(f"requests.{name}")]
 
 
 def validate_taint_rule(obj: Object) -> list[FieldError]:

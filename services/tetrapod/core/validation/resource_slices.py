@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
-from tetrapod.core.validation.devices import Complaints, binding, pool_name, qualified, taint
+from tetrapod.core.validation.devices import Complaints, pool_name
 from tetrapod.core.validation.names import complaints, dns_label, immutable
 from tetrapod.core.validation.scheduling import node_selector
+from tetrapod.core.validation.slice_devices import check_devices, counters
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 
-_MOST_DEVICES: Final = 128
-_MOST_WITH_TAINTS: Final = 64
-_MOST_ATTRIBUTES: Final = 32
-_LONGEST_VALUE: Final = 64
-_VALUES: Final = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
-_VALUE_NAMES: Final = ", ".join(f"`{name}`" for name in _VALUES)
 _SELECTIONS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_SELECTION: Final = f"exactly one of {', '.join(f'`{name}`' for name in _SELECTIONS)} is required"
-_NUMBER: Final = r"(0|[1-9]\d*)"
-_PRE_RELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_BUILD: Final = "[0-9a-zA-Z-]+"
-_semver: Final = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
-).fullmatch
+_MOST_COUNTER_SETS: Final = 8
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -47,15 +36,23 @@ def _validate(spec: Object, before: Object | None) -> list[FieldError]:
         found.written += immutable(spec.get("driver"), before.get("driver"), "spec.driver")
         found.written += immutable(spec.get("nodeName"), before.get("nodeName"), "spec.nodeName")
     found.written += _selection(spec)
-    devices = spec.get("devices") or []
-    _devices(devices, found)
-    for i, counters in enumerate(spec.get("sharedCounters") or ()):
-        at = f"spec.sharedCounters[{i}]"
-        name = counters.get("name") or ""
-        found.declared += dns_label(name, f"{at}.name") if name else [field.required(f"{at}.name")]
-        if not counters.get("counters"):
-            found.written.append(field.required(f"{at}.counters"))
+    if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
+        found.written.append(field.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
+    check_devices(spec, before, found)
+    _counters(spec.get("sharedCounters") or [], found)
     return found.all()
+
+
+def _counters(listed: list[Object], found: Complaints) -> None:
+    path = "spec.sharedCounters"
+    if len(listed) > _MOST_COUNTER_SETS:
+        found.declared.append(field.too_many(path, len(listed), _MOST_COUNTER_SETS))
+        return
+    found.once([one.get("name") or "" for one in listed], path, listed)
+    for i, given in enumerate(listed):
+        name = given.get("name") or ""
+        found.declared += dns_label(name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
+        counters(given.get("counters") or {}, f"{path}[{i}].counters", found)
 
 
 def _pool(pool: Object) -> list[FieldError]:
@@ -66,6 +63,13 @@ def _pool(pool: Object) -> list[FieldError]:
     if generation < 0:
         errors.append(field.invalid("spec.pool.generation", generation, "must be greater than or equal to zero"))
     return errors
+
+
+def _internal(terms: list[Object] | None) -> list[Object] | None:
+    """As upstream's internal type is written."""
+    if terms is None:
+        return None
+    return [{"MatchExpressions": t.get("matchExpressions"), "MatchFields": t.get("matchFields")} for t in terms]
 
 
 def _selection(spec: Object) -> list[FieldError]:
@@ -85,7 +89,9 @@ def _selection(spec: Object) -> list[FieldError]:
             errors += node_selector(value, "spec.nodeSelector")
             terms = value.get("nodeSelectorTerms")
             if len(terms or ()) != 1:
-                errors.append(field.invalid("spec.nodeSelector.nodeSelectorTerms", terms, "must have exactly one node selector term"))
+                errors.append(
+                    field.invalid("spec.nodeSelector.nodeSelectorTerms", _internal(terms), "must have exactly one node selector term")
+                )
         elif not value:
             errors.append(field.invalid(f"spec.{name}", False, "must be either unset or set to true"))
     if not chosen:
@@ -93,51 +99,3 @@ def _selection(spec: Object) -> list[FieldError]:
     elif len(chosen) > 1:
         errors.append(field.invalid("spec", f"{{{', '.join(chosen)}}}", f"{_ONE_SELECTION}, but multiple fields are set"))
     return errors
-
-
-def _devices(devices: list[Object], found: Complaints) -> None:
-    most = _MOST_WITH_TAINTS if any(d.get("taints") or d.get("consumesCounters") for d in devices) else _MOST_DEVICES
-    if len(devices) > most:
-        found.written.append(field.too_many("spec.devices", len(devices), most))
-        return
-    for i, device in enumerate(devices):
-        _device(device, f"spec.devices[{i}]", found)
-    names = [d.get("name") or "" for d in devices]
-    found.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if name in names[:i]]
-
-
-def _device(device: Object, path: str, found: Complaints) -> None:
-    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
-    found.written += dns_label(device.get("name") or "", f"{path}.name")
-    if (total := len(attributes) + len(capacity)) > _MOST_ATTRIBUTES:
-        text = f"the total number of attributes and capacities must not exceed {_MOST_ATTRIBUTES}"
-        found.written.append(field.invalid(path, total, text))
-    for name, attribute in attributes.items():
-        found.written += qualified(name, f"{path}.attributes")
-        _attribute(attribute, f"{path}.attributes[{name}]", found)
-    for name, amount in capacity.items():
-        found.written += qualified(name, f"{path}.capacity")
-        if amount.get("requestPolicy") is not None and not device.get("allowMultipleAllocations"):
-            at = f"{path}.capacity[{name}].requestPolicy"
-            found.written.append(field.forbidden(at, "allowMultipleAllocations must be true"))
-    for i, given in enumerate(device.get("taints") or ()):
-        taint(given, f"{path}.taints[{i}]", found)
-    for i, consumed in enumerate(device.get("consumesCounters") or ()):
-        at, name = f"{path}.consumesCounters[{i}]", consumed.get("counterSet") or ""
-        found.declared += dns_label(name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
-        if not consumed.get("counters"):
-            found.declared.append(field.required(f"{at}.counters"))
-    found.written += binding(device, path)
-
-
-def _attribute(attribute: Object, path: str, found: Complaints) -> None:
-    given = [name for name in _VALUES if attribute.get(name) is not None]
-    if (version := attribute.get("version")) is not None and not _semver(version):
-        found.written.append(field.invalid(f"{path}.version", version, "must be a string compatible with semver.org spec 2.0.0"))
-    for name in ("string", "version"):
-        if len(attribute.get(name) or "") > _LONGEST_VALUE:
-            found.written.append(field.too_long(f"{path}.{name}", _LONGEST_VALUE))
-    if not given:
-        found.declared.append(field.invalid(path, "", f"must specify one of: {_VALUE_NAMES}"))
-    elif len(given) > 1:
-        found.declared.append(field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}"))

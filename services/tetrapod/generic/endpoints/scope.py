@@ -63,7 +63,9 @@ class Scope:
     def context(self, request: Request, dry_run: bool = False) -> Context:
         info = request_info(request)
         namespace = info.namespace if self.definition.namespaced else ""
-        return Context(request.user, namespace, self.version, self.subresource, dry_run, request.warnings, request.annotations)
+        return Context(
+            request.user, namespace, self.version, self.subresource, dry_run, request.warnings, request.annotations, verb=info.verb
+        )
 
 
 def request_info(request: Request) -> RequestInfo:

@@ -25,6 +25,8 @@ class Context:
     annotations: dict[str, str] = field(default_factory=dict)
     large: bool = False
     """Whether it is worked on in a thread."""
+    verb: str = ""
+    """As authorization names it."""
 
 
 _P = ParamSpec("_P")

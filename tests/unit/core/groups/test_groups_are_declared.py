@@ -1,5 +1,8 @@
 """Every kind of the named groups has rules of its own; what is declared is what the rules say."""
 
+import itertools
+from typing import Any, cast
+
 import pytest
 
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage
@@ -7,8 +10,16 @@ from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 
-_GROUPS = (admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage)
-_DEFINITIONS = {f"{d.group}/{d.resource}": d for group in _GROUPS for d in group.definitions()}
+_NOBODY = cast(Any, None)
+"""Who would be asked whether the user may read what an object refers to: it is not asked here."""
+_DEFINITIONS = {
+    f"{d.group}/{d.resource}": d
+    for d in itertools.chain(
+        *(group.definitions() for group in (apps, autoscaling, batch, networking, others, policy, storage)),
+        admissionregistration.definitions(_NOBODY),
+        resource.definitions(_NOBODY),
+    )
+}
 
 
 @pytest.mark.parametrize("name", sorted(_DEFINITIONS))

@@ -1,0 +1,161 @@
+"""ResourceClaims and their templates: who may have administrative access, and who may write which part of a claim's status.
+
+Upstream: pkg/registry/resource/{utils.go,resourceclaim,resourceclaimtemplate}. A claim's allocation is the scheduler's to write
+(`resourceclaims/binding`), the state of its devices their drivers' (`resourceclaims/driver`), whoever may update the status at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
+from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
+from tetrapod.generic.authorization.message import forbidden_status
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.status import invalid
+
+GROUP: Final = "resource.k8s.io"
+_LABEL: Final = "resource.kubernetes.io/admin-access"
+_NO_ACCESS: Final = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
+_BINDING: Final = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="{}" permission: {}'
+_DRIVER: Final = 'changing status.devices requires resource="resourceclaims/driver", verb="{}" permission: {}'
+
+
+class ClaimAccess:
+    """What is asked about claims."""
+
+    def __init__(self, authorizer: Authorizer | None, storages: StorageFactory) -> None:
+        self._authorizer = authorizer
+        self._namespaces = Lister(storages, NAMESPACES)
+
+    async def admin(self, namespace: str, path: str) -> list[FieldError]:
+        """Whether devices may be had for administration in a namespace."""
+        found = await self._namespaces.get_live("", namespace)
+        labels = ((found or {}).get("metadata") or {}).get("labels") or {}
+        return [] if labels.get(_LABEL) == "true" else [field.forbidden(path, _NO_ACCESS)]
+
+    async def refusal(self, ctx: Context, verb: str, subresource: str, namespace: str, name: str) -> str:
+        """Why the user may not; "" if he may."""
+        if self._authorizer is None:
+            return ""
+        question = Attributes(ctx.user, verb, namespace, GROUP, ctx.version, "resourceclaims", subresource, name, resource_request=True)
+        answer = await self._authorizer.authorize(question)
+        return "" if answer.decision is Decision.ALLOW else forbidden_status(question, answer.reason).message
+
+
+class AdminStrategy(KindStrategy):
+    """Of claims and templates, whose spec never changes, so it is asked about once. `requests` finds the requests in an object."""
+
+    def __init__(self, access: ClaimAccess, kind: str, requests: Callable[[Object], list[Object]], **options: Any) -> None:
+        super().__init__(**options)
+        self._access, self._kind, self._requests = access, kind, requests
+
+    async def begin_create(self, ctx: Context, obj: Object) -> None:
+        for i, request in enumerate(self._requests(obj)):
+            if not (request.get("exactly") or {}).get("adminAccess"):
+                continue
+            # Upstream tells the place as if a template were a claim.
+            errors = await self._access.admin(ctx.namespace, f"spec.devices.requests[{i}].adminAccess")
+            if errors:
+                raise invalid(GroupKind(GROUP, self._kind), obj["metadata"].get("name") or "", errors + self.validate(ctx, obj))
+            return
+
+
+class ClaimStatusStrategy(StatusStrategy):
+    def __init__(self, access: ClaimAccess, main: KindStrategy, **options: Any) -> None:
+        super().__init__(main, keep_metadata=ALL_METADATA, **options)
+        self._access = access
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        """What was said of devices goes when they are given back."""
+        super().prepare_for_update(ctx, new, old)
+        status = new.get("status") or {}
+        gone = set(map(_device, _results(old))) - set(map(_device, _results(new)))
+        kept = [device for device in status.get("devices") or () if _device(device) not in gone]
+        if kept:
+            status["devices"] = kept
+        else:
+            status.pop("devices", None)
+
+    async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
+        errors = await self._admin(ctx, new, old) + await self._binding(ctx, new, old)
+        if (new.get("status") or {}).get("allocation") is not None:
+            errors += await self._devices(ctx, new, old)
+        if errors:
+            name = new["metadata"].get("name") or ""
+            raise invalid(GroupKind(GROUP, "ResourceClaim"), name, errors + self.validate_update(ctx, new, old))
+
+    async def _admin(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        if any(result.get("adminAccess") for result in _results(old)):
+            return []
+        for i, result in enumerate(_results(new)):
+            if result.get("adminAccess"):
+                return await self._access.admin(ctx.namespace, f"status.allocation.devices.results[{i}].adminAccess")
+        return []
+
+    async def _binding(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        status, before = new.get("status") or {}, old.get("status") or {}
+        if all((status.get(key) or None) == (before.get(key) or None) for key in ("allocation", "reservedFor")):
+            return []
+        why = await self._access.refusal(ctx, ctx.verb, "binding", "", "")
+        return [field.forbidden("status.allocation", _BINDING.format(ctx.verb, why))] if why else []
+
+    async def _devices(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        allocation = (new.get("status") or {}).get("allocation") or {}
+        verbs = [f"arbitrary-node:{ctx.verb}"]
+        if _lives_on(ctx.user, _node_of(allocation)):
+            verbs.insert(0, f"associated-node:{ctx.verb}")
+        errors = []
+        for driver in sorted(_changed_drivers(new, old)):
+            reasons = []
+            for verb in verbs:
+                reasons.append(await self._access.refusal(ctx, verb, "driver", ctx.namespace, driver))
+                if not reasons[-1]:
+                    break
+            else:
+                errors.append(field.forbidden("status.devices", _DRIVER.format(f"[{' '.join(verbs)}]", reasons[0])))
+        return errors
+
+
+def _results(claim: Object) -> list[Object]:
+    found: list[Object] = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or []
+    return found
+
+
+def _device(given: Object) -> tuple[str, ...]:
+    return tuple(given.get(key) or "" for key in ("driver", "pool", "device", "shareID"))
+
+
+def _changed_drivers(new: Object, old: Object) -> set[str]:
+    before = {_device(d): d for d in (old.get("status") or {}).get("devices") or ()}
+    drivers = set()
+    for device in (new.get("status") or {}).get("devices") or ():
+        if before.pop(_device(device), None) != device:
+            drivers.add(device.get("driver") or "")
+    return drivers | {device.get("driver") or "" for device in before.values()}
+
+
+def _node_of(allocation: Object) -> str:
+    """The one node that an allocation is for, if it is for one by name."""
+    terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
+    if len(terms) != 1 or terms[0].get("matchExpressions") or len(terms[0].get("matchFields") or ()) != 1:
+        return ""
+    wanted = terms[0]["matchFields"][0]
+    values = wanted.get("values") or []
+    one = wanted.get("key") == "metadata.name" and wanted.get("operator") == "In" and len(values) == 1
+    return str(values[0]) if one else ""
+
+
+def _lives_on(user: UserInfo, node: str) -> bool:
+    """Whether a service account's token is bound to a node."""
+    return bool(node) and split_username(user.name) is not None and user.extra.get(NODE_NAME_KEY, ()) == (node,)

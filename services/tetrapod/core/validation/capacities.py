@@ -1,0 +1,121 @@
+"""Capacities of devices that are shared: what may be asked of one (upstream: validateRequestPolicy of pkg/apis/resource/validation)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+_MOST_VALUES: Final = 10
+_BOTH: Final = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
+_LARGEST: Final = (1 << 63) - 1
+_NANO: Final = 10**9
+
+
+def capacity(given: Object, path: str, *, shared: bool) -> list[FieldError]:
+    """`shared`: of a device with allowMultipleAllocations."""
+    policy, path = given.get("requestPolicy"), f"{path}.requestPolicy"
+    if policy is None:
+        return []
+    if not shared:
+        return [field.forbidden(path, "allowMultipleAllocations must be true")]
+    values, within = policy.get("validValues") or [], policy.get("validRange")
+    if values and within is not None:
+        return [field.forbidden(path, _BOTH)]
+    largest = Quantity.of(given.get("value") or "0")
+    kind = "validValues" if values else "validRange"
+    if not values and within is None:
+        return []
+    if policy.get("default") is None:
+        return [field.required(f"{path}.default", f"required when {kind} is defined")]
+    default = Quantity.of(policy["default"])
+    if values:
+        return _values([Quantity.of(value) for value in values], default, largest, f"{path}.validValues")
+    return _range(within, default, largest, f"{path}.validRange")
+
+
+def _values(values: list[Quantity], default: Quantity, largest: Quantity, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for i, (one, following) in enumerate(itertools.pairwise(values)):
+        if one > following:
+            errors.append(field.invalid(f"{path}[{i + 1}]", str(following), "values must be sorted in ascending order"))
+    if len(values) > _MOST_VALUES:
+        errors.append(field.too_many(path, len(values), _MOST_VALUES))
+    else:
+        for i, value in enumerate(values):
+            if value > largest:
+                errors.append(field.invalid(f"{path}[{i}]", str(value), f"option is larger than capacity value: {largest}"))
+        errors += [field.duplicate(f"{path}[{i}]", str(value)) for i, value in enumerate(values) if value in values[:i]]
+    if default not in values or len(values) > _MOST_VALUES:
+        errors.append(field.invalid(path, str(default), "default value is not valid according to the requestPolicy"))
+    return errors
+
+
+def _range(within: Object, default: Quantity, largest: Quantity, path: str) -> list[FieldError]:
+    if within.get("min") is None:
+        return [field.required(f"{path}.min", "required when validRange is defined")]
+    lowest = Quantity.of(within["min"])
+    highest = Quantity.of(within["max"]) if within.get("max") is not None else None
+    step = Quantity.of(within["step"]) if within.get("step") is not None else None
+    errors = _bounds(lowest, highest, default, largest, path)
+    named = {"default": default, "min": lowest, "max": highest, "step": step}
+    fine = any(q is not None and q.nano % _NANO for q in named.values())
+    if fine:
+        small = [(n, q) for n, q in named.items() if q is not None and q.nano % 10**6]
+        if small:
+            return errors + [field.invalid(f"{path}.{n}", str(q), "value cannot be represented as a milli value") for n, q in small]
+    if step is None:
+        return errors
+    return errors + _steps(step, lowest, highest, default, largest, path, {} if fine else named)
+
+
+def _bounds(lowest: Quantity, highest: Quantity | None, default: Quantity, largest: Quantity, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if lowest > largest:
+        errors.append(field.invalid(f"{path}.min", str(lowest), f"min is larger than capacity value: {largest}"))
+    if default < lowest:
+        errors.append(field.invalid(f"{path}.default", str(default), f"default is less than min: {lowest}"))
+    if highest is None:
+        return errors
+    if lowest > highest:
+        errors.append(field.invalid(f"{path}.max", str(lowest), f"min is larger than max: {highest}"))
+    if highest > largest:
+        errors.append(field.invalid(f"{path}.max", str(highest), f"max is larger than capacity value: {largest}"))
+    if default > highest:
+        errors.append(field.invalid(f"{path}.default", str(default), f"default is more than max: {highest}"))
+    return errors
+
+
+def _steps(
+    step: Quantity,
+    lowest: Quantity,
+    highest: Quantity | None,
+    default: Quantity,
+    largest: Quantity,
+    path: str,
+    named: dict[str, Quantity | None],
+) -> list[FieldError]:
+    """`named`: the whole numbers that have to fit into 64 bits."""
+    at = f"{path}.step"
+    if step.sign <= 0:
+        return [field.invalid(at, str(step), "must be greater than zero")]
+    errors: list[FieldError] = []
+    if (added := lowest + step) > largest:
+        errors.append(field.invalid(at, str(step), f"one step {added} is larger than capacity value: {largest}"))
+    unsafe: list[FieldError] = []
+    for name, quantity in named.items():
+        if quantity is not None and quantity.sign < 0:
+            unsafe.append(field.invalid(f"{path}.{name}", str(quantity), "must be greater than or equal to 0"))
+        elif quantity is not None and quantity.value > _LARGEST:
+            unsafe.append(field.invalid(f"{path}.{name}", str(quantity), f"must not be larger than {_LARGEST}"))
+    if unsafe:
+        return errors + unsafe
+    for value in (default, highest):
+        if value is not None and (value.nano - lowest.nano) % step.nano:
+            text = f"value is not a multiple of a given step ({step}) from ({lowest})"
+            errors.append(field.invalid(at, str(value), text))
+    return errors

@@ -1,0 +1,163 @@
+"""The devices of a ResourceSlice (upstream: validateDevice of pkg/apis/resource/validation/validation.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from tetrapod.core.validation.capacities import capacity
+from tetrapod.core.validation.devices import Complaints, binding, qualified, taint
+from tetrapod.core.validation.names import complaints, dns_label
+from tetrapod.core.validation.scheduling import node_selector
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_subdomain
+
+_MOST_DEVICES: Final = 128
+_MOST_ADVANCED: Final = 64
+_MOST_ATTRIBUTES: Final = 32
+_MOST_VALUES: Final = 48
+_MOST_TAINTS: Final = 16
+_MOST_CONSUMED: Final = 2
+_MOST_COUNTERS: Final = 32
+_LONGEST_VALUE: Final = 64
+_ONE_NODE: Final = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required"
+    " when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+)
+_NO_NODE: Final = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+)
+_VALUES: Final = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
+_VALUE_NAMES: Final = ", ".join(f"`{name}`" for name in _VALUES)
+_NUMBER: Final = r"(0|[1-9]\d*)"
+_PRE_RELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD: Final = "[0-9a-zA-Z-]+"
+_semver: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
+).fullmatch
+
+
+def check_devices(spec: Object, before: Object | None, found: Complaints) -> None:
+    devices = spec.get("devices") or []
+    advanced = any(d.get("taints") or d.get("consumesCounters") or _has_lists(d) for d in devices)
+    most = _MOST_ADVANCED if advanced else _MOST_DEVICES
+    if len(devices) > most:
+        found.written.append(field.too_many("spec.devices", len(devices), most))
+        return
+    known = {d.get("name"): d for d in (before or {}).get("devices") or ()}
+    for i, device in enumerate(devices):
+        _device(device, known.get(device.get("name")), f"spec.devices[{i}]", found)
+        found.written += _nodes(device, f"spec.devices[{i}]", chosen=bool(spec.get("perDeviceNodeSelection")))
+        found.written += binding(device, f"spec.devices[{i}]")
+    names = [d.get("name") or "" for d in devices]
+    found.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if name in names[:i]]
+
+
+def _has_lists(device: Object) -> bool:
+    return any(
+        a.get(kind) is not None for a in (device.get("attributes") or {}).values() for kind in ("ints", "bools", "strings", "versions")
+    )
+
+
+def _device(device: Object, before: Object | None, path: str, found: Complaints) -> None:
+    """What an update leaves as it is, of capacities and taints, is not looked at again."""
+    attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
+    found.written += dns_label(device.get("name") or "", f"{path}.name")
+    if (total := len(attributes) + len(capacities)) > _MOST_ATTRIBUTES:
+        text = f"the total number of attributes and capacities must not exceed {_MOST_ATTRIBUTES}"
+        found.written.append(field.invalid(path, total, text))
+    if (values := sum(map(_entries, attributes.values()))) > _MOST_VALUES:
+        text = f"the total number of attribute values must not exceed {_MOST_VALUES}"
+        found.written.append(field.invalid(path, values, text))
+    for name, attribute in attributes.items():
+        found.written += qualified(name, f"{path}.attributes")
+        _attribute(attribute, f"{path}.attributes[{name}]", found)
+    if before is None or (before.get("capacity") or {}) != capacities:
+        for name, amount in capacities.items():
+            found.written += qualified(name, f"{path}.capacity")
+            found.written += capacity(amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations")))
+    taints = device.get("taints") or []
+    if before is None or (before.get("taints") or []) != taints:
+        if len(taints) > _MOST_TAINTS:
+            found.written.append(field.too_many(f"{path}.taints", len(taints), _MOST_TAINTS))
+        for i, given in enumerate(taints[: _MOST_TAINTS if len(taints) <= _MOST_TAINTS else 0]):
+            taint(given, f"{path}.taints[{i}]", found)
+    _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", found)
+
+
+def _consumed(listed: list[Object], path: str, found: Complaints) -> None:
+    if len(listed) > _MOST_CONSUMED:
+        found.declared.append(field.too_many(path, len(listed), _MOST_CONSUMED))
+        return
+    found.once([one.get("counterSet") or "" for one in listed], path, listed)
+    for i, given in enumerate(listed):
+        at, name = f"{path}[{i}]", given.get("counterSet") or ""
+        found.declared += dns_label(name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
+        counters(given.get("counters") or {}, f"{at}.counters", found)
+
+
+def counters(given: Object, path: str, found: Complaints) -> None:
+    if not given:
+        found.declared.append(field.required(path))
+    elif len(given) > _MOST_COUNTERS:
+        found.written.append(field.too_many(path, len(given), _MOST_COUNTERS))
+    else:
+        for name in given:
+            found.declared += dns_label(name, path)
+
+
+def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
+    """Which nodes have a device, where devices say so themselves (`chosen`)."""
+    name, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
+    if not chosen:
+        return [field.invalid(path, None, _NO_NODE)] if (name, selector, everywhere) != (None, None, None) else []
+    errors: list[FieldError] = []
+    said = []
+    if name is not None:
+        said += ["`nodeName`"] if name else []
+        empty = field.invalid(f"{path}.nodeName", "", "must not be empty")
+        errors += complaints(is_dns1123_subdomain, name, f"{path}.nodeName") if name else [empty]
+    if selector is not None:
+        said.append("`nodeSelector`")
+        errors += node_selector(selector, f"{path}.nodeSelector")
+    if everywhere is not None:
+        said += ["`allNodes`"] if everywhere else []
+        errors += [] if everywhere else [field.invalid(f"{path}.allNodes", False, "must be either unset or set to true")]
+    if not said:
+        errors.append(field.required(path, _ONE_NODE))
+    elif len(said) > 1:
+        errors.append(field.invalid(path, f"{{{', '.join(said)}}}", _ONE_NODE))
+    return errors
+
+
+def _entries(attribute: Object) -> int:
+    return sum(len(attribute.get(kind) or ()) for kind in ("ints", "bools", "strings", "versions")) or 1
+
+
+def _attribute(attribute: Object, path: str, found: Complaints) -> None:
+    given = [name for name in _VALUES if attribute.get(name) is not None]
+    found.written += _text(attribute.get("string"), f"{path}.string") + _version(attribute.get("version"), f"{path}.version")
+    for name in ("bools", "ints", "strings", "versions"):
+        if attribute.get(name) == []:
+            found.written.append(field.invalid(f"{path}.{name}", [], "must not be empty if specified"))
+    for i, item in enumerate(attribute.get("strings") or ()):
+        found.declared += _text(item, f"{path}.strings[{i}]")
+    for i, item in enumerate(attribute.get("versions") or ()):
+        found.written += _version(item, f"{path}.versions[{i}]")
+    if not given:
+        found.declared.append(field.invalid(path, "", f"must specify one of: {_VALUE_NAMES}"))
+    elif len(given) > 1:
+        found.declared.append(field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}"))
+
+
+def _text(value: Any, path: str) -> list[FieldError]:
+    return [field.too_long(path, _LONGEST_VALUE)] if len((value or "").encode()) > _LONGEST_VALUE else []
+
+
+def _version(value: Any, path: str) -> list[FieldError]:
+    if value is None:
+        return []
+    errors = [] if _semver(value) else [field.invalid(path, value, "must be a string compatible with semver.org spec 2.0.0")]
+    return errors + _text(value, path)
