@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
@@ -26,13 +30,19 @@ class Reply(NamedTuple):
 
 
 class Door:
-    """With a client certificate (files), so as whoever that is."""
+    """As whoever a kubeconfig with a certificate in it is for."""
 
-    def __init__(self, url: str, ca: Path, certificate: Path, key: Path) -> None:
-        self.url = url
-        self._context = ssl.create_default_context(cafile=str(ca))
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.url: str = cluster["server"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self._context = ssl.create_default_context(cadata=authority)
         self._context.check_hostname = False
-        self._context.load_cert_chain(certificate, key)
+        with tempfile.NamedTemporaryFile() as pair:
+            pair.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
+            pair.flush()
+            self._context.load_cert_chain(pair.name)
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Reply:
         data = None if body is None else json.dumps(body).encode()

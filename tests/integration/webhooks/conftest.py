@@ -70,8 +70,7 @@ class Hooked:
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     directory = tmp_path_factory.mktemp("hooked")
     with running(directory, "--enable-aggregator-routing") as server:
-        pki = server.data_dir / "pki"
-        found = Door(server.url, server.ca, pki / "admin.crt", pki / "admin.key")
+        found = Door(server.kubeconfig)
         found.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
         yield found
 

@@ -5,8 +5,10 @@ Admission sees the query as the options of the connection (`PodExecOptions`), as
 
 from __future__ import annotations
 
+from typing import Final
+from urllib.parse import parse_qs
+
 from tetrapod.generic.endpoints.admitting import Admitting
-from tetrapod.generic.endpoints.options import parse_query
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
@@ -16,13 +18,32 @@ async def connect(scope: Scope, request: Request) -> Response:
     assert scope.rest is not None
     name = request_name(request)
     context = scope.context(request)
+    path = "/".join(request_info(request).parts[3:])
+    path = f"/{path}" if path else ""
     if scope.admission.handles("CONNECT"):
         admitting = Admitting(scope, request, context, name)
-        options: Object = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, **parse_query(request.query_string)}
+        options: Object = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, **_options(request.query_string, path)}
         options = await admitting.mutate("CONNECT", options, None, {})
         await admitting.validate("CONNECT", options, None, {})
-    path = "/".join(request_info(request).parts[3:])
-    return await scope.rest.connect(context, name, f"/{path}" if path else "", request)
+    return await scope.rest.connect(context, name, path, request)
+
+
+_SWITCHES: Final = ("stdin", "stdout", "stderr", "tty")
+
+
+def _options(query_string: str, path: str) -> Object:
+    """What is asked for, as the options of exec, attach, portforward and proxy have it; each of them has its own of these."""
+    query = parse_qs(query_string, keep_blank_values=True)
+    options: Object = {name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")}
+    if container := query.get("container"):
+        options["container"] = container[0]
+    if command := query.get("command"):
+        options["command"] = command
+    if ports := [int(port) for port in query.get("ports") or () if port.isascii() and port.isdigit()]:
+        options["ports"] = ports
+    if path:  # of a proxy, whose query is the backend's
+        options = {"path": path}
+    return options
 
 
 async def stream(scope: Scope, request: Request) -> Response:

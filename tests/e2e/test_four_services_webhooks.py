@@ -1,0 +1,109 @@
+"""Webhooks where the four run apart: each service asks admission webhooks about what it serves; extensions asks conversion webhooks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.door import Door
+from support.services import running_services
+from support.webhook import WebhookServer, allowed, webhook_server
+
+GROUP = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/hooked.example.com/{}/namespaces/default/widgets"
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    directory: Path = tmp_path_factory.mktemp("four-hooked")
+    with running_services(directory) as services:
+        yield Door(services.kubeconfig)
+
+
+@pytest.fixture
+def hook() -> Iterator[WebhookServer]:
+    with webhook_server() as server:
+        yield server
+
+
+def convert(review: Any) -> Any:
+    wanted, objects = review["request"]["desiredAPIVersion"], copy.deepcopy(review["request"]["objects"])
+    for obj in objects:
+        obj["apiVersion"] = wanted
+        obj["spec"] = {"from": "webhook"}
+    response = {"uid": review["request"]["uid"], "convertedObjects": objects, "result": {"status": "Success"}}
+    return {"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": response}
+
+
+def definition(hook: WebhookServer) -> Any:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    webhook = {"clientConfig": hook.config("/convert"), "conversionReviewVersions": ["v1"]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.hooked.example.com"},
+        "spec": {
+            "group": "hooked.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": v, "served": True, "storage": v == "v1", "schema": schema} for v in ("v1", "v2")],
+            "conversion": {"strategy": "Webhook", "webhook": webhook},
+        },
+    }
+
+
+def test_every_service_asks_about_what_it_serves_and_custom_resources_are_converted(door: Door, hook: WebhookServer) -> None:
+    hook.on("/v", allowed)
+    hook.on("/convert", convert)
+    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}]
+    declared = {
+        "name": "v.example.com",
+        "clientConfig": hook.config("/v"),
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": rules,
+        "objectSelector": {"matchLabels": {"hooked": "yes"}},
+    }
+    assert door.call("POST", CRDS, definition(hook)).status == 201
+    configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "v"}}
+    assert door.call("POST", GROUP, {**configuration, "webhooks": [declared]}).status == 201
+    metadata = {"name": "hooked", "labels": {"hooked": "yes"}}
+    objects = {
+        "configmaps": ("/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap"}),
+        "clusterroles": (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []},
+        ),
+        "widgets": (WIDGETS.format("v1"), {"apiVersion": "hooked.example.com/v1", "kind": "Widget", "spec": {"a": 1}}),
+        "apiservices": (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            {
+                "apiVersion": "apiregistration.k8s.io/v1",
+                "kind": "APIService",
+                "spec": {"group": "none.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1},
+            },
+        ),
+    }
+    for resource, (path, obj) in objects.items():
+        name = "v1.none.example.com" if resource == "apiservices" else "hooked"
+        target = f"{path}?dryRun=All"
+
+        def asked(resource: str = resource) -> bool:
+            return any(r["request"]["resource"]["resource"] == resource for _, _, r in hook.seen if "resource" in r["request"])
+
+        # Another service may hear of the configuration, and of the definition, a moment later.
+        reply = door.until(
+            lambda r: r.status == 201 and asked(),
+            "POST",
+            target,
+            {**obj, "metadata": {**metadata, "name": name}},
+        )
+        assert reply.status == 201
+    door.call("POST", WIDGETS.format("v1"), {**objects["widgets"][1], "metadata": metadata})
+    assert door.call("GET", WIDGETS.format("v2") + "/hooked").body["spec"] == {"from": "webhook"}
+    assert door.call("GET", WIDGETS.format("v1") + "/hooked").body["spec"] == {"a": 1}
