@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, copy
+from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, copy, larger_than
 
 ACCU: Final = "@result"
 _OVERWRITES: Final = "iteration variable overwrites accumulator variable"
 _FORBIDDEN: Final = (ACCU, "__result__")
 _SORT_INPUT: Final = "@__sortBy_input__"
+_MOST_COPIED: Final = 10_000
+"""Nodes: a chain of macros that copy what they are called on would double with each."""
 
 Macro = Callable[[int, Node | None, list[Node]], Node]
 
@@ -151,6 +153,8 @@ def _optional(at: int, target: Node | None, args: list[Node], name: str, wrap: C
     variable, operand = args[0], _target(target)
     if not isinstance(variable, Ident):
         raise MacroError(variable.at, f"{name}() variable name must be a simple identifier")
+    if larger_than(operand, _MOST_COPIED):
+        raise MacroError(at, f"{name}() is called on too large an expression")
     bound = _bound(at, variable.name, Call(at, "value", [], copy(operand)), args[1], variable.name)
     return Call(at, "_?_:_", [Call(at, "hasValue", [], operand), wrap(bound), Call(at, "optional.none", [])])
 

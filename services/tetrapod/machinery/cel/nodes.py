@@ -138,6 +138,16 @@ def children(node: Node) -> list[Node]:
     return []
 
 
+def larger_than(node: Node, size: int) -> bool:
+    """Whether it has more than `size` nodes; takes no longer than to count as many."""
+    waiting = [node]
+    for _ in range(size):
+        if not waiting:
+            return False
+        waiting.extend(children(waiting.pop()))
+    return bool(waiting)
+
+
 def copy(node: Node) -> Node:
     """An equal tree of new nodes."""
     match node:
