@@ -15,9 +15,10 @@ from typing import Final
 
 import orjson
 
+from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, FlowControlObjects
 from tetrapod.core.bootstrap.identity import IdentityLease
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -29,10 +30,6 @@ ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpoin
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
 PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
-FLOW_SCHEMAS: Final = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
-PRIORITY_LEVELS: Final = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
-_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
-"""The manager of the fields of flow control's objects."""
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -58,9 +55,20 @@ class Bootstrap:
         lifecycle.on_start("start-cluster-authentication-info-controller", self.authentication_info)
         self._identity.register(lifecycle)
         lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
-        lifecycle.on_start("priority-and-fairness-config-producer", self.flow_control)
+        lifecycle.on_start("priority-and-fairness-config-producer", self._flow_control(lifecycle))
         lifecycle.on_start("bootstrap-controller", self.kubernetes_service)
         lifecycle.on_start("start-kubernetes-service-cidr-controller", self.service_cidr)
+
+    def _flow_control(self, lifecycle: Lifecycle) -> Hook:
+        objects = FlowControlObjects(
+            self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: _data("flowschemas")}
+        )
+
+        async def start() -> None:
+            await objects.ensure()
+            lifecycle.background("priority-and-fairness-config-producer", objects.run())
+
+        return start
 
     async def namespaces(self) -> None:
         wanted = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES]
@@ -86,12 +94,6 @@ class Bootstrap:
 
     async def priority_classes(self) -> None:
         await self._ensure(PRIORITY_CLASSES, _data("priorityclasses"))
-
-    async def flow_control(self) -> None:
-        await asyncio.gather(
-            self._ensure(PRIORITY_LEVELS, _data("prioritylevelconfigurations"), _PRODUCER),
-            self._ensure(FLOW_SCHEMAS, _data("flowschemas"), _PRODUCER),
-        )
 
     async def service_cidr(self) -> None:
         obj = {
@@ -177,16 +179,16 @@ class Bootstrap:
             return False
         return True
 
-    async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object], manager: str = "") -> None:
+    async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
         """Create those cluster-scoped objects that are missing, all at once."""
         page = await self._client.list(gvr)
         present = {item["metadata"]["name"] for item in page.get("items") or ()}
         missing = [obj for obj in wanted if obj["metadata"]["name"] not in present]
-        await asyncio.gather(*(self._create(gvr, "", obj, manager) for obj in missing))
+        await asyncio.gather(*(self._create(gvr, "", obj) for obj in missing))
 
-    async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object, manager: str = "") -> None:
+    async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
         try:
-            await self._client.create(gvr, namespace, obj, fieldManager=manager)
+            await self._client.create(gvr, namespace, obj)
         except StatusError as error:
             if error.reason != "AlreadyExists":  # another replica was first
                 raise
