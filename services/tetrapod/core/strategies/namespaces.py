@@ -113,5 +113,8 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
         finalizers = (new.get("spec") or {}).get("finalizers")
         new["spec"] = {"finalizers": finalizers} if finalizers else {}
 
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validate_finalizers(new, indexed=True)
+
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

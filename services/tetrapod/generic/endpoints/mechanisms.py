@@ -88,7 +88,7 @@ class Patching(Mechanism):
         patched = self.apply(current)
         shown = orjson.dumps(patched) if self.validation == "Strict" else b""
         try:
-            unknown = self._shape(patched)
+            unknown = self._shape(patched, current)
         except ShapeError as error:
             raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(str(error))) from None
         complaints = [*self.complaints, *unknown_fields(sorted(unknown))]  # a patch sorts the objects that it goes through
@@ -98,11 +98,11 @@ class Patching(Mechanism):
         self.warnings = complaints if self.validation == "Warn" else []
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
-    def _shape(self, patched: Any) -> list[str]:
+    def _shape(self, patched: Any, current: Object) -> list[str]:
         decoder = self.scope.decoder
         if not isinstance(patched, dict):
             raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(patched)} into Go value of type {decoder.kind.kind}")
-        gvk = self._said(patched)
+        gvk = self._said(patched, current)
         decoder.check_kind(gvk, patched)
         if gvk != decoder.kind and not decoder.custom:
             # Unlike a whole object, a patch may name another version of the kind. It was made from an object in
@@ -113,14 +113,14 @@ class Patching(Mechanism):
             raise invalid_object(gvk.group_kind, patched["metadata"].get("name") or "", decoder.kind_errors(gvk))
         return unknown
 
-    def _said(self, patched: Object) -> GroupVersionKind:
+    def _said(self, patched: Object, current: Object) -> GroupVersionKind:
         expected = self.scope.decoder.kind
         if not patched.get("apiVersion") and not self.scope.decoder.custom:
             # Upstream reads this into its internal type, which has no names on the wire: nothing of metadata is found.
             if self.validation == "Warn":
                 self.warnings = unknown_fields(sorted(patched.keys() - {"kind", "apiVersion"}))
             text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
-            raise bad_request(text.format((patched.get("metadata") or {}).get("name") or ""))
+            raise bad_request(text.format(current["metadata"]["name"]))
         kind, api_version = patched.get("kind") or expected.kind, patched.get("apiVersion") or expected.api_version
         if not isinstance(kind, str) or not isinstance(api_version, str):
             raise ShapeError("couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field of type string")
@@ -182,6 +182,12 @@ class StrategicPatching(Patching):
     def quoted(self, current: Object, patched: Object) -> str:
         return goformat.plain(self.patch)
 
+    def _shape(self, patched: Any, current: Object) -> list[str]:
+        for name in ("apiVersion", "kind"):  # the type is the path's, whatever they say
+            if not isinstance(value := patched.get(name) or "", str):
+                raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(value)} into Go struct field of type string")
+        return self.scope.decoder.shape(patched, self.scope.decoder.kind)
+
     def type_text(self, text: str) -> str:
         """Upstream fills the struct from a map here, not from JSON, and says so."""
         found = _UNMARSHAL.search(text)
@@ -193,7 +199,8 @@ class StrategicPatching(Patching):
         if wanted.startswith("map["):
             return f"cannot restore map from {value}"
         if wanted in _BASIC:
-            return f"unrecognized type: {wanted}"
+            # Go would make a letter of a whole number, so upstream calls these two convertible.
+            return f"cannot convert {value} to {wanted}" if (value, wanted) == ("int64", "string") else f"unrecognized type: {wanted}"
         return f"cannot restore struct from: {value}"
 
 
