@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.defaults.pod_spec import default_pod, default_pod_requests
+from tetrapod.core.defaults.pod_spec import default_pod, default_pod_resources
 from tetrapod.core.qos import qos_class
 from tetrapod.core.validation import pods
 from tetrapod.machinery.gvk import Object
@@ -113,5 +113,5 @@ def test_a_pod_asks_for_what_its_containers_do_or_its_limits_allow() -> None:
         ],
         "resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
     }
-    default_pod_requests(spec)
+    default_pod_resources(spec)
     assert spec["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
