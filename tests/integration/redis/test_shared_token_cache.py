@@ -46,7 +46,7 @@ def redis(tmp_path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
     url, _ = redis
     first, second = Reviews(), Reviews()
-    one, two = SharedTokenAuthenticator(first, url), SharedTokenAuthenticator(second, url)
+    one, two = (SharedTokenAuthenticator(reviews, url, patience=5) for reviews in (first, second))
     try:
         assert await one.authenticate_token("alice-token", ("api",)) == ALICE
         assert await two.authenticate_token("alice-token", ("api",)) == ALICE

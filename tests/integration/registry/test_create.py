@@ -32,7 +32,7 @@ async def test_create_gives_uid_time_namespace_and_version(store: Store, ctx: Co
 
 async def test_create_drops_what_only_the_server_sets_but_keeps_generation(store: Store, ctx: Context) -> None:
     given = {"creationTimestamp": "2001-01-01T00:00:00Z", "deletionTimestamp": "2001-01-01T00:00:00Z", "uid": "mine"}
-    obj = new("ConfigMap", "b", selfLink="/x", generation=5, deletionGracePeriodSeconds=4, resourceVersion="7", **given)
+    obj = new("ConfigMap", "b", selfLink="/x", generation=5, deletionGracePeriodSeconds=4, **given)
     meta = (await store.create(ctx, obj)).peek()["metadata"]
     assert meta["generation"] == 5
     assert not {"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} & meta.keys()

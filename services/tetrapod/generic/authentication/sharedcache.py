@@ -28,10 +28,11 @@ _LEFT_ALONE: Final = 5.0
 class SharedTokenAuthenticator:
     """Stands between a process's own cache and the authenticator that asks."""
 
-    def __init__(self, inner: TokenAuthenticator, url: str, seconds: float = SUCCESS_SECONDS) -> None:
+    def __init__(self, inner: TokenAuthenticator, url: str, seconds: float = SUCCESS_SECONDS, patience: float = _PATIENCE) -> None:
         self._inner = inner
         self._url = url
         self._milliseconds = int(seconds * 1000)
+        self._patience = patience
         self._redis: Any = None
         self._away_until = 0.0
 
@@ -53,8 +54,9 @@ class SharedTokenAuthenticator:
         if time.monotonic() < self._away_until:
             return None
         try:
-            async with asyncio.timeout(_PATIENCE):
-                return await getattr(self._client(), name)(*args, **options)
+            client = self._client()  # the first time, a module is read: that is not redis' fault
+            async with asyncio.timeout(self._patience):
+                return await getattr(client, name)(*args, **options)
         except Exception as error:  # whatever redis does, requests go on
             log.info("redis is passed over for a while: %s", error or type(error).__name__)
             self._away_until = time.monotonic() + _LEFT_ALONE
