@@ -41,7 +41,7 @@ contract: dev
 
 ## fuzz: bad input of every kind for half an hour (FUZZ_SEED=… tries a run again)
 fuzz: dev
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-1800} FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5000} \
+	FUZZ_SEED=$${FUZZ_SEED:-$$(shuf -i 2-4000000000 -n 1)} FUZZ_SECONDS=$${FUZZ_SECONDS:-1800} FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5000} \
 		$(BIN)/python -m pytest tests/integration/robustness -s --timeout=7200
 
 ## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER and ETCD: compare with the real one)

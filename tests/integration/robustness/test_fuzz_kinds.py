@@ -1,6 +1,6 @@
 """Every kind that the server's own OpenAPI describes: objects of their types with odd things inside, written, patched and read back.
 
-Never a 500, never a hang. FUZZ_SECONDS says how long (`make fuzz`: half an hour), FUZZ_SEED what is tried again: it is printed.
+Never a 500, never a hang. FUZZ_SECONDS says how long (`make fuzz`: half an hour), FUZZ_SEED what is tried: another each time there, the same in CI.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support.server import Server
 from support.wire import Answer, Client
 
 SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "45"))
-SEED: Final = int(os.environ.get("FUZZ_SEED") or random.SystemRandom().randrange(1 << 32))
+SEED: Final = int(os.environ.get("FUZZ_SEED") or 1)
 pytestmark = pytest.mark.timeout(SECONDS + 180)
 
 PATCHES: Final = ("merge-patch+json", "strategic-merge-patch+json", "json-patch+json", "apply-patch+yaml")

@@ -178,3 +178,8 @@ def test_whole_versions_are_shown_as_gos_structs() -> None:
     assert '"Properties":{"a":{"ID":"",' in text
     assert '"MaxLength":3,"MinLength":null,' in text
     assert text.endswith("must contain unique version names")
+
+
+@pytest.mark.parametrize("given", [{"dependencies": {"b": None}}, {"dependencies": {"b": ["c"]}}, {"items": [None]}])
+def test_what_is_told_of_a_schema_bears_null(given: Object) -> None:
+    assert complaints(crd(of_property({"type": "object", **given})))

@@ -96,7 +96,7 @@ def column_struct(column: Object) -> Object:
 
 
 def _schemas(schemas: list[Object]) -> list[Object] | None:
-    return [schema_struct(s) for s in schemas] or None
+    return [schema_struct(s or {}) for s in schemas] or None
 
 
 def _map(schemas: dict[str, Object]) -> dict[str, Object] | None:
@@ -116,11 +116,13 @@ def _or_bool(value: Any) -> Object:
 
 
 def _dependencies(value: dict[str, Any]) -> Object:
+    return {name: _dependency(value[name]) for name in sorted(value)}
+
+
+def _dependency(value: Any) -> Object:
     return {
-        name: {"Schema": None, "Property": value[name]}
-        if isinstance(value[name], list)
-        else {"Schema": schema_struct(value[name]), "Property": None}
-        for name in sorted(value)
+        "Schema": schema_struct(value) if isinstance(value, dict) else None,
+        "Property": value if isinstance(value, list) else None,
     }
 
 
