@@ -1,6 +1,6 @@
 """Every kind that the server's own OpenAPI describes: objects of their types with odd things inside, written, patched and read back.
 
-Never a 500, never a hang. FUZZ_SECONDS says how long (`make fuzz`: half an hour), FUZZ_SEED what is tried: another each time there, the same in CI.
+Never a 500, never a hang. FUZZ_SECONDS says how long (`make fuzz`: half an hour), FUZZ_SEED what is tried: there another each time.
 """
 
 from __future__ import annotations
