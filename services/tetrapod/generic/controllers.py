@@ -83,7 +83,7 @@ class UnknownControllerError(ValueError):
 
 
 def canonical(selection: Sequence[str]) -> tuple[str, ...]:
-    """A selection with former names replaced.
+    """A selection with former names replaced. `-*`, which upstream refuses, is none at all.
 
     Raises:
         UnknownControllerError: an item that names nothing.
@@ -92,9 +92,9 @@ def canonical(selection: Sequence[str]) -> tuple[str, ...]:
     for item in selection:
         bare = item.removeprefix("-")
         name = _ALIASES.get(bare, bare)
-        if item != "*" and name not in KNOWN:
+        if bare != "*" and name not in KNOWN:
             raise UnknownControllerError(f'"{bare}" is not in the list of known controllers')
-        found.append(item if item == "*" else item[: len(item) - len(bare)] + name)
+        found.append(item[: len(item) - len(bare)] + name)
     return tuple(found)
 
 

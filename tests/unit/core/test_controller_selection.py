@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.generic.controllers import UnknownControllerError, canonical, enabled
+from tetrapod.generic.controllers import KNOWN, UnknownControllerError, canonical, enabled
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,8 @@ def test_upstreams_other_controllers_are_known_and_nonsense_is_not() -> None:
     )
     with pytest.raises(UnknownControllerError, match='"nonsense" is not in the list of known controllers'):
         canonical(["*", "-nonsense"])
+
+
+def test_all_can_be_left_to_somebody_else() -> None:
+    selection = canonical(["-*"])
+    assert not any(enabled(name, selection) for name in KNOWN)
