@@ -84,7 +84,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_MISC, "proxy-client-cert-file", "The client certificate of the aggregator towards other API servers."),
     Flag(_MISC, "proxy-client-key-file", "The key of that certificate."),
     Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),
-    Flag(_OURS, "controllers", "Node-less controllers: '*' the default ones, 'foo' this one, '-foo' not this one, '-*' none.", "list", services="cxu"),
+    Flag(_OURS, "controllers", "Node-less controllers: '*' the default ones, 'foo' this one, '-foo' not it, '-*' none.", "list", services="cxu"),
     Flag(_OURS, "redis-url", "A redis to share token and authorization caches among replicas (optional).", services="acex"),
     Flag(_OURS, "aggregator-url", "Where the aggregator is (for controllers of a service on its own).", services="cex"),
     Flag(_OURS, "core-url", "Where core is.", services="a"),
