@@ -16,6 +16,7 @@ _BAD_CA: Final = condition(ESTABLISHED, "False", "InvalidCABundle", "The convers
 
 class EstablishingController(CrdController):
     name = "EstablishingController"
+    workers = 8
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         return new is not None and new.names_accepted and not new.established

@@ -1,11 +1,13 @@
 """Names: each of a definition's names is accepted if no other definition of its group has it.
 
-One worker, since it is who comes first that counts. What is taken is counted as definitions change: a group may have thousands.
+Who comes first counts: names are taken before they are written, so that many may be written at once. What is taken is counted as
+definitions change: a group may have thousands.
 Upstream: pkg/controller/status/naming_controller.go.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Container
 from typing import Final
@@ -49,10 +51,11 @@ class _Group:
 
 class NamingController(CrdController):
     name = "NamingConditionController"
+    workers = 8
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
-        self._written: dict[str, int] = {}  # revisions that we wrote and may not have seen yet
+        self._written: dict[str, float] = {}  # revisions that we wrote and may not have seen yet; infinite: we are writing
         self._accepted: dict[str, Names] = {}  # as counted in the groups
         self._groups: dict[str, _Group] = {}
 
@@ -103,13 +106,24 @@ class NamingController(CrdController):
         obj.setdefault("status", {})["acceptedNames"] = names
         put(obj, accepted)
         put(obj, established)
-        written = await self.write_status(obj)
-        if written is not None:
-            revision, known = int(written["metadata"]["resourceVersion"]), self.crds.get(name)
-            if known is not None and known.entry.revision < revision:
+        self._written[name] = math.inf
+        self._recount(crd, Names.of(names))
+        written: Object | None = None
+        try:
+            written = await self.write_status(obj)
+        finally:
+            self._end_of_write(name, int(written["metadata"]["resourceVersion"]) if written is not None else 0)
+
+    def _end_of_write(self, name: str, revision: int) -> None:
+        """What was taken counts until the revision that was written is seen; without one it is free again."""
+        self._written.pop(name, None)
+        known = self.crds.get(name)
+        if known is not None:
+            if known.entry.revision < revision:
                 self._written[name] = revision
-                self._recount(known, Names.of(names))
-            self._requeue_group(name)
+            else:
+                self._recount(known, known.accepted)
+        self._requeue_group(name)
 
     def _settle(self, crd: Crd, obj: Object) -> tuple[Object, Object, Object]:
         """The names that it gets, and what is to be said of NamesAccepted and Established."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+import orjson
+
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, find, put, remove
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.registry.context import LARGE
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
@@ -41,9 +44,11 @@ class NonStructuralController(CrdController):
         if crd is None:
             return
         self._checked[name] = (crd.uid, crd.generation)
-        obj = crd.object()
+        raw = crd.entry.raw
+        obj = orjson.loads(raw)
         # Schemas can be large: others are served meanwhile.
-        told, old = await asyncio.to_thread(non_structural, obj), find(obj, NON_STRUCTURAL)
+        told = await asyncio.to_thread(non_structural, obj) if len(raw) >= LARGE else non_structural(obj)
+        old = find(obj, NON_STRUCTURAL)
         if equivalent(told, old):
             return
         if told is None:

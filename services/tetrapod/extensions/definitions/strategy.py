@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tetrapod.extensions.definitions.defaults import set_defaults
 from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
+from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.strategy import Strategy
@@ -11,7 +12,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
-from tetrapod.machinery.schema.crd_schema import unrecognized_formats
+from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
 
 
 class CrdStrategy(Strategy):
@@ -44,11 +45,13 @@ class CrdStrategy(Strategy):
         return validate_update(new, old)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
-        return [f'unrecognized format "{name}"' for name in _unrecognized_formats(obj)]
+        return [f'unrecognized format "{name}"' for name in _unrecognized_formats(obj)] + _set_warnings(obj)
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         known = set(_unrecognized_formats(old))
-        return [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in known]
+        warnings = [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in known]
+        kept = _set_warnings(old)
+        return warnings + [warning for warning in _set_warnings(new) if warning not in kept]
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
@@ -60,7 +63,7 @@ class CrdStatusStrategy(CrdStrategy):
     generation = None
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        new["spec"] = copy_value(old["spec"])
+        new["spec"] = old["spec"]  # large, and from here on only read
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return validate_status_update(new, old)
@@ -84,9 +87,14 @@ def _store_version(crd: Object) -> None:
 
 
 def _unrecognized_formats(crd: Object) -> list[str]:
-    """Those of all versions, in order."""
-    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in (crd.get("spec") or {}).get("versions") or ()]
-    return [name for schema in schemas if schema is not None for name in unrecognized_formats(schema)]
+    """Those of all versions, in order; what all have in common is looked at once."""
+    return [name for schema in Spec.of(crd["spec"]).schemas() for name in unrecognized_formats(schema)]
+
+
+def _set_warnings(crd: Object) -> list[str]:
+    kinds = {kind for schema in Spec.of(crd["spec"]).schemas() for kind in unkeyed_sets(schema)}
+    text = 'x-kubernetes-list-type: set for items of type "{}" is not supported by server-side apply or CEL validation rules'
+    return [text.format(kind) for kind in sorted(kinds)]
 
 
 def _leave_loop(ctx: Context, obj: Object) -> None:

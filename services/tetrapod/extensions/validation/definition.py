@@ -16,7 +16,7 @@ from tetrapod.extensions.validation.conversion import (
     validate_conversion,
     validate_enum,
 )
-from tetrapod.extensions.validation.internal import Spec, has_status, shown
+from tetrapod.extensions.validation.internal import Spec, has_status
 from tetrapod.extensions.validation.names import validate_names, validate_required_names
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
@@ -84,9 +84,11 @@ def _stored_version_errors(stored: list[str] | None, spec: Spec) -> list[FieldEr
     path = "status.storedVersions"
     if not stored:
         return [invalid(path, stored or None, "must have at least one stored version")]
-    names = {v.name for v in spec.versions}
-    errors = [invalid(path, stored, f"must have the storage version {v.name}") for v in spec.versions if v.storage and v.name not in stored]
-    return errors + [invalid(index(path, i), v, _STORED.format(v)) for i, v in enumerate(stored) if v not in names]
+    places = {name: i for i, name in enumerate(stored)}
+    # A name that comes again is not found again.
+    missing = [v.name for v in spec.versions if places.pop(v.name, None) is None and v.storage]
+    errors = [invalid(path, stored, f"must have the storage version {name}") for name in missing]
+    return errors + [invalid(index(path, i), name, _STORED.format(name)) for name, i in places.items()]
 
 
 def _spec_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
@@ -143,9 +145,9 @@ def _version_errors(spec: Spec, options: Options, path: str) -> list[FieldError]
         status = has_status(version.subresources if per_version else spec.subresources)
         errors += validate_version(version, status, index(at, i), options)
     if len({v.name for v in spec.versions}) != len(spec.versions):
-        errors.append(invalid(at, shown(spec.versions), "must contain unique version names"))
+        errors.append(invalid(at, spec.shown_versions(), "must contain unique version names"))
     if sum(v.storage for v in spec.versions) != 1:
-        errors.append(invalid(at, shown(spec.versions), "must have exactly one version marked as storage version"))
+        errors.append(invalid(at, spec.shown_versions(), "must have exactly one version marked as storage version"))
     if spec.version and (texts := is_dns1035_label(spec.version)):
         errors.append(invalid(child(path, "version"), spec.version, ",".join(texts)))
     return errors

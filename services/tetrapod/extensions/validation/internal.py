@@ -42,6 +42,7 @@ class Spec:
     subresources: Object | None = None
     columns: Sequence[Object] = ()
     selectable: Sequence[Object] = ()
+    null_versions: bool = False
 
     @classmethod
     def of(cls, spec: Object) -> Spec:
@@ -53,6 +54,7 @@ class Spec:
             conversion=spec.get("conversion"),
             preserve_unknown=bool(spec.get("preserveUnknownFields")),
             versions=versions,
+            null_versions=spec.get("versions") is None,
         )
         if versions:
             found.version = versions[0].name
@@ -64,6 +66,9 @@ class Spec:
         """Every openAPIV3Schema there is."""
         holders = [self.schema, *(v.schema for v in self.versions)]
         return [holder["openAPIV3Schema"] for holder in holders if holder and holder.get("openAPIV3Schema") is not None]
+
+    def shown_versions(self) -> list[Object] | None:
+        return None if self.null_versions else shown(self.versions)
 
     def status_enabled(self) -> bool:
         return any(has_status(s) for s in (self.subresources, *(v.subresources for v in self.versions)))

@@ -29,7 +29,8 @@ _ADVICE: Final = "(try simplifying the rule, or adding maxItems, maxProperties, 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a schema stands. `cardinality`: how often its data can occur, None without a bound; `uncorrelated`: the
-    list above whose elements are not known again after an update; `decl`: its type, if a schema above has one.
+    list above whose elements are not known again after an update; `decl`: its type, if a schema above has one;
+    `untyped`: one above that has rules can have none.
     """
 
     path: str
@@ -37,14 +38,15 @@ class _Place:
     uncorrelated: str = ""
     decl: DeclType | None = None
     root: bool = False
+    untyped: bool = False
 
 
 class RuleErrors:
-    """`suspicious`: places of other errors: where there is one at or below a schema, its rules are not looked at."""
+    """`faulty`: schemas with other errors: where there is one at or below a schema, its rules are not looked at."""
 
-    def __init__(self, show: Callable[[Object], Any], suspicious: list[str], *, limited: bool) -> None:
+    def __init__(self, show: Callable[[Object], Any], faulty: list[str], *, limited: bool) -> None:
         self._show = show
-        self._suspicious = suspicious
+        self._faulty = faulty
         self._limited = limited
         self._total = 0
         self._expensive: list[tuple[int, str]] = []
@@ -69,13 +71,14 @@ class RuleErrors:
             return
         decl = place.decl
         rules = schema.get(_RULES) or []
-        if rules and decl is None:
+        if rules and decl is None and not place.untyped:
             from tetrapod.machinery.cel.schema_types import declared
 
             decl = declared(build(schema), root=place.root or bool(schema.get(_EMBEDDED)))
-        for below, name, at in _below(schema, replace(place, decl=decl)):
+        untyped = place.untyped or bool(rules and decl is None)
+        for below, name, at in _below(schema, replace(place, decl=decl, untyped=untyped)):
             self._schema(below, replace(at, decl=_below_decl(decl, name), root=False))
-        if not rules or any(p == place.path or p.startswith((f"{place.path}.", f"{place.path}[")) for p in self._suspicious):
+        if not rules or any(p == place.path or p.startswith((f"{place.path}.", f"{place.path}[")) for p in self._faulty):
             return
         if decl is None:
             text = "unable to convert structural schema to CEL declarations"

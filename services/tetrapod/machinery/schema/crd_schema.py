@@ -24,8 +24,11 @@ _META: Final = frozenset({"metadata", "kind", "apiVersion"})
 _UNIQUE: Final = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
 _LISTS: Final = ("allOf", "oneOf", "anyOf")
 _MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
-_PARTS: Final = ("items", "not", "additionalProperties", "additionalItems", "allOf", "anyOf", "oneOf", *_MAPS)
-_NUMBER_FORMATS: Final = frozenset({"double", "float", "float32", "float64", "int32", "int64", "uint32", "uint64"})
+_PARTS: Final = (
+    "items", "allOf", "anyOf", "oneOf", "not", "properties", "additionalProperties", "patternProperties", "additionalItems",
+    "definitions", "dependencies",
+)  # fmt: skip
+_NUMBER_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,10 @@ def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Calla
     unreadable = unsupported(schema)
     unsound = [] if unreadable else validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
     errors += unsound
-    found = _schema_errors(schema, path, rules, root=True)
-    errors += found
+    faulty: list[str] = []
+    errors += _schema_errors(schema, path, rules, faulty, root=True)
     with_rules = not unreadable and not unsound and has_rules(schema)
-    checks = RuleErrors(show_rule, [e.field for e in found], limited=rules.limited_costs) if with_rules else None
+    checks = RuleErrors(show_rule, faulty, limited=rules.limited_costs) if with_rules else None
     if checks is not None:
         errors += checks.check(schema, path)
     if unreadable and not errors:
@@ -68,8 +71,20 @@ def unrecognized_formats(schema: Object) -> list[str]:
 
     Upstream: GetUnrecognizedFormats of apiextensions-apiserver/pkg/apiserver/validation/formats.go.
     """
-    names = [name for s in walk(schema) if (name := s.get("format"))]
-    return [name for name in names if name.replace("-", "") not in _NUMBER_FORMATS and not known(name)]
+    return [name for s in walk(schema) if (name := s.get("format")) and not _recognized(s.get("type") or "", name)]
+
+
+def _recognized(kind: str, form: str) -> bool:
+    return known(form) if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
+
+
+def unkeyed_sets(schema: Object) -> set[str]:
+    """The types of items of sets that are no scalars, which have no identity that could be followed.
+
+    Upstream: getNonScalarListTypeSetWarnings of apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go.
+    """
+    items = [s["items"] for s in walk(schema) if s.get("x-kubernetes-list-type") == "set" and isinstance(s.get("items"), dict)]
+    return {kind for item in items if (kind := item.get("type")) in ("object", "array")}
 
 
 def walk(schema: Object) -> Iterator[Object]:
@@ -94,53 +109,60 @@ def _below(schema: Object) -> list[Any]:
     return below
 
 
-def _schema_errors(schema: Any, path: str, rules: Rules, *, root: bool = False) -> list[FieldError]:
+def _schema_errors(schema: Any, path: str, rules: Rules, faulty: list[str], *, root: bool = False) -> list[FieldError]:
+    """`faulty` gets the path of every schema that an error is about, which may be of a field below it."""
     if not isinstance(schema, dict):
         return []
     errors = _keyword_errors(schema, path, rules)
     if schema.get("uniqueItems"):
         errors.append(forbidden(child(path, "uniqueItems"), _UNIQUE))
-    errors += _rest_errors(schema, path, rules)
-    errors += _property_errors(schema, path, rules, root)
-    errors += _schema_errors(schema.get("not"), child(path, "not"), rules)
+    if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
+        errors.append(forbidden(child(path, "additionalProperties"), "additionalProperties and properties are mutual exclusive"))
+    last = _list_and_rule_errors(schema, path, rules)
+    if errors or last:
+        faulty.append(path)
+    errors += _rest_errors(schema, path, rules, faulty)
+    errors += _property_errors(schema, path, rules, faulty, root)
+    errors += _schema_errors(schema.get("not"), child(path, "not"), rules, faulty)
     for name in _LISTS:
         for i, nested in enumerate(schema.get(name) or ()):
-            errors += _schema_errors(nested, index(child(path, name), i), rules)
+            errors += _schema_errors(nested, index(child(path, name), i), rules, faulty)
     for name, nested in (schema.get("definitions") or {}).items():
-        errors += _schema_errors(nested, key(child(path, "definitions"), name), rules)
+        errors += _schema_errors(nested, key(child(path, "definitions"), name), rules, faulty)
     items = schema.get("items")
-    errors += _schema_errors(items, child(path, "items"), rules)
+    errors += _schema_errors(items, child(path, "items"), rules, faulty)
     for i, nested in enumerate(items if isinstance(items, list) else ()):
-        errors += _schema_errors(nested, index(child(path, "items"), i), rules)
+        errors += _schema_errors(nested, index(child(path, "items"), i), rules, faulty)
     for name, nested in (schema.get("dependencies") or {}).items():
-        errors += _schema_errors(nested, key(child(path, "dependencies"), name), rules)
+        errors += _schema_errors(nested, key(child(path, "dependencies"), name), rules, faulty)
+    return errors + last
+
+
+def _list_and_rule_errors(schema: Object, path: str, rules: Rules) -> list[FieldError]:
+    errors: list[FieldError] = []
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         errors.append(invalid(child(path, "x-kubernetes-preserve-unknown-fields"), False, "must be true or undefined"))
     errors += list_type_errors(schema, path, atomic_sets=rules.atomic_sets, keyed_lists=rules.keyed_lists)
     return errors + rule_errors(schema, path)
 
 
-def _rest_errors(schema: Object, path: str, rules: Rules) -> list[FieldError]:
+def _rest_errors(schema: Object, path: str, rules: Rules, faulty: list[str]) -> list[FieldError]:
     rest = schema.get("additionalProperties")
     if rest is None:
         return []
-    errors = []
-    at = child(path, "additionalProperties")
-    if schema.get("properties") and rest is not True:
-        errors.append(forbidden(at, "additionalProperties and properties are mutual exclusive"))
     if rules.inside_meta:
         rules = replace(rules, no_defaults="inside additionalProperties applying to object metadata")
-    return errors + _schema_errors(rest, at, rules)
+    return _schema_errors(rest, child(path, "additionalProperties"), rules, faulty)
 
 
-def _property_errors(schema: Object, path: str, rules: Rules, root: bool) -> list[FieldError]:
+def _property_errors(schema: Object, path: str, rules: Rules, faulty: list[str], root: bool) -> list[FieldError]:
     errors = []
     resource = root or schema.get("x-kubernetes-embedded-resource")
     for name, prop in (schema.get("properties") or {}).items():
         inner = rules
         if resource and name in _META:
             inner = replace(rules, inside_meta=True, no_defaults=f"in top-level {name}" if root else rules.no_defaults)
-        errors += _schema_errors(prop, key(child(path, "properties"), name), inner)
+        errors += _schema_errors(prop, key(child(path, "properties"), name), inner, faulty)
     return errors
 
 

@@ -87,7 +87,7 @@ def _default_errors(s: Object, at: str, checks: _Checks, root: bool) -> list[Fie
         return [*errors, FieldError(found.type, child(at, found.field), found.detail, found.value)]
     if found_errors := objectmeta.validate_embedded(node, value, at):
         return errors + found_errors
-    return errors + (_value_errors(node, s["default"], at) or checks.rule_errors(node, s["default"], at, root=root))
+    return errors + (_value_errors(s, at) or checks.rule_errors(node, s["default"], at, root=root))
 
 
 def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[FieldError]:
@@ -103,12 +103,23 @@ def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[Fie
         texts = ", ".join(str(e) for e in errors)
         return [invalid(at, s["default"], f"must result in valid metadata: {texts if len(errors) == 1 else f'[{texts}]'}")]
     node = build(s)
-    return _value_errors(node, s["default"], at) or checks.rule_errors(node, s["default"], at, root=False)
+    return _value_errors(s, at) or checks.rule_errors(node, s["default"], at, root=False)
 
 
-def _value_errors(node: SchemaNode, value: Any, at: str) -> list[FieldError]:
-    """What has no field of its own stands at the default."""
-    return [replace(e, field=at) if e.field == "<nil>" else e for e in validation.validate(node, value, at)]
+def _value_errors(s: Object, at: str) -> list[FieldError]:
+    """What has no field of its own stands at the default. Int-or-strings are judged by their anyOf alone (Structural.ToKubeOpenAPI)."""
+    errors = validation.validate(build(_without_int_or_string(s)), s["default"], at)
+    return [replace(e, field=at) if e.field == "<nil>" else e for e in errors]
+
+
+def _without_int_or_string(s: Object) -> Object:
+    found = {name: value for name, value in s.items() if name != "x-kubernetes-int-or-string"}
+    for name in ("items", "additionalProperties"):
+        if isinstance(s.get(name), dict):
+            found[name] = _without_int_or_string(s[name])
+    if s.get("properties"):
+        found["properties"] = {name: _without_int_or_string(prop) for name, prop in s["properties"].items()}
+    return found
 
 
 def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:

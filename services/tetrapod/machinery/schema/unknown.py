@@ -32,8 +32,8 @@ def _walk(node: SchemaNode, value: Any, path: str, found: list[str], drop: bool)
         elif node.additional_properties is not None:
             for key, item in value.items():
                 _walk(node.additional_properties, item, f"{path}.{key}", found, drop)
-        elif node.items is not None and node.type != "array":
-            _walk(node.items, value, path, found, drop)
+        elif node.items is not None and node.type != "array":  # it has an unmarshaler of its own, which is not strict
+            _walk(node.items, value, path, [], drop)
         elif node.type == "object" and not node.preserve_unknown:
             _struct(node, value, path, found, drop)
     elif isinstance(value, list) and node.items is not None:

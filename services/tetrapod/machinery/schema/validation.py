@@ -34,7 +34,7 @@ def validate(node: SchemaNode, obj: Any, path: str = "") -> list[FieldError]:
 
 
 def _below(path: str, error: FieldError) -> FieldError:
-    joined = path + error.field if error.field.startswith("[") else f"{path}.{error.field}" if error.field else path
+    joined = f"{path}.{error.field}" if error.field else path  # of a list's item upstream writes `default.[0]`
     return FieldError(error.type, joined, error.detail, error.value)
 
 

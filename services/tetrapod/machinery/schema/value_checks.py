@@ -45,7 +45,8 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
 def _string_error(rules: dict[str, Any], value: str, path: Path) -> FieldError | None:
     most, least, pattern = rules.get("maxLength"), rules.get("minLength"), rules.get("pattern")
     if most is not None and len(value) > most:
-        return FieldError("FieldValueTooLong", text_of(path), f"may not be more than {most} {'byte' if most == 1 else 'bytes'}", value)
+        text = "value is too long" if most < 0 else f"may not be more than {most} {'byte' if most == 1 else 'bytes'}"
+        return FieldError("FieldValueTooLong", text_of(path), text, value)
     if least is not None and len(value) < least:
         return _invalid(path, value, f"should be at least {least} chars long")
     if pattern:
@@ -74,35 +75,40 @@ def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldE
     rules = node.validations
     if rules:
         _check_multiple(node, value, path, errors)
-        whole = value.__class__ is int
         least, most = rules.get("minimum"), rules.get("maximum")
         if least is not None:
-            bound = int(least) if whole else least
+            bound, _ = _bound(node, least, value, "Minimum boundary", path, errors)
             if value <= bound if rules.get("exclusiveMinimum") else value < bound:
                 words = "greater than" if rules.get("exclusiveMinimum") else "greater than or equal to"
                 errors.append(_invalid(path, value, f"should be {words} {_go_number(bound)}"))
         if most is not None:
-            bound = int(most) if whole else most
+            bound, _ = _bound(node, most, value, "Maximum boundary", path, errors)
             if value >= bound if rules.get("exclusiveMaximum") else value > bound:
                 words = "less than" if rules.get("exclusiveMaximum") else "less than or equal to"
                 errors.append(_invalid(path, value, f"should be {words} {_go_number(bound)}"))
     return 1
 
 
-def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:
-    factor = node.validations.get("multipleOf")
-    if factor is None:
-        return
-    if (text := _out_of_range(node, factor, "MultipleOf", path)) is not None:
+def _bound(node: SchemaNode, bound: float, value: float, name: str, path: Path, errors: list[FieldError]) -> tuple[float, bool]:
+    """What the schema compares with, and whether as integers: where it fits the type, an integer meets an integer, rounded to zero."""
+    if (text := _out_of_range(node, bound, name, path)) is not None:
         errors.append(composite(text))
-        whole = False
-    else:
-        whole = value.__class__ is int and float(factor).is_integer()
+        return bound, False
+    whole = value.__class__ is int
+    return int(bound) if whole else bound, whole
+
+
+def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:
+    declared = node.validations.get("multipleOf")
+    if declared is None:
+        return
+    factor, whole = _bound(node, declared, value, "MultipleOf", path, errors)
     if factor <= 0:
-        errors.append(_invalid(path, value, f"factor MultipleOf declared for {text_of(path)} must be positive: {_go_number(factor)}"))
+        text = f"factor MultipleOf declared for {text_of(path)} must be positive: {_go_number(factor)}"
+        errors.append(FieldError("FieldValueInvalid", text_of(path), text, factor))
         return
     if whole:
-        fits = value % int(factor) == 0
+        fits = value % factor == 0
     else:
         ratio = 1 / factor * value if factor < 1 else value / factor
         fits = is_float_integer(ratio)

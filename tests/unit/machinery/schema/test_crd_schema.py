@@ -104,6 +104,23 @@ def test_defaults_inside_embedded_metadata_are_judged_by_the_object_around() -> 
 
 
 def test_formats_that_nobody_checks_are_told() -> None:
-    items = {"items": {"format": "uint-64"}, "anyOf": [{"format": "odd"}]}
-    properties = {"a": {"format": "bogus"}, "b": {"format": "int32"}, "c": items, "d": {"format": "date-time"}}
-    assert crd_schema.unrecognized_formats({"properties": properties}) == ["bogus", "odd"]
+    nested = {"items": {"format": "uint-64"}, "anyOf": [{"format": "odd"}]}
+    numbers = {"b": {"type": "integer", "format": "int32"}, "d": {"format": "date-time"}, "e": {"type": "number", "format": "int64"}}
+    properties = {"a": {"format": "bogus"}, **numbers, "c": nested, "f": {"type": "object", "format": "date"}, "g": {"format": "int32"}}
+    assert crd_schema.unrecognized_formats({"properties": properties}) == ["bogus", "int64", "uint-64", "odd", "date", "int32"]
+
+
+def test_errors_about_items_hide_the_rules_of_the_list_not_those_of_the_items() -> None:
+    rule = {"rule": "oldSelf == self"}
+    items = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [rule]}
+    found = texts(properties={"l": {"type": "array", "x-kubernetes-list-type": "set", "items": items, "x-kubernetes-validations": [rule]}})
+    assert [text.partition(":")[0] for text in found] == [
+        "s.properties[l].items.x-kubernetes-map-type",
+        "s.properties[l].items.x-kubernetes-validations[0].rule",
+    ]
+
+
+def test_defaults_of_int_or_strings_are_judged_by_their_anyof() -> None:
+    plain = {"x-kubernetes-int-or-string": True, "default": {}}
+    assert texts(properties={"a": plain}) == []
+    assert len(texts(properties={"a": {**plain, "anyOf": [{"type": "integer"}, {"type": "string"}]}})) == 2
