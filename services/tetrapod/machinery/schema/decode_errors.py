@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
 from typing import Any
+
+import orjson
 
 
 class DecodeError(Exception):
@@ -20,19 +24,37 @@ class Mismatch(DecodeError):
         super().__init__()
         self._found = _name(value, wanted)
         self._wanted = wanted
-        self._struct = ""
-        self._path: list[str] = []
+        self._path: list[tuple[str, str]] = []  # definitions and fields of them, innermost first
 
     def under(self, definition: str, field: str) -> None:
-        if not self._path:
-            self._struct = definition.rpartition(".")[2]
-        self._path.append(field)
+        self._path.append((definition, field))
 
     def __str__(self) -> str:
         if not self._path:
             return f"json: cannot unmarshal {self._found} into Go value of type {self._wanted}"
-        path = ".".join(reversed(self._path))
-        return f"json: cannot unmarshal {self._found} into Go struct field {self._struct}.{path} of type {self._wanted}"
+        definition, field = self._path[0]
+        wanted = _names(definition, field).get(self._wanted, self._wanted)
+        path = ".".join(_embedded(*step) for step in reversed(self._path))
+        return f"json: cannot unmarshal {self._found} into Go struct field {definition.rpartition('.')[2]}.{path} of type {wanted}"
+
+
+def _embedded(definition: str, field: str) -> str:
+    """The field under the structs that embed it: `RuleWithOperations.Rule.apiGroups`."""
+    path = _names(definition, field).get("")
+    return f"{path}.{field}" if path else field
+
+
+def _names(definition: str, field: str) -> dict[str, str]:
+    """Names of a field's type as Go has them, by their plain form; see tools/generate_go_names.py."""
+    return _go_names().get(definition, {}).get(field, {})
+
+
+@cache
+def _go_names() -> dict[str, dict[str, dict[str, str]]]:
+    names: dict[str, dict[str, dict[str, str]]] = orjson.loads(
+        files("tetrapod.machinery.types").joinpath("data/go_names.json").read_bytes()
+    )
+    return names
 
 
 def _name(value: Any, wanted: str) -> str:

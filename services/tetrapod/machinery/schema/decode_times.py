@@ -1,0 +1,105 @@
+"""Decoders of times: RFC 3339 as Go's `time.Parse` reads it, in its words where it does not.
+
+Follows parse in Go's time/format.go for the two layouts that metav1.Time and metav1.MicroTime have.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
+
+_CANONICAL: Final = re.compile(r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z")
+"""The form of which nothing need be checked any more."""
+
+_GO_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
+_SECONDS: Final = "2006-01-02T15:04:05Z07:00"
+_MICROSECONDS: Final = "2006-01-02T15:04:05.000000Z07:00"
+_PARTS: Final = (
+    ("2006", r"[0-9]{4}", ""), ("-", "-", ""), ("01", r"[0-9]{2}", "month"), ("-", "-", ""), ("02", r"[0-9]{2}", ""), ("T", "T", ""),
+    ("15", r"[0-9]{1,2}", "hour"), (":", ":", ""), ("04", r"[0-9]{2}", "minute"), (":", ":", ""), ("05", r"[0-9]{2}", "second"),
+)  # fmt: skip
+_LIMITS: Final = {"month": range(1, 13), "hour": range(24), "minute": range(60), "second": range(60)}
+_OFFSET: Final = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
+
+
+def time(value: Any) -> Any:
+    if value is None or (value.__class__ is str and _CANONICAL.fullmatch(value)):
+        return value
+    moment = _parse(value, _SECONDS)
+    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+def micro_time(value: Any) -> Any:
+    if value is None:
+        return None
+    moment = _parse(value, _MICROSECONDS)
+    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)
+
+
+def _parse(value: Any, layout: str) -> datetime | None:
+    """A time in UTC; None for Go's zero time."""
+    if value.__class__ is not str:
+        raise Mismatch(value, "string")
+    rest, found = value, []
+    for part, pattern, name in _PARTS:
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
+            raise _unreadable(value, layout, rest, part)
+        rest = rest[match.end() :]
+        if name and int(match[0]) not in _LIMITS[name]:
+            raise _refused(value, f"{name} out of range")
+        if match[0].isdigit():
+            found.append(int(match[0]))
+    fraction = re.match(r"[.,][0-9]{6}" if layout is _MICROSECONDS else r"[.,][0-9]+", rest, re.ASCII)
+    if fraction is not None:
+        rest = rest[fraction.end() :]
+    elif layout is _MICROSECONDS:
+        raise _unreadable(value, layout, rest, ".000000")
+    rest, offset = _offset(value, layout, rest)
+    if rest:
+        raise _refused(value, f"extra text: {_quote(rest)}")
+    year, month, day = found[:3]
+    if not 1 <= day <= monthrange(year or 4, month)[1]:  # the year 0, which Python lacks, was a leap year
+        raise _refused(value, "day out of range")
+    try:
+        moment = datetime(*found, int(fraction[0][1:7].ljust(6, "0")) if fraction else 0, tzinfo=UTC) - offset  # type: ignore[misc, arg-type]
+    except (ValueError, OverflowError):
+        raise _refused(value, "year out of range") from None
+    return None if moment == _GO_ZERO else moment
+
+
+def _offset(value: str, layout: str, rest: str) -> tuple[str, timedelta]:
+    """The time zone, and what is left after it."""
+    if rest.startswith("Z"):
+        return rest[1:], timedelta()
+    match = _OFFSET.match(rest)
+    if match is None:
+        raise _unreadable(value, layout, rest, "Z07:00")
+    hours, minutes = int(match[2]), int(match[3])
+    if minutes > 60:
+        raise _refused(value, "time zone offset minute out of range")
+    if hours > 24:
+        raise _refused(value, "time zone offset hour out of range")
+    offset = timedelta(hours=hours, minutes=minutes)
+    return rest[match.end() :], offset if match[1] == "+" else -offset
+
+
+def _unreadable(value: str, layout: str, rest: str, part: str) -> DecodeError:
+    return DecodeError(f'parsing time {_quote(value)} as "{layout}": cannot parse {_quote(rest)} as "{part}"')
+
+
+def _refused(value: str, why: str) -> DecodeError:
+    return DecodeError(f"parsing time {_quote(value)}: {why}")
+
+
+def _quote(text: str) -> str:
+    """Go's `time.quote`: bytes that are no printable ASCII are told in hexadecimal."""
+    parts = (
+        "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace")) if char >= "\x80" or char < " " else char
+        for char in text.replace("\\", "\\\\").replace('"', '\\"')
+    )
+    return f'"{"".join(parts)}"'
