@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from tetrapod.machinery.conditions import is_true
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource, Object
 from tetrapod.machinery.timestamps import now_rfc3339
 from tetrapod.machinery.versions import priority_key
@@ -43,26 +44,8 @@ def local_condition() -> Object:
     return condition("True", "Local", "Local APIServices are always available")
 
 
-def find_condition(obj: Object, kind: str = AVAILABLE) -> Object | None:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return next((c for c in conditions if c.get("type") == kind), None)
-
-
-def set_condition(obj: Object, new: Object) -> None:
-    """Put a condition in; the time of its last transition changes only with its status."""
-    conditions: list[Any] = obj.setdefault("status", {}).setdefault("conditions", [])
-    for known in conditions:
-        if known.get("type") == new["type"]:
-            if known.get("status") != new["status"]:
-                known["status"], known["lastTransitionTime"] = new["status"], new["lastTransitionTime"]
-            known["reason"], known["message"] = new["reason"], new["message"]
-            return
-    conditions.append(new)
-
-
 def is_available(obj: Object) -> bool:
-    found = find_condition(obj)
-    return found is not None and found.get("status") == "True"
+    return is_true(obj, AVAILABLE)
 
 
 def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:

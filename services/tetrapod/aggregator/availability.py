@@ -10,7 +10,7 @@ import asyncio
 import copy
 from typing import Final
 
-from tetrapod.aggregator.apiservice import APISERVICES, condition, local_condition, service_of, set_condition
+from tetrapod.aggregator.apiservice import APISERVICES, condition, local_condition, service_of
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
@@ -18,6 +18,7 @@ from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError, Endpoint
 from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
+from tetrapod.machinery.conditions import set_condition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

@@ -25,6 +25,7 @@ from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
 from tetrapod.core.controllers.service_networks import ServiceNetworks
+from tetrapod.core.controllers.storage_version_migrator import StorageVersionMigrator
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.resources import definitions
@@ -138,5 +139,6 @@ class CoreService:
             VolumeProtection(client),
             TTLAfterFinished(client),
             PolicyStatus(client),
+            StorageVersionMigrator(client),
             ResourceQuotaController(client),
         ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.aggregator.apiservice import GROUP, find_condition, service_of
+from tetrapod.aggregator.apiservice import AVAILABLE, GROUP, service_of
 from tetrapod.aggregator.registration.strategy import APIServiceStatusStrategy, APIServiceStrategy
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import Column, ResourceDefinition, TableConvertor
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import age
 
@@ -28,7 +29,7 @@ def _row(obj: Object) -> list[Any]:
 
 
 def _available(obj: Object) -> str:
-    found = find_condition(obj)
+    found = find_condition(obj, AVAILABLE)
     if found is None:
         return "Unknown"
     status: str = found["status"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tetrapod.aggregator.apiservice import local_condition, service_of, set_condition
+from tetrapod.aggregator.apiservice import local_condition, service_of
 from tetrapod.aggregator.registration.validation import validate_api_service, validate_status
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.conditions import set_condition
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 

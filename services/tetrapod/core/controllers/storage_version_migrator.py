@@ -1,0 +1,229 @@
+"""Writes every object of a resource again, so that it is stored in the version that is stored now; one migration of a resource at a time.
+
+Upstream: pkg/controller/storageversionmigrator, whose three controllers are the three steps of `_advance` here. The definition of a
+custom resource is told (`StorageMigrating`), and forgets its other stored versions in the end if it has not changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
+from tetrapod.generic.client.informer import Informer
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.conditions import find_condition, is_true, set_condition
+from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_rfc3339, parse
+
+MIGRATIONS: Final = GroupVersionResource("storagemigration.k8s.io", "v1", "storageversionmigrations")
+DEFINITIONS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_RUNNER: Final = "migration-runner-controller"
+_VERBS: Final = ("update", "patch", "list")
+_PATIENCE: Final = 60.0  # seconds that a new custom resource has to appear in discovery
+_AGAIN: Final = 1.0
+_PAGE: Final = 500
+_TRIES: Final = 5
+_LATER: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailable", "InternalError", "Timeout"})
+
+
+class StorageVersionMigrator:
+    name = "storage-version-migrator-controller"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._discovery = Discovery(client)
+        self._migrations = Informer(client, MIGRATIONS)
+        self._queue: WorkQueue[GroupResource] = WorkQueue(self.name, self._sync)
+        self._migrations.handlers.append(self._on_migration)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._migrations.run())
+            await self._migrations.synced.wait()
+            group.create_task(self._queue.run())
+
+    def _on_migration(self, old: Object | None, new: Object | None) -> None:
+        for migration in (old, new):
+            if migration is not None:
+                self._queue.add(_resource(migration))
+
+    async def _sync(self, resource: GroupResource) -> None:
+        found = [copy.deepcopy(m) for m in self._migrations.objects.values() if _resource(m) == resource]
+        running = [m for m in found if is_true(m, "Running")]
+        for migration in running:
+            if _ended(migration):
+                await self._clean_up(resource, migration)
+        if (active := next((m for m in running if not _ended(m)), None)) is not None:
+            await self._advance(resource, active)
+        elif waiting := [m for m in found if not is_true(m, "Running") and not _ended(m)]:
+            await self._begin(resource, min(waiting, key=lambda m: (m["metadata"]["creationTimestamp"], m["metadata"]["name"])))
+
+    async def _begin(self, resource: GroupResource, migration: Object) -> None:
+        def running(definition: Object) -> Object:
+            message = f"Migration {migration['metadata']['name']} is running"
+            return {"conditions": [_told(definition, "True", "MigrationRunning", message)]}
+
+        await self._tell_definition(resource, running)
+        set_condition(migration, _running())
+        await self._update_status(migration)
+
+    async def _advance(self, resource: GroupResource, migration: Object) -> None:
+        found = await self._find(resource)
+        if found is None:
+            if time.time() - parse(migration["metadata"]["creationTimestamp"]).timestamp() < _PATIENCE:
+                self._queue.add_after(resource, _AGAIN)
+            else:
+                await self._fail(migration, "resource does not exist in discovery")
+            return
+        gvr = found.gvr
+        if not found.verbs.issuperset(_VERBS):
+            text = f'resource "{gvr.group}/{gvr.version}, Resource={gvr.resource}" does not support discovery operations: '
+            await self._fail(migration, f"{text}[{' '.join(_VERBS)}]")
+            return
+        if not (migration.get("status") or {}).get("resourceVersion"):
+            page = await self._client.list(gvr, metadata_only=True, limit=1)
+            migration.setdefault("status", {})["resourceVersion"] = page["metadata"]["resourceVersion"]
+            await self._update_status(migration)
+            return
+        await self._migrate(found, migration)
+
+    async def _migrate(self, resource: DiscoveredResource, migration: Object) -> None:
+        until = int(migration["status"]["resourceVersion"])
+        total, candidates = 0, []
+        async for metadata in self._metadata(resource.gvr):
+            total += 1
+            if int(metadata["resourceVersion"]) <= until:  # what was written since was written in the present version
+                candidates.append((metadata.get("namespace") or "", metadata["name"], metadata["resourceVersion"]))
+        left = len(candidates)
+        kind = {"apiVersion": str(resource.gvr.group_version), "kind": resource.kind.kind}
+        for namespace, name, revision in candidates:
+            patch = {**kind, "metadata": {"resourceVersion": revision}}
+            try:
+                await self._client.patch(resource.gvr, namespace, name, patch, fieldManager=self.name)
+            except StatusError as error:
+                if error.reason in _LATER:
+                    set_condition(migration, _running(left, total, error))
+                    await self._update_status(migration)
+                    raise
+                if error.reason not in ("Conflict", "NotFound"):  # those have been written by somebody else, or are gone
+                    text = f"{left}/{total} not yet migrated. migration encountered unhandled error: {error}"
+                    set_condition(migration, _running(left, total))
+                    await self._fail(migration, text)
+                    return
+            left -= 1
+        set_condition(migration, _running(left, total))
+        set_condition(migration, _condition("Succeeded", "StorageVersionMigrationSucceeded", "Migration completed"))
+        await self._update_status(migration)
+
+    async def _clean_up(self, resource: GroupResource, migration: Object) -> None:
+        success = is_true(migration, "Succeeded")
+
+        def over(definition: Object) -> Object:
+            known = find_condition(definition, "StorageMigrating")
+            unchanged = known is not None and known.get("observedGeneration") == definition["metadata"].get("generation")
+            if not success:
+                reason, message = "MigrationFailed", "The migration has failed"
+            elif unchanged:
+                reason, message = "MigrationSucceeded", "The migration has succeeded and the stored versions have been updated"
+            else:
+                text = "The migration has succeeded but the stored versions have not been updated due to a generation mismatch"
+                reason, message = "MigrationSucceeded", text
+            status: Object = {"conditions": [_told(definition, "False", reason, message)]}
+            if unchanged:
+                status["storedVersions"] = [v["name"] for v in definition["spec"]["versions"] if v.get("storage")]
+            return status
+
+        await self._tell_definition(resource, over)
+        done = {**_condition("Running", "MigrationCompleted", "Migration completed"), "status": "False"}
+        if generation := migration["metadata"].get("generation"):
+            done["observedGeneration"] = generation
+        set_condition(migration, done)
+        await self._update_status(migration)
+
+    async def _tell_definition(self, resource: GroupResource, status_of: Callable[[Object], Object]) -> None:
+        """Its status, for as long as it is as it was read: the condition speaks of that generation."""
+        name = f"{resource.resource}.{resource.group}"
+        for left in reversed(range(_TRIES)):
+            try:
+                definition = await self._client.get(DEFINITIONS, "", name)
+            except StatusError as error:
+                if error.code == 404:  # a built-in resource
+                    return
+                raise
+            metadata = {"name": name, "resourceVersion": definition["metadata"]["resourceVersion"]}
+            config = {"apiVersion": str(DEFINITIONS.group_version), "kind": "CustomResourceDefinition", "metadata": metadata}
+            query = {"fieldManager": _RUNNER, "force": "true"}
+            try:
+                whole = {**config, "status": status_of(definition)}
+                await self._client.patch(DEFINITIONS, "", name, whole, type="apply", subresource="status", **query)
+                return
+            except StatusError as error:
+                if error.reason != "Conflict" or not left:
+                    raise
+
+    async def _find(self, resource: GroupResource) -> DiscoveredResource | None:
+        """The version that its group prefers, of those that have it."""
+        for found in (await self._discovery.resources()).resources:
+            if (found.gvr.group, found.gvr.resource) == (resource.group, resource.resource):
+                return found
+        return None
+
+    async def _metadata(self, gvr: GroupVersionResource) -> AsyncIterator[Object]:
+        query: dict[str, Any] = {"limit": _PAGE}
+        while True:
+            page = await self._client.list(gvr, metadata_only=True, **query)
+            for item in page.get("items") or ():
+                yield item["metadata"]
+            if not (token := page["metadata"].get("continue")):
+                return
+            query["continue"] = token
+
+    async def _fail(self, migration: Object, message: str) -> None:
+        set_condition(migration, _condition("Failed", "StorageVersionMigrationFailed", message))
+        await self._update_status(migration)
+
+    async def _update_status(self, migration: Object) -> None:
+        try:
+            await self._client.update(MIGRATIONS, "", migration, subresource="status")
+        except StatusError as error:
+            if error.code != 404:  # deleted: nobody waits for it
+                raise
+
+
+def _resource(migration: Object) -> GroupResource:
+    resource = migration["spec"]["resource"]
+    return GroupResource(resource.get("group") or "", resource["resource"])
+
+
+def _ended(migration: Object) -> bool:
+    return is_true(migration, "Succeeded") or is_true(migration, "Failed")
+
+
+def _condition(kind: str, reason: str, message: str) -> Object:
+    return {"type": kind, "status": "True", "reason": reason, "message": message}
+
+
+def _running(left: int = 0, total: int = 0, error: StatusError | None = None) -> Object:
+    message = "The migration is running"
+    if total:
+        message += f", {left}/{total} objects not yet migrated" if left else f", {total} objects verified migrated"
+    if error is not None:
+        message += f"; transient error: {error}"
+    return _condition("Running", "MigrationRunning", message)
+
+
+def _told(definition: Object, status: str, reason: str, message: str) -> Object:
+    return {
+        "type": "StorageMigrating",
+        "status": status,
+        "lastTransitionTime": now_rfc3339(),
+        "reason": reason,
+        "message": message,
+        "observedGeneration": definition["metadata"]["generation"],
+    }

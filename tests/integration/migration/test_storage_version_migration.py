@@ -1,0 +1,93 @@
+"""Storage version migrations, through the public door of a whole server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.door import MERGE, Door, Reply
+from support.server import running
+
+MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRD = f"{CRDS}/gears.migrated.example.com"
+GEARS = "/apis/migrated.example.com/v1/namespaces/default/gears"
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with running(tmp_path_factory.mktemp("migrating")) as server:
+        yield Door(server.kubeconfig)
+
+
+def definition(stored: str) -> Any:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gears.migrated.example.com"},
+        "spec": {
+            "group": "migrated.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "gears", "kind": "Gear"},
+            "versions": [{"name": v, "served": True, "storage": v == stored, "schema": schema} for v in ("v1", "v2")],
+        },
+    }
+
+
+def migration(name: str, resource: str, group: str = "") -> Any:
+    return {
+        "apiVersion": "storagemigration.k8s.io/v1",
+        "kind": "StorageVersionMigration",
+        "metadata": {"name": name},
+        "spec": {"resource": {"group": group, "resource": resource}},
+    }
+
+
+def conditions(reply: Reply) -> dict[str, tuple[str, str]]:
+    return {c["type"]: (c["status"], c["message"]) for c in (reply.body.get("status") or {}).get("conditions") or ()}
+
+
+def over(reply: Reply) -> bool:
+    return conditions(reply).get("Running", ("", ""))[0] == "False"
+
+
+def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets_the_old_one(door: Door) -> None:
+    assert door.call("POST", CRDS, definition("v1")).status == 201
+    names = [f"g{i}" for i in range(3)]
+    for name in names:
+        obj = {"apiVersion": "migrated.example.com/v1", "kind": "Gear", "metadata": {"name": name}, "teeth": 8}
+        assert door.until(lambda r: r.status == 201, "POST", GEARS, obj).status == 201
+    before = {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in door.call("GET", GEARS).body["items"]}
+    versions = definition("v2")["spec"]["versions"]
+    assert door.call("PATCH", CRD, {"spec": {"versions": versions}}, MERGE).body["status"]["storedVersions"] == ["v1", "v2"]
+    assert door.call("POST", MIGRATIONS, migration("gears", "gears", "migrated.example.com")).status == 201
+    ended = door.until(over, "GET", f"{MIGRATIONS}/gears")
+    assert conditions(ended) == {
+        "Running": ("False", "Migration completed"),
+        "Succeeded": ("True", "Migration completed"),
+    }
+    told = door.call("GET", CRD)
+    assert told.body["status"]["storedVersions"] == ["v2"]
+    assert conditions(told)["StorageMigrating"] == ("False", "The migration has succeeded and the stored versions have been updated")
+    after = {i["metadata"]["name"]: i for i in door.call("GET", GEARS).body["items"]}
+    assert all(int(after[name]["metadata"]["resourceVersion"]) > int(before[name]) and after[name]["teeth"] == 8 for name in names)
+    without = [{**v, "served": True} for v in versions if v["name"] == "v2"]
+    assert door.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can go now
+
+
+def test_what_is_stored_as_it_should_be_is_left_alone(door: Door) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    made = door.call("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "still"}}).body
+    assert door.call("POST", MIGRATIONS, migration("configmaps", "configmaps")).status == 201
+    assert conditions(door.until(over, "GET", f"{MIGRATIONS}/configmaps"))["Succeeded"][0] == "True"
+    assert door.call("GET", f"{path}/still").body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_a_resource_that_cannot_be_written_is_not_migrated(door: Door) -> None:
+    assert door.call("POST", MIGRATIONS, migration("statuses", "componentstatuses")).status == 201
+    failed = conditions(door.until(over, "GET", f"{MIGRATIONS}/statuses"))["Failed"]
+    text = 'resource "/v1, Resource=componentstatuses" does not support discovery operations: [update patch list]'
+    assert failed == ("True", text)
