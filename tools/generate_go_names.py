@@ -1,0 +1,139 @@
+"""Write the names that Go gives to types of fields (`services/tetrapod/machinery/types/data/go_names.json`) from Go's sources.
+
+    PYTHONPATH=services python tools/generate_go_names.py FOLDER
+
+FOLDER holds the modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator as the Go module cache lays them
+out. OpenAPI knows `string` where the source says `v1.TaintEffect`; the decoder's errors name the latter. What comes out says for
+a definition's field, for each level of its type, how the plain form (`map[string][]string`) is really named; and under "" the
+structs that the field is embedded by.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from tetrapod.machinery.schema.decode_scalars import go_type
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.types import definitions
+
+OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data/go_names.json"
+MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
+STRUCT = re.compile(r"^type (\w+) struct \{$(.*?)^\}$", re.M | re.S)
+NAMED = re.compile(r"^(?:type |\t)(\w+) ((?:\[\]|map\[[\w.]+\]|\*)*[\w.]+)$", re.M)
+IMPORT = re.compile(r'^\s*(?:import )?(\w+)? ?"([\w./-]+)"$', re.M)
+FIELD = re.compile(r'^\t(?:(\w+) )?([\w.\[\]*]+)\s+`json:"([\w$-]*)(?:,(\w+))?', re.M)
+BASIC = frozenset({"string", "bool", "int", "int32", "int64", "byte", "float64", "any"})
+
+Package: TypeAlias = str
+"""An import path: `k8s.io/api/core/v1`."""
+
+
+class Sources:
+    """The types of Go packages, found by regular expressions: enough for the API's own files."""
+
+    def __init__(self, root: Path) -> None:
+        self._folders = {f"k8s.io/{name}": max(root.glob(f"{name}@*")) for name in MODULES}
+        self.struct = cache(self._struct)
+        self._files = cache(self._read)
+
+    def _read(self, package: Package) -> list[str]:
+        module = "/".join(package.split("/")[:2])
+        if module not in self._folders:
+            return []
+        folder = self._folders[module] / package.removeprefix(module).strip("/")
+        files = (f for f in sorted(folder.glob("*.go")) if not f.name.startswith(("zz_", "generated")) and "_test" not in f.name)
+        return [re.sub(r"[ \t]*//.*", "", f.read_text()) for f in files]
+
+    def _struct(self, package: Package, name: str) -> dict[str, tuple[str, str]]:
+        """JSON names of the fields, with the structs that they are embedded by (`RuleWithOperations.Rule`) and their types."""
+        found: dict[str, tuple[str, str]] = {}
+        for text in self._files(package):
+            for match in STRUCT.finditer(text):
+                if match[1] != name:
+                    continue
+                for _, type_, json_name, option in FIELD.findall(re.sub(r" +", " ", match[2])):
+                    if json_name and json_name != "-":
+                        found[json_name] = ("", self.absolute(text, package, type_))
+                    elif option == "inline" or not json_name:
+                        inner, _, embedded = self.absolute(text, package, type_).lstrip("*").rpartition(".")
+                        for field, (path, its_type) in self.struct(inner, embedded).items():
+                            found.setdefault(field, (f"{embedded}.{path}".rstrip("."), its_type))
+        return found
+
+    def underlying(self, package: Package, name: str) -> str | None:
+        for text in self._files(package):
+            for match in NAMED.finditer(text):
+                if match[1] == name and match[0].startswith("type "):
+                    return self.absolute(text, package, match[2])
+        return None
+
+    def absolute(self, text: str, package: Package, type_: str) -> str:
+        """The type with import paths in the place of packages' names: `[]k8s.io/api/core/v1.Pod`."""
+        imports = {alias or path.rpartition("/")[2]: path for alias, path in IMPORT.findall(text)}
+
+        def name(match: re.Match[str]) -> str:
+            word = match[0]
+            if word in BASIC or word == "map":
+                return word
+            if "." in word:
+                alias, _, rest = word.partition(".")
+                return f"{imports.get(alias, alias)}.{rest}"
+            return f"{package}.{word}"
+
+        return re.sub(r"[\w.]+", name, type_)
+
+
+def short(type_: str) -> str:
+    """As Go prints it: the last element of the import path only."""
+    return re.sub(r"[\w.-]+(?:/[\w.-]+)*/(?=[\w-]+\.)", "", type_).replace("byte", "uint8")
+
+
+def levels(sources: Sources, node: SchemaNode, type_: str) -> Iterator[tuple[str, str]]:
+    """The plain name and Go's of a value, of its elements, of theirs …"""
+    type_ = type_.lstrip("*")
+    if node.properties or (node.definition and node.type != "array" and not node.additional_properties):
+        return
+    yield go_type(node), short(type_)
+    if not type_.startswith(("[]", "map[")):
+        package, _, name = type_.rpartition(".")
+        inner = sources.underlying(package, name) if package else None
+        if inner is None:
+            return
+        type_ = inner
+    if node.items is not None and type_.startswith("[]"):
+        yield from levels(sources, node.items, type_[2:])
+    elif node.additional_properties is not None and type_.startswith("map["):
+        yield from levels(sources, node.additional_properties, type_.partition("]")[2])
+
+
+def package_of(definition: str) -> tuple[Package, str]:
+    path, _, name = definition.rpartition(".")
+    return "k8s.io/" + path.removeprefix("io.k8s.").replace(".", "/"), name
+
+
+def main(root: Path) -> None:
+    sources = Sources(root)
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for definition in definitions.names():
+        fields = sources.struct(*package_of(definition))
+        for name, child in definitions.load(definition).properties.items():
+            if name not in fields:
+                print("no field", definition, name)
+                continue
+            embedded, type_ = fields[name]
+            names = {plain: go for plain, go in levels(sources, child, type_) if plain != go}
+            if embedded and embedded != "TypeMeta":  # an object's kind is read before the object is
+                names[""] = embedded
+            if names:
+                found.setdefault(definition, {})[name] = names
+    OUTPUT.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
