@@ -97,7 +97,7 @@ async def test_an_address_outside_of_all_networks_is_told(core: Core) -> None:
 async def test_node_ports_are_repaired(core: Core, storages: StorageFactory) -> None:
     ports = NodePorts("30000-32767", storages)
     port = (await service(core, "s", type="NodePort"))["spec"]["ports"][0]["nodePort"]
-    leaked = await ports.take_any(False, frozenset({port}))
+    leaked = await ports.take_any()
     await ports.correct(set(), {port})
     repair = PortRepair(core.client, ports)
     for look in range(4):
@@ -107,10 +107,10 @@ async def test_node_ports_are_repaired(core: Core, storages: StorageFactory) -> 
 
 
 async def test_ports_of_a_former_range_stay_taken(storages: StorageFactory) -> None:
-    await NodePorts("30000-30099", storages).take(30050, False)
+    await NodePorts("30000-30099", storages).take(30050)
     for ports in (NodePorts("30040-30199", storages), NodePorts("29000-31000", storages)):
         assert await ports.taken() == {30050}
-        await ports.take_any(False)
+        await ports.take_any()
         await ports.correct(set(), await ports.taken() - {30050})
     assert await NodePorts("30060-30070", storages).taken() == set()
 

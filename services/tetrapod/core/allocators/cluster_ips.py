@@ -51,26 +51,34 @@ class ClusterIPs:
         """Take a given address.
 
         Raises:
-            AllocationError: it is in no network, or taken.
+            AllocationError: it is in no network, or taken. A dry run, as upstream's, knows one network and not what is taken.
         """
         found = ipaddress.ip_address(address)
-        if not any(contains(network, found) for network in self.networks()):
+        networks = self.networks()
+        if dry_run:
+            if networks and not contains(networks[0], found):
+                raise AllocationError(f"the provided IP ({found}) is not in the valid range. The range of valid IPs is {networks[0]}")
+            return
+        if not any(contains(network, found) for network in networks):
             raise AllocationError("the provided network does not match the current range")
-        if not await self._create(str(found), service, dry_run):
+        if not await self._create(str(found), service):
             raise AllocationError("provided IP is already allocated")
 
     async def take_any(self, service: Object, dry_run: bool) -> str:
-        """Take a free address, from a random place on.
+        """Take a free address, from a random place on; of a dry run the network's own, which no service can have.
 
         Raises:
             AllocationError: none is left.
         """
-        for network in self.networks():
-            if address := await self._take_from(network, service, dry_run):
+        networks = self.networks()
+        if dry_run and networks:
+            return str(networks[0].network_address)
+        for network in networks:
+            if address := await self._take_from(network, service):
                 return address
         raise AllocationError("range is full")
 
-    async def _take_from(self, network: Network, service: Object, dry_run: bool) -> str:
+    async def _take_from(self, network: Network, service: Object) -> str:
         low, high = 1, network.num_addresses - (2 if network.version == 4 else 1)
         band = min(max(16, network.num_addresses // 16), 256)
         split = band + 1 if high > band + 1 else low
@@ -81,7 +89,7 @@ class ClusterIPs:
             offset = random.randrange(size)
             for i in range(size):
                 address = str(network.network_address + begin + (offset + i) % size)
-                if await self._create(address, service, dry_run):
+                if await self._create(address, service):
                     return address
         return ""
 
@@ -93,9 +101,7 @@ class ClusterIPs:
             if error.code != 404:
                 raise
 
-    async def _create(self, address: str, service: Object, dry_run: bool) -> bool:
-        if dry_run:
-            return await self._is_free(address)
+    async def _create(self, address: str, service: Object) -> bool:
         meta = service["metadata"]
         try:
             await self._client.create(IP_ADDRESSES, "", ip_address(address, meta.get("namespace", ""), meta.get("name", "")))
@@ -104,12 +110,3 @@ class ClusterIPs:
                 return False
             raise
         return True
-
-    async def _is_free(self, address: str) -> bool:
-        try:
-            await self._client.get(IP_ADDRESSES, "", address)
-        except StatusError as error:
-            if error.code != 404:
-                raise
-            return True
-        return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final, TypeAlias
 
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, StorageConfig, StorageFactory, Updated
@@ -33,7 +34,12 @@ class NodePorts:
     def size(self) -> int:
         return self.high - self.low + 1
 
-    async def take(self, port: int, dry_run: bool) -> None:
+    @property
+    def _reserved(self) -> int:
+        """How many at the beginning are given out last."""
+        return 0 if self.size <= 16 else max(16, min(self.size // 32, 128))
+
+    async def take(self, port: int) -> None:
         """
         Raises:
             PortError: outside of the range, or taken.
@@ -46,10 +52,11 @@ class NodePorts:
                 raise PortError("provided port is already allocated")
             return taken | 1 << (port - self.low)
 
-        await self._change(claim, dry_run)
+        await self._change(claim)
 
-    async def take_any(self, dry_run: bool, avoid: frozenset[int] = frozenset()) -> int:
-        """
+    async def take_any(self) -> int:
+        """A free port, from a random place on; those that users rather choose themselves come last (upstream: calculateRangeOffset).
+
         Raises:
             PortError: none is left.
         """
@@ -57,20 +64,20 @@ class NodePorts:
 
         def claim(taken: int) -> int:
             nonlocal chosen
-            offset = random.randrange(self.size)
-            for i in range(self.size):
-                place = (offset + i) % self.size
-                if not taken >> place & 1 and self.low + place not in avoid:
-                    chosen = self.low + place
-                    return taken | 1 << place
+            for places in (range(self._reserved, self.size), range(self._reserved)):
+                first = random.choice(places) if places else 0
+                for place in chain(range(first, places.stop), range(places.start, first)):
+                    if not taken >> place & 1:
+                        chosen = self.low + place
+                        return taken | self._mask((chosen,))
             raise PortError("range is full")
 
-        await self._change(claim, dry_run)
+        await self._change(claim)
         return chosen
 
     async def release(self, ports: list[int]) -> None:
         if mask := self._mask(ports):
-            await self._change(lambda taken: taken & ~mask, False)
+            await self._change(lambda taken: taken & ~mask)
 
     async def taken(self) -> set[int]:
         entry = await self._storage.get(KEY)
@@ -80,21 +87,17 @@ class NodePorts:
     async def correct(self, add: set[int], remove: set[int]) -> None:
         """Make these taken, and those free (repair)."""
         wanted, free = self._mask(add), self._mask(remove)
-        await self._change(lambda taken: (taken | wanted) & ~free, False)
+        await self._change(lambda taken: (taken | wanted) & ~free)
 
     def _mask(self, ports: Iterable[int]) -> int:
         return sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
 
-    async def _change(self, change: _Change, dry_run: bool) -> None:
+    async def _change(self, change: _Change) -> None:
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
             before = self._bits(current)
             after = change(before)
             return None if after == before and current is not None else Updated(self._object(after))
 
-        if dry_run:
-            entry = await self._storage.get(KEY)
-            change(self._bits(entry.peek() if entry else None))
-            return
         await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
 
     def _object(self, bits: int) -> Object:

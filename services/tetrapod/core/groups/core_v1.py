@@ -18,7 +18,7 @@ from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, Vo
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.service_accounts import ServiceAccountStrategy
-from tetrapod.core.strategies.services import ServiceStrategy
+from tetrapod.core.strategies.services import ServiceStatusStrategy, ServiceStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.tables import networking as network_tables
@@ -33,7 +33,6 @@ from tetrapod.core.validation import (
     pod_templates,
     quotas,
     secrets,
-    services,
     volumes_persistent,
 )
 from tetrapod.core.warnings import cluster as cluster_warnings
@@ -249,5 +248,5 @@ def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports
         service,
         storage_prefix="services/specs",
         table=network_tables.SERVICES,
-        subresources={"proxy": rests["services/proxy"], "status": status_of(service, validate=services.validate_status)},
+        subresources={"proxy": rests["services/proxy"], "status": ServiceStatusStrategy(service)},
     )

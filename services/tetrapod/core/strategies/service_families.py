@@ -2,51 +2,87 @@
 
 from __future__ import annotations
 
+from tetrapod.core.allocators.networks import family_of
 from tetrapod.core.strategies.service_changes import HEADLESS, needs_address
+from tetrapod.core.validation.service_addresses import addresses_and_families
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import is_ipv6
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
-_SEVERAL = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+_PATH = "spec.ipFamilyPolicy"
+_SINGLE = "SingleStack"
 
 
-def settle_families(spec: Object, ours: str) -> list[FieldError]:
+def settle_families(spec: Object, before: Object | None, ours: str) -> list[FieldError]:
     """Fill in ipFamilies and ipFamilyPolicy; returns why the cluster, whose family is `ours`, cannot do what is asked for."""
-    if not needs_address(spec):
-        return []
-    ips, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
-    if ips[:1] != [HEADLESS]:
-        for i, ip in enumerate(ips[len(families) :], len(families)):
-            family = "IPv6" if is_ipv6(ip) else "IPv4"
-            if family != ours:
-                return [field.invalid(f"spec.clusterIPs[{i}]", ips, f"{family} is not configured on this cluster")]
-            families.append(family)
-    elif not spec.get("selector"):
-        _anything(spec, families, ours)
+    if not needs_address(spec) or (before is not None and is_unchanged_dual_stack(spec, before)):
         return []
     if spec.get("ipFamilyPolicy") is None:
-        spec["ipFamilyPolicy"] = "SingleStack"
+        spec["ipFamilyPolicy"] = _policy(spec, before or {})
+    if wrong := addresses_and_families(spec, before or {}):
+        return wrong
     policy = spec["ipFamilyPolicy"]
-    if policy == "SingleStack" and (len(families) > 1 or len(ips) > 1):
-        return [field.invalid("spec.ipFamilyPolicy", policy, _SEVERAL)]
+    errors = [] if before is None else _released(spec, before, policy)
+    ips, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
+    if policy == _SINGLE:
+        text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+        for several, what in ((ips, "cluster IPs"), (families, "IP families")):
+            if len(several) == 2:
+                errors.append(field.invalid(_PATH, policy, text.format(what)))
+    if ips[:1] != [HEADLESS]:
+        for i, ip in enumerate(ips[len(families) :], len(families)):
+            if (family := family_of(ip)) != ours:
+                errors.append(field.invalid(f"spec.clusterIPs[{i}]", ips, f"{family} is not configured on this cluster"))
+            else:
+                families.append(family)
+    if errors:
+        return errors
+    if spec.get("clusterIP") == HEADLESS and not spec.get("selector"):
+        spec["ipFamilies"] = _of_anything(families or [ours], policy)
+        return []
     if policy == "RequireDualStack":
-        return [field.invalid("spec.ipFamilyPolicy", policy, "this cluster is not configured for dual-stack services")]
-    wrong = [
+        errors.append(field.invalid(_PATH, policy, "this cluster is not configured for dual-stack services"))
+    errors += [
         field.invalid(f"spec.ipFamilies[{i}]", family, "not configured on this cluster")
         for i, family in enumerate(families)
         if family != ours
     ]
-    if not wrong:
+    if not errors:
         spec["ipFamilies"] = families or [ours]
-    return wrong
+    return errors
 
 
-def _anything(spec: Object, families: list[str], ours: str) -> None:
+def is_unchanged_dual_stack(spec: Object, before: Object) -> bool:
+    """Such a service neither gains nor loses an address because the cluster did (upstream: isMatchingPreferDualStackClusterIPFields)."""
+    return (
+        needs_address(spec)
+        and spec.get("type") == before.get("type")
+        and all(s.get("ipFamilyPolicy") in (None, "PreferDualStack") for s in (spec, before))
+        and all((spec.get(key) or []) == (before.get(key) or []) for key in ("clusterIPs", "ipFamilies"))
+    )
+
+
+def _policy(spec: Object, before: Object) -> str:
+    if before.get("ipFamilyPolicy") is not None:
+        return str(before["ipFamilyPolicy"])
+    return "RequireDualStack" if spec.get("clusterIP") == HEADLESS and not spec.get("selector") else _SINGLE
+
+
+def _released(spec: Object, before: Object, policy: str) -> list[FieldError]:
+    """A second address or family is given up by asking for a single stack, and by nothing else."""
+    errors: list[FieldError] = []
+    for key, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+        now, had = spec.get(key) or [], before.get(key) or []
+        if policy == _SINGLE:
+            if now == had and len(now) > 1:
+                spec[key] = now[:1]
+        elif now and len(now) < len(had):
+            errors.append(field.invalid(_PATH, policy, f"must be 'SingleStack' to release the secondary {what}"))
+    return errors
+
+
+def _of_anything(families: list[str], policy: str) -> list[str]:
     """Headless without a selector: somebody else makes its endpoints, of whatever family."""
-    families = families or [ours]
-    if len(families) < 2 and spec.get("ipFamilyPolicy") != "SingleStack":
-        families.append("IPv4" if families[0] == "IPv6" else "IPv6")
-    spec["ipFamilies"] = families
-    if spec.get("ipFamilyPolicy") is None:
-        spec["ipFamilyPolicy"] = "RequireDualStack"
+    if len(families) < 2 and policy != _SINGLE:
+        families.append("IPv6" if families[0] == "IPv4" else "IPv4")
+    return families

@@ -60,7 +60,7 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
         errors += address(ip, at, before.get("externalIPs")) or not_special_address(ip, at)
     errors += one_of(kind, TYPES, "spec.type")
     errors += _port_conflicts(ports, kind)
-    errors += _source_ranges(spec, notes, kind, before)
+    errors += _source_ranges(obj, old, kind)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         errors.append(field.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCER))
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
@@ -167,21 +167,23 @@ def _port_conflicts(ports: list[Object], kind: str) -> list[FieldError]:
     return errors
 
 
-def _source_ranges(spec: Object, notes: Object, kind: str, before: Object) -> list[FieldError]:
-    """The capital letter is upstream's. Ranges may be padded, as those of the old annotation were."""
+def _source_ranges(obj: Object, old: Object | None, kind: str) -> list[FieldError]:
+    """The capital letter is upstream's. Ranges may be padded, as those of the old annotation were; what was stored may stay."""
+    spec, notes = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
     errors: list[FieldError] = []
     if ranges := spec.get("loadBalancerSourceRanges"):
         path = "spec.LoadBalancerSourceRanges"
         if kind != "LoadBalancer":
             errors.append(field.forbidden(path, _ONLY_BALANCER))
-        had = [r.strip() for r in before.get("loadBalancerSourceRanges") or ()]
+        had = [r.strip() for r in ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or ()]
         for i, value in enumerate(ranges):
             errors += network(value.strip(), f"{path}[{i}]", had)
     elif _RANGES in notes:
         path = f"metadata.annotations[{_RANGES}]"
         if kind != "LoadBalancer":
             errors.append(field.forbidden(path, _ONLY_BALANCER))
-        if value := notes[_RANGES].strip():
+        stored = old is not None and (old["metadata"].get("annotations") or {}).get(_RANGES, "") == notes[_RANGES]
+        if not stored and (value := notes[_RANGES].strip()):
             for part in value.split(","):
                 errors += network(part.strip(), path)
     return errors

@@ -11,21 +11,22 @@ _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _MODE: Final = "service.kubernetes.io/topology-mode"
 
 
-def service_warnings(obj: Object, old: Object | None) -> list[str]:
-    spec, kind = obj.get("spec") or {}, (obj.get("spec") or {}).get("type")
+def service_warnings(obj: Object) -> list[str]:
+    spec = obj.get("spec") or {}
+    kind, external, ip = spec.get("type"), spec.get("externalIPs") or [], spec.get("clusterIP") or ""
+    headless = kind == "ClusterIP" and ip == "None"
     out: list[str] = []
     if _HINTS in (obj["metadata"].get("annotations") or {}):
         out.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
-    ips, external = spec.get("clusterIPs") or [], spec.get("externalIPs") or []
-    if external and external != (((old or {}).get("spec") or {}).get("externalIPs") or []):
-        out.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    if ips == ["None"]:
+    if ip not in ("", "None"):
+        for i, value in enumerate(spec.get("clusterIPs") or ()):
+            out += ip_warnings(f"spec.clusterIPs[{i}]", value)
+    if headless:
         out += _headless(spec)
-    else:
-        for i, ip in enumerate(ips):
-            out += ip_warnings(f"spec.clusterIPs[{i}]", ip)
-    for i, ip in enumerate(external):
-        out += ip_warnings(f"spec.externalIPs[{i}]", ip)
+    for i, value in enumerate(external):
+        out += ip_warnings(f"spec.externalIPs[{i}]", value)
+    if external and not headless and kind != "ExternalName":
+        out.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if balancer := spec.get("loadBalancerIP"):
         out += ip_warnings("spec.loadBalancerIP", balancer)
     for i, cidr in enumerate(spec.get("loadBalancerSourceRanges") or ()):
@@ -36,6 +37,15 @@ def service_warnings(obj: Object, old: Object | None) -> list[str]:
         out.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
         out.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return out
+
+
+def status_warnings(obj: Object) -> list[str]:
+    """Of a write of the status."""
+    out: list[str] = []
+    for i, ingress in enumerate(((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
+        if ip := ingress.get("ip"):
+            out += ip_warnings(f"status.loadBalancer.ingress[{i}]", ip)
     return out
 
 
