@@ -14,6 +14,7 @@ from dataclasses import replace
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.auth.service import AuthService
+from tetrapod.cli.audit import audit_of
 from tetrapod.cli.auth_options import auth_options, read_file
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.backends import open_backend
@@ -32,6 +33,7 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.filters.audit import with_audit
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
@@ -57,11 +59,13 @@ class Embedded:
         self.options = options
         self.lifecycle = Lifecycle()
         self.draining = Draining()
+        self.audit = audit_of(options, self.lifecycle)
         self.pki = self._write_pki()
         self.backend = open_backend(options)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
-        self.client = in_process_client(self.director, "kube-apiserver")
-        self.controller_client = in_process_client(self.director, "kube-controller-manager")
+        own = with_audit(self.director, self.audit)  # what the server itself does is audited too
+        self.client = in_process_client(own, "kube-apiserver")
+        self.controller_client = in_process_client(own, "kube-controller-manager")
         self._assemble()
 
     def _write_pki(self) -> Pki:
@@ -85,6 +89,7 @@ class Embedded:
         self._assemble_extensions()
         self._assemble_front()
         chain = ChainConfig(
+            audit=self.audit,
             authenticator=self.auth.authenticator,
             authorizer=self.auth.authorizer,
             draining=self.draining,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from tetrapod.cli.audit import audit_of
 from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
@@ -58,6 +59,7 @@ class RemoteService:
         self.options = options
         self.lifecycle = Lifecycle()
         self.draining = Draining()
+        self.audit = audit_of(options, self.lifecycle)
         self.pool = BackendPool()
         self.backend = open_backend(options)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
@@ -114,6 +116,7 @@ class RemoteService:
     def _listen(self, director: Handler, authenticator: RequestAuthenticator, authorizer: Authorizer) -> HttpServer:
         options = self.options
         chain = ChainConfig(
+            audit=self.audit,
             authenticator=authenticator,
             authorizer=authorizer,
             draining=self.draining,

@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tetrapod.generic.authentication.user import ANONYMOUS, UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
+
+if TYPE_CHECKING:
+    from tetrapod.generic.audit.context import AuditContext
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case."""
@@ -38,6 +41,7 @@ class Request:
 
     __slots__ = (
         "annotations",
+        "audit",
         "audit_id",
         "body",
         "cancel_when_gone",
@@ -80,6 +84,7 @@ class Request:
         self.user = user
         self.info: RequestInfo | None = None
         self.audit_id = ""
+        self.audit: AuditContext | None = None  # where the policy wants the request: whoever has decoded or made an object tells it
         self.remote = ""  # the client's address, without its port
         self.scheme = "https"
         self.http_version = "1.1"

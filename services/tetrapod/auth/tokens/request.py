@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
-from tetrapod.generic.authentication.tokenrequest import default_token_request
+from tetrapod.generic.authentication.tokenrequest import default_token_request, note_credential
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery import field
@@ -144,7 +144,7 @@ class TokenRequestRest(Rest):
         await self._requests.prepare(ctx.namespace, name, obj)
         if validate is not None:
             await validate(obj)
-        return await self._requests.issue(ctx, name, obj)
+        return note_credential(ctx, await self._requests.issue(ctx, name, obj))
 
 
 def validate_token_request(spec: Object) -> list[FieldError]:

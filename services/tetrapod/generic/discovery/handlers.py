@@ -47,9 +47,10 @@ class DiscoveryHandlers:
     async def handle(self, request: Request) -> Response | None:
         """The answer to a discovery path (a non-resource path under /api or /apis), or None where it is none of ours."""
         parts = request.path.split("/")  # "", "apis", group, version, …
-        if parts[1] == "api":
-            return self._core(request, parts)
-        return self._named(request, parts)
+        answer = self._core(request, parts) if parts[1] == "api" else self._named(request, parts)
+        if request.audit is not None and answer is not None:
+            request.audit.answer(answer)
+        return answer
 
     def _core(self, request: Request, parts: list[str]) -> Response:
         path = request.path.rstrip("/")

@@ -26,6 +26,8 @@ async def create(scope: Scope, request: Request) -> Response:
     body = await read_body(request)
     options = decode_write_options(request.query_string, "CreateOptions")
     obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
+    if request.audit is not None:
+        request.audit.request_object(obj, scope.gvr, scope.subresource)
     context = scope.context(request, options.dry_run)
     context.large = len(body) >= LARGE
     if scope.rest is None or not scope.rest.keeps_system_metadata:

@@ -72,4 +72,8 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         obj, _, _ = recognize(decoded)
     except DecodeError as error:
         raise bad_request(str(error)) from None
-    return delete_options_from_body(obj)
+    options = delete_options_from_body(obj)
+    if request.audit is not None:
+        told = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}  # as upstream's events have it
+        request.audit.request_object(told, scope.gvr, scope.subresource)
+    return options

@@ -66,6 +66,7 @@ class ResourceHandler:
         info = request_info(request)
         if self._warning:
             request.warnings.append(self._warning)
+            request.annotations["k8s.io/deprecated"] = "true"
         if info.subresource:
             subresource = self._subresources.get(info.subresource)
             if subresource is None:
@@ -74,7 +75,7 @@ class ResourceHandler:
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.definition.verbs:
             raise method_not_supported(self.definition.group_resource, info.verb)
-        return await verb(self._scope, request)
+        return await _answered(verb, self._scope, request)
 
     def subresource(self, name: str) -> SubresourceHandler | None:
         return self._subresources.get(name)
@@ -93,4 +94,12 @@ class SubresourceHandler:
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.declared.verbs:
             raise method_not_supported(self._scope.definition.group_resource, info.verb)
-        return await verb(self._scope, request)
+        return await _answered(verb, self._scope, request)
+
+
+async def _answered(verb: Verb, scope: Scope, request: Request) -> Response:
+    """Let the request's events have the object of the answer."""
+    response = await verb(scope, request)
+    if request.audit is not None:
+        request.audit.answer(response)
+    return response

@@ -47,6 +47,8 @@ async def patch(scope: Scope, request: Request) -> Response:
     options = decode_write_options(request.query_string, "PatchOptions", apply=applies)
     context = scope.context(request, options.dry_run)
     mechanism = _mechanism(scope, request, patch_type, body, options)
+    if request.audit is not None:
+        request.audit.request_patch(mechanism.config if isinstance(mechanism, Applying) else body)
 
     async def revise(current: Object | None) -> Object:
         def revised() -> Object:

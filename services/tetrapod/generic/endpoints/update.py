@@ -37,6 +37,8 @@ async def update(scope: Scope, request: Request) -> Response:
     options = decode_write_options(request.query_string, "UpdateOptions")
     media_type = body_media_type(request, scope.offer)
     obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
+    if request.audit is not None:
+        request.audit.request_object(obj, scope.gvr, scope.subresource)
     context = scope.context(request, options.dry_run)
     context.large = len(body) >= LARGE
     ensure_namespace(obj, context.namespace)

@@ -13,6 +13,8 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
         attributes = attributes_of(request)
         answer = await authorizer.authorize(attributes)
         if answer.decision is not Decision.ALLOW:
+            request.annotations["authorization.k8s.io/decision"] = "forbid"
+            request.annotations["authorization.k8s.io/reason"] = answer.reason
             raise forbidden_error(attributes, answer.reason)
         request.annotations["authorization.k8s.io/decision"] = "allow"
         request.annotations["authorization.k8s.io/reason"] = answer.reason

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.filters.audit import Audit, with_audit, with_refused_audit
 from tetrapod.generic.filters.audit_id import with_audit_id
 from tetrapod.generic.filters.authentication import with_authentication
 from tetrapod.generic.filters.authorization import with_authorization
@@ -44,6 +45,7 @@ class ChainConfig:
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     flow_control: FlowControl | None = None  # instead of the two numbers: priority and fairness
+    audit: Audit | None = None
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     goaway_chance: float = 0.0
@@ -62,8 +64,10 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
         with_warnings,  # a refusal carries its warnings too; inside errors so that both add headers
         lambda h: with_draining(h, config.draining),  # before authentication: a server that stops does no more work
         lambda h: with_cors(h, config.cors_allowed_origins),  # browsers send preflights without credentials
+        lambda h: with_refused_audit(h, config.audit),  # what is refused below before the user is known
         lambda h: with_request_deadline(h, config.request_timeout),  # bounds everything below, authentication included
         lambda h: with_authentication(h, config.authenticator),
+        lambda h: with_audit(h, config.audit),  # needs who is asking; sees every refusal that follows
         lambda h: with_impersonation(h, config.authorizer),  # needs who is asking; all below see who is acted for
         lambda h: _with_limits(h, config),  # before authorization: who floods the server is not to cost it that either
         lambda h: with_authorization(h, config.authorizer),

@@ -54,7 +54,7 @@ def decode(answer: HttpAnswer, expected: Expected) -> Object:
     if "/" not in content_type.partition(";")[0]:
         raise CallFailed("Internal error occurred: mime: no media type", 500)
     if answer.status != 101 and not 200 <= answer.status <= 206:
-        raise _refusal(answer)
+        raise refusal(answer)
     if not answer.body:
         raise CallFailed(f"0-length response with status code: {answer.status} and content type: {content_type}")
     try:
@@ -90,7 +90,7 @@ def _check_kind(api_version: str, kind: str, expected: Expected) -> None:
     raise DecodeError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
 
 
-def _refusal(answer: HttpAnswer) -> CallFailed:
+def refusal(answer: HttpAnswer) -> CallFailed:
     """An HTTP status that is no success: the Status in the body, if there is one, or what the code means."""
     status = _status_of(answer.body)
     if status is not None:
@@ -141,4 +141,4 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 
-__all__ = ["Expected", "HttpAnswer", "decode", "header"]
+__all__ = ["Expected", "HttpAnswer", "decode", "header", "refusal"]

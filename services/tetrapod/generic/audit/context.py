@@ -1,0 +1,296 @@
+"""`AuditContext`: what is found out about one request while it is served, and the event of each of its stages.
+
+Endpoints find it as `Request.audit`. Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
+from tetrapod.generic.audit.backend import Backend
+from tetrapod.generic.audit.event import FIELDS, Event, micro_time, wall_clock
+from tetrapod.generic.audit.metrics import EVENT_TOTAL
+from tetrapod.generic.audit.objects import compacted, encoded, response_object, status_in
+from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.requestinfo import RequestInfo
+
+_MAX_USER_AGENT: Final = 1024
+_SLOW: Final = 0.5
+"""Seconds from which on a request's event tells where they went."""
+LATENCY: Final = "latency"
+"""Where in `Request.state` the layers leave their seconds."""
+
+
+class AuditContext:
+    """`sink` is None where another server writes the events, and only asks for what is found out here."""
+
+    __slots__ = ("_head", "_reference", "_request_object", "_response_object", "auditing", "level", "request", "sink", "status")
+
+    def __init__(self, request: Request, auditing: Auditing, sink: Backend | None, user: UserInfo | None) -> None:
+        self.request = request
+        self.auditing = auditing
+        self.level = auditing.level
+        self.sink = sink
+        self.status: Object | None = None
+        self._head: Object = _head(request, user) if sink is not None else {}
+        self._reference = _reference(request.info)
+        self._request_object: bytes = b""
+        self._response_object: bytes = b""
+
+    # --- what endpoints say
+
+    def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
+        """The object that was sent, decoded, before anybody changes it."""
+        metadata = obj.get("metadata")
+        reference = self._reference = self._reference or {}
+        for key, value in _identity(metadata if isinstance(metadata, dict) else {}, resource, subresource):
+            if value and not reference.get(key):
+                reference[key] = value
+        if self.level >= Level.REQUEST:
+            self._request_object = encoded(obj, omit_managed_fields=self.auditing.omit_managed_fields)
+
+    def request_patch(self, patch: bytes | Object) -> None:
+        """JSON as it was sent, or what YAML comes to."""
+        if self.level >= Level.REQUEST:
+            self._request_object = compacted(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
+
+    def refusal(self, status: Object) -> None:
+        """The answer is a Status."""
+        self.status = _bounded(status)
+        if self.level >= Level.REQUEST_RESPONSE:
+            self._response_object = encoded(status, omit_managed_fields=False)
+
+    def answer(self, response: Response) -> None:
+        """An answer with an object (as JSON, YAML or protobuf). One that is written in pieces is collected as it passes."""
+        if isinstance(response, StreamResponse):
+            if self.level >= Level.REQUEST_RESPONSE and not response.endless:
+                self._collect(response)
+            return
+        status = status_in(response)
+        if status is not None:
+            self.status = _bounded(status)
+        if self.level >= Level.REQUEST_RESPONSE:
+            self._keep(response, response.body)
+
+    def _collect(self, response: StreamResponse) -> None:
+        inner = response.run
+
+        async def run(writer: StreamWriter) -> None:
+            copying = _Copying(writer)
+            await inner(copying)
+            self._keep(response, b"".join(copying.pieces))
+
+        response.run = run
+
+    def _keep(self, response: Response, body: bytes) -> None:
+        self._response_object = response_object(response, body, omit_managed_fields=self.auditing.omit_managed_fields)
+
+    # --- stages
+
+    async def stage(self, stage: str) -> bool:
+        """Make the event of a stage and hand it over. False: the backend could not keep it."""
+        if self.sink is None or stage in self.auditing.omit_stages:
+            return True
+        EVENT_TOTAL.add()
+        return await self.sink.process((Event(self._document(stage)),))
+
+    def _document(self, stage: str) -> Object:
+        request = self.request
+        document: Object = {**self._head, "level": LEVEL_NAMES[self.level], "auditID": request.audit_id, "stage": stage}
+        if "impersonator" in request.state:
+            document["impersonatedUser"] = user_info(request.user)
+            if constraint := request.state.get("impersonation_constraint"):
+                document["authenticationMetadata"] = {"impersonationConstraint": constraint}
+        if self._reference is not None:
+            document["objectRef"] = {key: self._reference[key] for key in _REFERENCE if self._reference.get(key)}
+        if self.status is not None:
+            document["responseStatus"] = self.status
+        if self._request_object:
+            document["requestObject"] = orjson.Fragment(self._request_object)
+        if self._response_object:
+            document["responseObject"] = orjson.Fragment(self._response_object)
+        received = document["requestReceivedTimestamp"]
+        document["stageTimestamp"] = received if stage == REQUEST_RECEIVED else micro_time(time.time())
+        if annotations := self.annotations():
+            document["annotations"] = annotations
+        return {key: document[key] for key in FIELDS if key in document}
+
+    def annotations(self) -> dict[str, str]:
+        found = self.request.annotations
+        if self.level >= Level.REQUEST and (detailed := self.request.state.get(DETAILED_ANNOTATIONS)):
+            found = {**detailed, **found}
+        return dict(sorted(found.items()))
+
+    def took(self, layer: str, seconds: float) -> None:
+        """A layer's share, by upstream's name of it; several of one layer add up."""
+        layers: dict[str, float] = self.request.state.setdefault(LATENCY, {})
+        layers[layer] = layers.get(layer, 0.0) + seconds
+
+    def code(self, code: int) -> None:
+        """The HTTP status, once it is sent."""
+        self.status = {**(self.status or {"metadata": {}}), "code": code}
+
+    def annotate_latency(self) -> None:
+        """Of a slow request: how long each layer took, where that was measured."""
+        seconds = time.monotonic() - self.request.received
+        layers: dict[str, float] = self.request.state.get(LATENCY) or {}
+        if seconds <= _SLOW or not layers:
+            return
+        for name, taken in (*layers.items(), ("total", seconds)):
+            self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", go_duration(taken))
+
+    # --- between servers
+
+    def findings(self) -> Object:
+        """What only the server that serves the request can know, for the one that writes its events."""
+        found: Object = {"annotations": self.request.annotations, "objectRef": self._reference}
+        if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
+            found["detailed"] = detailed
+        if self._request_object:
+            found["requestObject"] = orjson.Fragment(self._request_object)
+        return found
+
+    def take(self, found: Object) -> None:
+        """The findings of another server."""
+        request = self.request
+        for key, value in (found.get("annotations") or {}).items():
+            request.annotations.setdefault(key, value)
+        if detailed := found.get("detailed"):
+            request.state[DETAILED_ANNOTATIONS] = detailed
+        if found.get("objectRef"):
+            self._reference = found["objectRef"]
+        if "requestObject" in found:
+            self._request_object = orjson.dumps(found["requestObject"])
+
+
+_REFERENCE: Final = ("resource", "namespace", "name", "uid", "apiGroup", "apiVersion", "resourceVersion", "subresource")
+_STATUS: Final = ("status", "message", "reason", "details", "code")
+
+
+def _head(request: Request, user: UserInfo | None) -> Object:
+    """What every event of the request says."""
+    target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
+    assert request.info is not None
+    head: Object = {"requestURI": target, "verb": request.info.verb, "user": {} if user is None else user_info(user)}
+    if addresses := source_addresses(request):
+        head["sourceIPs"] = addresses
+    if agent := request.header(b"user-agent"):
+        head["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+    head["requestReceivedTimestamp"] = micro_time(wall_clock(request.received))
+    return head
+
+
+def _reference(info: RequestInfo | None) -> Object | None:
+    if info is None or not info.is_resource_request:
+        return None
+    return {
+        "resource": info.resource,
+        "namespace": info.namespace,
+        "name": info.name,
+        "apiGroup": info.api_group,
+        "apiVersion": info.api_version,
+        "subresource": info.subresource,
+    }
+
+
+def _identity(metadata: Object, resource: GroupVersionResource, subresource: str) -> tuple[tuple[str, Any], ...]:
+    return (
+        ("namespace", metadata.get("namespace")),
+        ("name", metadata.get("name")),
+        ("uid", metadata.get("uid")),
+        ("resourceVersion", metadata.get("resourceVersion")),
+        ("apiGroup", resource.group),
+        ("apiVersion", resource.version),
+        ("resource", resource.resource),
+        ("subresource", subresource),
+    )
+
+
+def _bounded(status: Object) -> Object:
+    """Of a Status what cannot grow."""
+    return {"metadata": {}, **{key: status[key] for key in _STATUS if key in status}}
+
+
+def user_info(user: UserInfo) -> Object:
+    """authentication.k8s.io/v1 UserInfo."""
+    found: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
+    return {key: value for key, value in found.items() if value}
+
+
+def source_addresses(request: Request) -> list[str]:
+    """X-Forwarded-For, X-Real-Ip and the connection's own, in that order (upstream: apimachinery's util/net SourceIPs)."""
+    found = [a for part in request.header(b"x-forwarded-for").split(",") if (a := _address(part.strip()))]
+    real = _address(request.header(b"x-real-ip"))
+    if real and real not in found:
+        found.append(real)
+    remote = _address(request.remote)
+    if remote and found[-1:] != [remote]:
+        found.append(remote)
+    return found
+
+
+def _address(text: str) -> str:
+    """As Go writes it; "" for what is none. Go's sloppy parser takes leading zeros, and none of the zones."""
+    if not text:
+        return ""
+    if "." in text and ":" not in text:
+        text = ".".join(part.lstrip("0") or "0" if part.isascii() and part.isdigit() else part for part in text.split("."))
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.scope_id is not None:
+            return ""
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+    return str(found)
+
+
+def go_duration(seconds: float) -> str:
+    """As time.Duration's String, of at least a microsecond."""
+    if seconds < 0.001:
+        return f"{_short(seconds * 1e6, 3)}µs"
+    if seconds < 1:
+        return f"{_short(seconds * 1e3, 6)}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{_short(rest, 9)}s"
+
+
+def _short(value: float, digits: int) -> str:
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".")
+
+
+class _Copying:
+    """A StreamWriter that keeps a copy of what passes."""
+
+    def __init__(self, writer: StreamWriter) -> None:
+        self._writer = writer
+        self.pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.pieces.append(data)
+        self._writer.write(data)
+
+    def buffered(self) -> int:
+        return self._writer.buffered()
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+
+    @property
+    def closed(self) -> bool:
+        return self._writer.closed
+
+    async def wait_closed(self) -> None:
+        await self._writer.wait_closed()

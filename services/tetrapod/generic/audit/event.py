@@ -1,0 +1,136 @@
+"""`Event`: one stage of one request, as it is written; and the line of the format `legacy`.
+
+Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/format.go.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.json import cleaned
+
+API_VERSION: Final = "audit.k8s.io/v1"
+_HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
+_HTML: Final = re.compile(rb"[&<>]|\xe2\x80[\xa8\xa9]")
+_ESCAPED: Final = {
+    b"&": rb"\u0026",
+    b"<": rb"\u003c",
+    b">": rb"\u003e",
+    b"\xe2\x80\xa8": rb"\u2028",
+    b"\xe2\x80\xa9": rb"\u2029",
+}
+
+
+FIELDS: Final = (
+    "level",
+    "auditID",
+    "stage",
+    "requestURI",
+    "verb",
+    "user",
+    "impersonatedUser",
+    "authenticationMetadata",
+    "sourceIPs",
+    "userAgent",
+    "objectRef",
+    "responseStatus",
+    "requestObject",
+    "responseObject",
+    "requestReceivedTimestamp",
+    "stageTimestamp",
+    "annotations",
+)
+"""In upstream's order."""
+
+
+class Event:
+    """`document` has neither kind nor apiVersion: items of a list do not. Objects in it are finished JSON, so that it is cheap to keep."""
+
+    __slots__ = ("_encoded", "document")
+
+    def __init__(self, document: Object) -> None:
+        self.document = document
+        self._encoded = b""
+
+    def item(self) -> bytes:
+        """As an item of an EventList."""
+        if not self._encoded:
+            try:
+                encoded = orjson.dumps(self.document)
+            except orjson.JSONEncodeError:  # a text that is no UTF-8
+                encoded = orjson.dumps({key: v if isinstance(v, orjson.Fragment) else cleaned(v) for key, v in self.document.items()})
+            self._encoded = _go_escaped(encoded)
+        return self._encoded
+
+    def line(self) -> bytes:
+        """As a line of the log."""
+        return _HEAD + self.item()[1:] + b"\n"
+
+    def without_objects(self) -> Event:
+        """Marked as cut short."""
+        document = {key: value for key, value in self.document.items() if key not in ("requestObject", "responseObject")}
+        document["annotations"] = {**document.get("annotations", {}), "audit.k8s.io/truncated": "true"}
+        return Event(document)
+
+
+def _go_escaped(data: bytes) -> bytes:
+    """Go escapes what HTML would read, which in JSON can only be in strings."""
+    return _HTML.sub(lambda found: _ESCAPED[found[0]], data)
+
+
+def micro_time(seconds: float) -> str:
+    """A time since the epoch as metav1.MicroTime writes it."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z"
+
+
+def wall_clock(monotonic: float) -> float:
+    """The time since the epoch that a reading of the monotonic clock was taken at."""
+    return time.time() - (time.monotonic() - monotonic)
+
+
+def legacy_line(event: Event) -> str:
+    """Upstream's EventString: one line of text."""
+    doc = event.document
+    user, impersonated = doc.get("user") or {}, doc.get("impersonatedUser")
+    name, groups = "<none>", "<none>"
+    if user.get("username"):
+        name = user["username"]
+        groups = _quoted(user["groups"]) if user.get("groups") else groups
+    as_user, as_groups = "<self>", "<lookup>"
+    if impersonated is not None:
+        as_user = impersonated.get("username", "")
+        as_groups = _quoted(impersonated["groups"]) if "groups" in impersonated else as_groups
+    status = doc.get("responseStatus")
+    fields = {
+        "id": doc["auditID"],
+        "stage": doc["stage"],
+        "ip": next(iter(doc.get("sourceIPs") or ()), "<unknown>"),
+        "method": doc["verb"],
+        "user": name,
+        "groups": groups,
+        "as": as_user,
+        "asgroups": as_groups,
+        "user-agent": doc.get("userAgent", ""),
+        "namespace": (doc.get("objectRef") or {}).get("namespace") or "<none>",
+        "uri": doc["requestURI"],
+    }
+    listed = " ".join(f"{key}={go_quote(value)}" for key, value in fields.items())
+    code = "<deferred>" if status is None else status.get("code", 0)
+    return f'{_shortest(doc["requestReceivedTimestamp"])} AUDIT: {listed} response="{code}"'
+
+
+def _quoted(texts: list[str]) -> str:
+    return ",".join(map(go_quote, texts))
+
+
+def _shortest(stamp: str) -> str:
+    """RFC3339Nano leaves out the zeros at the end."""
+    return stamp.rstrip("Z").rstrip("0").rstrip(".") + "Z"

@@ -1,0 +1,123 @@
+"""Objects of requests and answers as events show them: JSON, without managed fields where the policy says so."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.request import Response
+from tetrapod.machinery import protobuf
+from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.serializer import json, yaml
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.types import schema_for
+
+_MANAGED: Final = b'"managedFields"'
+_STATUS_LIMIT: Final = 64 * 1024
+"""A Status beyond this many bytes is not looked for: none is that large."""
+_NOTHING: Final = GroupVersionKind("", "v1", "")
+
+
+def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
+    """An object as finished JSON. It may be changed by others afterwards; it is not changed here."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict) and "managedFields" in metadata and (omit_managed_fields or not metadata["managedFields"]):
+        obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+    try:
+        return json.encode(obj)
+    except orjson.JSONEncodeError:  # a text that is no UTF-8
+        return json.encode(json.cleaned(obj))
+
+
+def compacted(data: bytes) -> bytes:
+    """Valid JSON without whitespace: an event is a line."""
+    try:
+        return orjson.dumps(orjson.loads(data))
+    except orjson.JSONDecodeError:  # numbers and texts that only Go's decoder takes
+        return orjson.dumps(json.cleaned(json.decode(data, unstructured=True).obj), default=str)
+
+
+def response_object(response: Response, body: bytes, *, omit_managed_fields: bool) -> bytes:
+    """The object in the body of an answer; empty where there is none.
+
+    JSON is kept as it is: no large list is parsed for an event, unless something in it is to be left out.
+    """
+    found = _decoded_encoding(response, body)
+    kind = _media_type(response)
+    if kind == "application/json":
+        if not found.lstrip().startswith(b"{"):
+            return b""
+        if found[1:2] == b"\n":  # indented
+            found = orjson.dumps(orjson.loads(found))
+        found = found.rstrip(b"\n")
+    else:
+        obj = _parse(kind, found)
+        if obj is None:
+            return b""
+        found = json.encode(obj)
+    if omit_managed_fields and _MANAGED in found:
+        return orjson.dumps(_without_managed_fields(orjson.loads(found)))
+    return found
+
+
+def status_in(response: Response) -> Object | None:
+    """The Status that an answer is."""
+    body = response.body
+    if len(body) > _STATUS_LIMIT or b"Status" not in body[:64]:
+        return None
+    kind = _media_type(response)
+    obj = orjson.loads(body) if kind == "application/json" and body.startswith(b"{") else _parse(kind, body)
+    return obj if obj is not None and obj.get("kind") == "Status" and obj.get("apiVersion") == "v1" else None
+
+
+def _parse(kind: str, body: bytes) -> Object | None:
+    try:
+        if kind == "application/yaml":
+            obj = yaml.decode(body).obj
+            return obj if isinstance(obj, dict) else None
+        if kind.startswith("application/vnd.kubernetes.protobuf") and body.startswith(protobuf.MAGIC):
+            return _from_message(body)
+    except DecodeError:
+        return None
+    return None
+
+
+def _from_message(body: bytes) -> Object:
+    obj = protobuf.decode(body, _NOTHING)
+    group, _, version = obj.get("apiVersion", "").rpartition("/")
+    try:
+        typed.decode(schema_for(GroupVersionKind(group, version, obj.get("kind", ""))), obj)
+    except (KeyError, typed.DecodeError):
+        return obj
+    return obj
+
+
+def _media_type(response: Response) -> str:
+    value = next((value for name, value in response.headers if name == b"content-type"), b"")
+    return value.partition(b";")[0].decode("latin-1")
+
+
+def _decoded_encoding(response: Response, body: bytes) -> bytes:
+    """What another server has compressed."""
+    if any(name == b"content-encoding" and value == b"gzip" for name, value in response.headers):
+        return zlib.decompress(body, 31)
+    return body
+
+
+def _without_managed_fields(obj: Any) -> Any:
+    """Of the object, of the items of a list, and of the objects in the rows of a table."""
+    if not isinstance(obj, dict):
+        return obj
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+    for item in obj.get("items") or ():
+        if isinstance(item, dict) and isinstance(item.get("metadata"), dict):
+            item["metadata"].pop("managedFields", None)
+    if obj.get("kind") == "Table":
+        for row in obj.get("rows") or ():
+            _without_managed_fields(row.get("object"))
+    return obj

@@ -1,0 +1,155 @@
+"""What is configured of auditing, checked as upstream checks its flags, and the backends that come of it.
+
+Upstream: k8s.io/apiserver/pkg/server/options/audit.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tetrapod.generic.audit.backend import Backend, IgnoringErrors, Union
+from tetrapod.generic.audit.buffered import BatchConfig, Buffered
+from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_writer
+from tetrapod.generic.audit.policy_file import read_policy
+from tetrapod.generic.audit.rotation import MEGABYTE, RotationConfig
+from tetrapod.generic.audit.truncate import Truncating
+from tetrapod.generic.filters.audit import Audit
+from tetrapod.machinery.field import go_quote
+
+BATCH: Final = "batch"
+BLOCKING: Final = "blocking"
+BLOCKING_STRICT: Final = "blocking-strict"
+MODES: Final = (BATCH, BLOCKING, BLOCKING_STRICT)
+VERSION: Final = "audit.k8s.io/v1"
+_VERSIONS: Final = f"invalid group version, allowed versions are [{go_quote(VERSION)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How events get to a backend: what `--audit-log-*` and `--audit-webhook-*` have in common."""
+
+    mode: str = BATCH
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    truncate: bool = False
+    max_event_size: int = 100 * 1024
+    max_batch_size: int = 10 * 1024 * 1024
+    version: str = VERSION
+
+    def problems(self, plugin: str) -> Iterator[str]:
+        if self.mode not in MODES:
+            yield f"invalid audit {plugin} mode {self.mode}, allowed modes are {go_quote(','.join(MODES))}"
+        elif self.mode == BATCH and (problem := self._batch_problem(plugin)):
+            yield problem
+        if self.max_event_size <= 0:
+            yield f"invalid audit truncate {plugin} max event size {self.max_event_size}, must be a positive number"
+        elif self.max_batch_size < self.max_event_size:
+            yield (
+                f"invalid audit truncate {plugin} max batch size {self.max_batch_size}, "
+                f"must be greater than max event size ({self.max_event_size})"
+            )
+        if self.version != VERSION:
+            yield _VERSIONS
+
+    def _batch_problem(self, plugin: str) -> str:
+        batch = self.batch
+        named: list[tuple[str, float]] = [("buffer size", batch.buffer_size), ("max batch size", batch.max_size)]
+        if batch.throttle:
+            named += [("throttle QPS", batch.throttle_qps), ("throttle burst", batch.throttle_burst)]
+        for name, value in named:
+            if value <= 0:
+                return f"invalid audit batch {plugin} {name} {value:g}, must be a positive number"
+        return ""
+
+    def wrap(self, backend: Backend) -> Backend:
+        if self.mode == BATCH:
+            backend = Buffered(backend, self.batch)
+        elif self.mode == BLOCKING:
+            backend = IgnoringErrors(backend)
+        return Truncating(backend, self.max_event_size, self.max_batch_size) if self.truncate else backend
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """Without a path there is no log."""
+
+    path: str = ""
+    format: str = JSON
+    max_age: int = 366
+    max_backups: int = 100
+    max_size: int = 100
+    compress: bool = False
+    delivery: Delivery = field(default_factory=lambda: Delivery(BLOCKING))
+
+    def problems(self) -> Iterator[str]:
+        if not self.path:
+            return
+        yield from self.delivery.problems("log")
+        if self.format not in FORMATS:
+            yield f"invalid audit log format {self.format}, allowed formats are {go_quote(','.join(FORMATS))}"
+        for flag, value in (("maxage", self.max_age), ("maxbackup", self.max_backups), ("maxsize", self.max_size)):
+            if value < 0:
+                yield f"--audit-log-{flag} {value} can't be a negative number"
+
+    def backend(self) -> Backend:
+        """
+        Raises:
+            ValueError: the file cannot be written.
+        """
+        rotation = RotationConfig(self.max_size * MEGABYTE, self.max_age, self.max_backups, self.compress)
+        try:
+            return self.delivery.wrap(LogBackend(open_writer(self.path, rotation), self.format))
+        except OSError as error:
+            raise ValueError(f"ensureLogFile: open {self.path}: {(error.strerror or '').lower()}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookOptions:
+    """`config_file` is a kubeconfig; without one there is no webhook."""
+
+    config_file: str = ""
+    initial_backoff: float = 10.0
+    delivery: Delivery = field(default_factory=Delivery)
+
+    def problems(self) -> Iterator[str]:
+        if self.config_file:
+            yield from self.delivery.problems("webhook")
+
+    def backend(self) -> Backend:
+        """
+        Raises:
+            ValueError: the kubeconfig is no good.
+        """
+        from tetrapod.generic.audit.webhook import WebhookBackend
+        from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+
+        try:
+            target = read_kubeconfig(self.config_file)
+        except ValueError as error:
+            raise ValueError(f"initializing audit webhook: {error}") from None
+        return self.delivery.wrap(WebhookBackend(target, self.initial_backoff))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    policy_file: str = ""
+    log: LogOptions = field(default_factory=LogOptions)
+    webhook: WebhookOptions = field(default_factory=WebhookOptions)
+
+    def build(self) -> Audit | None:
+        """None where nothing is audited: without a policy, or with nowhere to write events to.
+
+        Raises:
+            ValueError: something of it makes no sense, or cannot be read; the text is upstream's.
+        """
+        problems = [*self.log.problems(), *self.webhook.problems()]
+        if problems:
+            raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        policy = read_policy(self.policy_file) if self.policy_file else None
+        if policy is None:
+            return None
+        backends = [part.backend() for part, wanted in ((self.log, self.log.path), (self.webhook, self.webhook.config_file)) if wanted]
+        if not backends:
+            return None
+        return Audit(policy, backends[0] if len(backends) == 1 else Union(backends))

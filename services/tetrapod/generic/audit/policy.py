@@ -1,0 +1,117 @@
+"""The policy: the first rule that a request matches says at which level it is audited, and which stages are left out.
+
+Upstream: k8s.io/apiserver/pkg/apis/audit/types.go, pkg/audit/policy/checker.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.machinery.requestinfo import RequestInfo
+
+
+class Level(IntEnum):
+    """How much is said of a request; each level says what those before it say."""
+
+    NONE = 0
+    METADATA = 1
+    REQUEST = 2
+    REQUEST_RESPONSE = 3
+
+
+LEVELS: Final = {"None": Level.NONE, "Metadata": Level.METADATA, "Request": Level.REQUEST, "RequestResponse": Level.REQUEST_RESPONSE}
+LEVEL_NAMES: Final = {level: name for name, level in LEVELS.items()}
+
+REQUEST_RECEIVED: Final = "RequestReceived"
+RESPONSE_STARTED: Final = "ResponseStarted"
+RESPONSE_COMPLETE: Final = "ResponseComplete"
+PANIC: Final = "Panic"
+STAGES: Final = (REQUEST_RECEIVED, RESPONSE_STARTED, RESPONSE_COMPLETE, PANIC)
+
+
+class Auditing(NamedTuple):
+    """What the policy says of one request."""
+
+    level: Level
+    omit_stages: frozenset[str] = frozenset()
+    omit_managed_fields: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResources:
+    """`*` is every group; no resources are all of them. Forms: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`."""
+
+    group: str = ""
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def matches(self, info: RequestInfo) -> bool:
+        if self.group not in (info.api_group, "*"):
+            return False
+        if not self.resources:
+            return True
+        if self.names and info.name not in self.names:
+            return False
+        resource, subresource = info.resource, info.subresource
+        full = f"{resource}/{subresource}" if subresource else resource
+        wanted = {full, "*", f"{resource}/*"}  # upstream lets `pods/*` match pods themselves too
+        if subresource:
+            wanted.add(f"*/{subresource}")
+        return not wanted.isdisjoint(self.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Every field that is not empty must match."""
+
+    auditing: Auditing
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    verbs: frozenset[str] = frozenset()
+    resources: tuple[GroupResources, ...] = ()
+    namespaces: frozenset[str] = frozenset()
+    urls: tuple[str, ...] = ()
+
+    def matches(self, user: UserInfo | None, info: RequestInfo) -> bool:
+        if self.users and (user is None or user.name not in self.users):
+            return False
+        if self.groups and (user is None or self.groups.isdisjoint(user.groups)):
+            return False
+        if self.verbs and info.verb not in self.verbs:
+            return False
+        if self.namespaces or self.resources:
+            return info.is_resource_request and self._matches_resource(info)
+        if self.urls:
+            return not info.is_resource_request and any(_path_matches(info.path, url) for url in self.urls)
+        return True
+
+    def _matches_resource(self, info: RequestInfo) -> bool:
+        if self.namespaces and info.namespace not in self.namespaces:
+            return False
+        return not self.resources or any(found.matches(info) for found in self.resources)
+
+
+def _path_matches(path: str, url: str) -> bool:
+    return url in ("*", path) or (url.endswith("*") and path.startswith(url.rstrip("*")))
+
+
+_UNWANTED: Final = Auditing(Level.NONE)
+
+
+class Policy:
+    """`otherwise` is what holds for a request that no rule matches: level None."""
+
+    def __init__(self, rules: Sequence[Rule], otherwise: Auditing = _UNWANTED) -> None:
+        self.rules = tuple(rules)
+        self._otherwise = otherwise
+
+    def evaluate(self, user: UserInfo | None, info: RequestInfo) -> Auditing:
+        """`user` is None where it is not known: authentication failed."""
+        for rule in self.rules:
+            if rule.matches(user, info):
+                return rule.auditing
+        return self._otherwise

@@ -1,0 +1,188 @@
+"""`RotatingFile`: a log file that is moved aside when it is full; old ones are compressed and removed in a thread.
+
+Names, order and rules are those of gopkg.in/natefinch/lumberjack.v2, which kube-apiserver writes its audit log with:
+`audit.log` is moved to `audit-2006-01-02T15-04-05.000.log`, in UTC, then maybe to `….log.gz`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+MEGABYTE: Final = 1024 * 1024
+_STAMP: Final = "%Y-%m-%dT%H-%M-%S.%f"
+_GZ: Final = ".gz"
+
+
+@dataclass(frozen=True, slots=True)
+class RotationConfig:
+    """0 days or backups: no limit."""
+
+    max_bytes: int = 100 * MEGABYTE
+    max_age_days: int = 0
+    max_backups: int = 0
+    compress: bool = False
+
+
+class RotatingFile:
+    def __init__(self, path: Path, config: RotationConfig) -> None:
+        self._path, self._config = path, config
+        self._fd = -1
+        self._size = 0
+        self._lock = threading.Lock()
+        self._tidying: threading.Thread | None = None
+        self._again = False  # there is more to tidy up than the thread has seen
+
+    def write(self, data: bytes) -> None:
+        """
+        Raises:
+            OSError, ValueError: it could not be written, or is larger than a file may be.
+        """
+        if len(data) > self._config.max_bytes:
+            raise ValueError(f"write length {len(data)} exceeds maximum file size {self._config.max_bytes}")
+        if self._fd < 0:
+            self._open(len(data))
+        if self._size + len(data) > self._config.max_bytes:
+            self._rotate()
+        self._size += len(data)
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        tidying = self._tidying
+        if tidying is not None:
+            tidying.join()
+
+    def _open(self, length: int) -> None:
+        self._tidy_soon()
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            self._open_new()
+            return
+        if size + length >= self._config.max_bytes:
+            self._rotate()
+            return
+        self._fd, self._size = os.open(self._path, os.O_APPEND | os.O_WRONLY), size
+
+    def _rotate(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._open_new()
+        self._tidy_soon()
+
+    def _open_new(self) -> None:
+        """The old file keeps its mode and owner under a new name, and passes them on."""
+        self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        mode, owner = 0o600, None
+        with contextlib.suppress(FileNotFoundError):
+            found = self._path.stat()
+            mode, owner = found.st_mode & 0o777, (found.st_uid, found.st_gid)
+            self._path.rename(self._backup_name())
+        self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode)
+        self._size = 0
+        if owner is not None:
+            with contextlib.suppress(PermissionError):
+                os.chown(self._path, *owner)
+
+    def _backup_name(self) -> Path:
+        """Of now, unless there is one: two within a millisecond would overwrite each other."""
+        moment = datetime.now(UTC)
+        while True:
+            name = self._path.with_name(f"{self._path.stem}-{moment.strftime(_STAMP)[:-3]}{self._path.suffix}")
+            if not name.exists():
+                return name
+            moment += timedelta(milliseconds=1)
+
+    # --- old files
+
+    def _tidy_soon(self) -> None:
+        config = self._config
+        if not (config.max_backups or config.max_age_days or config.compress):
+            return
+        with self._lock:
+            self._again = True
+            if self._tidying is None:
+                self._tidying = threading.Thread(target=self._tidy_up, name="audit/rotation", daemon=True)
+                self._tidying.start()
+
+    def _tidy_up(self) -> None:
+        """One thread at a time: two would compress the same file."""
+        while True:
+            with self._lock:
+                if not self._again:
+                    self._tidying = None
+                    return
+                self._again = False
+            try:
+                self._tidy()
+            except OSError as error:
+                log.warning("old audit logs of %s cannot be tidied up: %s", self._path, error)
+
+    def _tidy(self) -> None:
+        config = self._config
+        kept = self._backups()
+        if config.max_backups:
+            names = list(dict.fromkeys(_uncompressed(path) for _, path in kept))
+            allowed = set(names[: config.max_backups])
+            kept = _remove(kept, lambda _, path: _uncompressed(path) not in allowed)
+        if config.max_age_days:
+            oldest = datetime.now(UTC) - timedelta(days=config.max_age_days)
+            kept = _remove(kept, lambda stamp, _: stamp < oldest)
+        if config.compress:
+            for _, path in kept:
+                if path.suffix != _GZ:
+                    _compress(path)
+
+    def _backups(self) -> list[tuple[datetime, Path]]:
+        """The newest first."""
+        prefix, suffix = f"{self._path.stem}-", self._path.suffix
+        found = []
+        for path in self._path.parent.iterdir():
+            name = _uncompressed(path)
+            if not name.startswith(prefix) or not name.endswith(suffix):
+                continue
+            with contextlib.suppress(ValueError):
+                stamp = name[len(prefix) : len(name) - len(suffix)]
+                found.append((datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC), path))
+        return sorted(found, key=lambda pair: pair[0], reverse=True)
+
+
+def _uncompressed(path: Path) -> str:
+    return path.name.removesuffix(_GZ)
+
+
+def _remove(found: list[tuple[datetime, Path]], unwanted: Callable[[datetime, Path], bool]) -> list[tuple[datetime, Path]]:
+    kept = []
+    for stamp, path in found:
+        if unwanted(stamp, path):
+            path.unlink(missing_ok=True)
+        else:
+            kept.append((stamp, path))
+    return kept
+
+
+def _compress(path: Path) -> None:
+    target = path.with_name(path.name + _GZ)
+    try:
+        with path.open("rb") as source, gzip.open(target, "wb") as sink:
+            shutil.copyfileobj(source, sink)
+        shutil.copymode(path, target)
+        path.unlink()
+    except OSError:
+        target.unlink(missing_ok=True)

@@ -1,0 +1,160 @@
+"""Makes the events of a request: when it is received, when a long answer begins, when the answer is complete, when a handler breaks.
+
+Upstream: endpoints/filters/audit.go, authn_audit.go and withFailedRequestAudit of request_deadline.go. What an event holds is in
+generic/audit; endpoints tell `Request.audit` of objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.generic.audit.backend import Backend
+from tetrapod.generic.audit.context import AuditContext
+from tetrapod.generic.audit.metrics import LEVEL_TOTAL, REQUESTS_REJECTED_TOTAL
+from tetrapod.generic.audit.policy import LEVEL_NAMES, PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED, Level, Policy
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.machinery import status
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+_SEEN: Final = "audit policy was asked"
+_TEXT: Final = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+_EARLY: Final = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
+_OVERDUE: Final = "request did not complete within the allotted timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What is audited, and where the events go."""
+
+    policy: Policy
+    backend: Backend
+
+    def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
+        """None where the policy does not want the request."""
+        request.state[_SEEN] = True
+        if request.info is None:
+            return None
+        auditing = self.policy.evaluate(user, request.info)
+        LEVEL_TOTAL.add((LEVEL_NAMES[auditing.level],))
+        if auditing.level is Level.NONE:
+            return None
+        return AuditContext(request, auditing, self.backend, user)
+
+
+def with_audit(handler: Handler, audit: Audit | None) -> Handler:
+    """Behind authentication, for it must be known who asks; before all that may refuse him."""
+    if audit is None:
+        return handler
+
+    async def audited(request: Request) -> Response:
+        context = request.audit = audit.context(request, request.user)
+        if context is None:
+            return await handler(request)
+        if not await context.stage(REQUEST_RECEIVED):
+            REQUESTS_REJECTED_TOTAL.add()
+            return _not_stored(request)
+        return await _serve(handler, request, context)
+
+    return audited
+
+
+def with_refused_audit(handler: Handler, audit: Audit | None) -> Handler:
+    """One event for a request that was refused before anybody knew who asks: bad credentials, a bad `?timeout`."""
+    if audit is None:
+        return handler
+
+    async def refused_audited(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except StatusError as error:
+            if _SEEN not in request.state and (context := audit.context(request, None)) is not None:
+                context.refusal(error.to_status())
+                await context.stage(RESPONSE_STARTED)
+            raise
+
+    return refused_audited
+
+
+async def _serve(handler: Handler, request: Request, context: AuditContext) -> Response:
+    starts = is_long_running(request.info)
+    try:
+        response = await handler(request)
+    except StatusError as error:
+        context.refusal(error.to_status())
+        await _finish(context, starts)
+        raise
+    except asyncio.CancelledError:
+        overdue = request.deadline is not None and time.monotonic() >= request.deadline
+        await _broken_off(context, starts, overdue)
+        raise
+    except ClientGone:
+        await _broken_off(context, starts, False)
+        raise
+    except Exception as error:
+        context.status = {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"APIServer panic'd: {error}",
+            "reason": "InternalError",
+            "code": 500,
+        }
+        await context.stage(PANIC)
+        raise
+    context.code(response.status)
+    if isinstance(response, UpgradeResponse):
+        response.run = _until_done(response.run, context, starts, "")
+    elif isinstance(response, StreamResponse) and request.method != "HEAD":
+        response.run = _until_done(response.run, context, starts, "" if response.endless else "response-write")
+    else:
+        await _finish(context, starts)
+    return response
+
+
+async def _broken_off(context: AuditContext, starts: bool, overdue: bool) -> None:
+    """Nothing was answered: the client has gone, or the time is over."""
+    if overdue:
+        context.refusal(status.timeout(_OVERDUE).to_status())
+    else:
+        context.status = _EARLY
+    await _finish(context, starts)
+
+
+async def _finish(context: AuditContext, starts: bool) -> None:
+    if starts:
+        await context.stage(RESPONSE_STARTED)
+    context.annotate_latency()
+    await context.stage(RESPONSE_COMPLETE)
+
+
+def _until_done(run: Callable[[Any], Awaitable[None]], context: AuditContext, starts: bool, layer: str) -> Callable[[Any], Awaitable[None]]:
+    """A stream is complete when it has ended, in whatever way."""
+
+    async def audited(to: Any) -> None:
+        if starts:
+            await context.stage(RESPONSE_STARTED)
+        begun = time.monotonic()
+        try:
+            await run(to)
+        finally:
+            if layer:
+                context.took(layer, time.monotonic() - begun)
+            context.annotate_latency()
+            await context.stage(RESPONSE_COMPLETE)
+
+    return audited
+
+
+def _not_stored(request: Request) -> Response:
+    """Upstream's responsewriters.InternalError."""
+    target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
+    shown = target.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return Response(500, list(_TEXT), f'Internal Server Error: "{shown}": failed to store audit event\n'.encode())
