@@ -7,12 +7,13 @@ The assembly (cli) makes one where auth runs: as its own process, or in the one 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tetrapod.auth.internal import InternalAuthorizer, internal_routes
 from tetrapod.auth.node.authorizer import NodeAuthorizer
 from tetrapod.auth.node.graph import NodeGraph
+from tetrapod.auth.oidc.authenticators import JwtAuthenticators, JwtOptions
 from tetrapod.auth.rbac.aggregation import AggregationController
 from tetrapod.auth.rbac.authorizer import RbacAuthorizer
 from tetrapod.auth.rbac.bootstrap import reconcile_bootstrap_policy
@@ -42,6 +43,7 @@ from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named,
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.controllers import enabled
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import Object
 
@@ -66,7 +68,9 @@ class AuthOptions:
     client_ca: bytes = b""  # --client-ca-file
     requestheader_ca: bytes = b""  # --requestheader-client-ca-file
     requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
-    anonymous: bool = True  # --anonymous-auth
+    jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
+    anonymous: bool = True  # --anonymous-auth, or as --authentication-config says
+    anonymous_paths: Sequence[str] = ()  # where that is limited to some
     authorization_modes: Sequence[str] = ("Node", "RBAC")  # --authorization-mode
     controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
@@ -80,6 +84,7 @@ class AuthService:
         """`client` speaks to the front door, for the aggregation controller and the tracking of legacy tokens."""
         self._storage, self._options, self._client = storage, options, client
         self._following = False
+        self._pool = BackendPool()
         self.audiences = tuple(options.audiences) or tuple(options.issuers[:1])
         self.objects = Objects(storage)
         self.index = RbacIndex(storage)
@@ -90,7 +95,7 @@ class AuthService:
         self.definitions = auth_resources(
             tokens=self.tokens,
             audiences=self.audiences,
-            anonymous=options.anonymous,
+            anonymous=options.anonymous and not options.anonymous_paths,  # the token of a review has no path
             authorizer=self.authorizer,
             resolver=self.resolver,
             guard=EscalationGuard(self.authorizer, self.index, storage),
@@ -150,8 +155,14 @@ class AuthService:
             tokens.append(BoundTokenAuthenticator(verifier, self.objects, options.issuers, self.audiences))
         if options.bootstrap_tokens:
             tokens.append(BootstrapTokenAuthenticator(self.objects, self.audiences))
+        self._jwt: JwtAuthenticators | None = None
+        if options.jwt is not None:  # behind service accounts: their tokens are no reason to ask an issuer for its keys
+            self._jwt = JwtAuthenticators(replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool)
+            tokens.append(self._jwt)
         self.tokens: TokenAuthenticator = UnionTokenAuthenticator(tokens)
-        self.authenticator: RequestAuthenticator = UnionAuthenticator(self._request_authenticators(), anonymous=options.anonymous)
+        self.authenticator: RequestAuthenticator = UnionAuthenticator(
+            self._request_authenticators(), anonymous=options.anonymous, anonymous_paths=options.anonymous_paths
+        )
 
     def _request_authenticators(self) -> list[RequestAuthenticator]:
         options = self._options
@@ -200,7 +211,10 @@ class AuthService:
 
             lifecycle.on_start("start-legacy-token-tracking-controller", track)
         lifecycle.on_start(BOOTSTRAP_HOOK, bootstrap_roles)
+        if self._jwt is not None:
+            self._jwt.register(lifecycle)
         lifecycle.on_shutdown("node-graph", self.graph.close)
+        lifecycle.on_shutdown("auth-connections", self._pool.close)
 
 
 __all__ = ["SERVICES_GROUP", "AuthOptions", "AuthService", "SecretSigner"]

@@ -10,6 +10,7 @@ import click
 from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
 from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_verification_keys
 from tetrapod.auth.tokens.static import read_token_file
+from tetrapod.cli.authentication_options import jwt_options
 from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.user import UserInfo
 
@@ -27,6 +28,7 @@ def read_file(path: str | Path, flag: str) -> bytes:
 
 def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *, reserve_services: bool) -> AuthOptions:
     """`reserve_services`: users connect directly, so no certificate may claim to be one of the services."""
+    jwt, anonymous = jwt_options(options)
     signing = options.service_account_signing_key_file or str(options.pki / "sa.key")
     return AuthOptions(
         issuers=options.service_account_issuer,
@@ -39,7 +41,9 @@ def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *,
         client_ca=client_ca,
         requestheader_ca=requestheader_ca,
         requestheader_allowed_names=options.requestheader_allowed_names,
-        anonymous=options.anonymous_auth,
+        jwt=jwt,
+        anonymous=anonymous.allowed,
+        anonymous_paths=anonymous.paths,
         authorization_modes=options.authorization_mode,
         controllers=options.controllers,
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),

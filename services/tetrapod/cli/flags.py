@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from tetrapod.cli.options import Options
 from tetrapod.cli.upstream_flags import ACCEPTED
@@ -31,7 +32,7 @@ class Flag(NamedTuple):
     group: str
     name: str
     help: str
-    type: Any = str  # str, int, bool, Path, Duration(), or "list": comma-separated, may be repeated
+    type: Any = str  # str, int, bool, Path, Duration(), "list": comma-separated, may be repeated, or "repeated"
     services: str = "acexu"  # which may take it: aggregator, core, extensions, auth (x), up
 
 
@@ -57,6 +58,16 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_SERVING, "tls-cert-file", "The serving certificate; without one, one is made."),
     Flag(_SERVING, "tls-private-key-file", "The key of the serving certificate."),
     Flag(_AUTHN, "anonymous-auth", "Whether requests without credentials are let in as system:anonymous.", bool),
+    Flag(_AUTHN, "authentication-config", "A file that configures JWT authenticators and anonymous access."),
+    Flag(_AUTHN, "oidc-issuer-url", "The URL of the OpenID issuer whose ID tokens are accepted.", services="xu"),
+    Flag(_AUTHN, "oidc-client-id", "The audience of its ID tokens.", services="xu"),
+    Flag(_AUTHN, "oidc-ca-file", "The CA of the issuer's certificate; the system's CAs by default.", services="xu"),
+    Flag(_AUTHN, "oidc-username-claim", "The claim that is the user's name.", services="xu"),
+    Flag(_AUTHN, "oidc-username-prefix", "What the name begins with; '-' for nothing, else the issuer by default.", services="xu"),
+    Flag(_AUTHN, "oidc-groups-claim", "The claim that is the user's groups.", services="xu"),
+    Flag(_AUTHN, "oidc-groups-prefix", "What the groups' names begin with.", services="xu"),
+    Flag(_AUTHN, "oidc-signing-algs", "Algorithms that ID tokens may be signed with.", "list", services="xu"),
+    Flag(_AUTHN, "oidc-required-claim", "claim=value: what every ID token must say; may be repeated.", "repeated", services="xu"),
     Flag(_AUTHN, "client-ca-file", "CAs of client certificates."),
     Flag(_AUTHN, "token-auth-file", 'A file of static tokens: token,user,uid,"group1,group2".', services="xu"),
     Flag(_AUTHN, "enable-bootstrap-token-auth", "Accept bootstrap tokens (secrets of kube-system).", bool, services="xu"),
@@ -166,7 +177,7 @@ class FlagCommand(click.Command):
 
 def _option(flag: Flag) -> click.Option:
     default = _DEFAULTS[_key(flag.name)]
-    if flag.type == "list":
+    if flag.type in ("list", "repeated"):
         shown = ",".join(default)
         return click.Option([f"--{flag.name}"], multiple=True, help=flag.help, show_default=shown or False)
     if flag.type is bool:
@@ -201,6 +212,8 @@ def to_options(ctx: click.Context, values: dict[str, Any]) -> Options:
         if kinds.get(key) == "list":
             if value:
                 given[key] = tuple(part for item in value for part in item.split(",") if part)
+        elif kinds.get(key) == "repeated":
+            given[key] = tuple(value)
         else:
             given[key] = value
     if "controllers" in given:
@@ -208,7 +221,8 @@ def to_options(ctx: click.Context, values: dict[str, Any]) -> Options:
             given["controllers"] = canonical(given["controllers"])
         except UnknownControllerError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--controllers") from None
-    return Options(**given, ignored=tuple(dict.fromkeys(ctx.meta.get("tetrapod.ignored", ()))))
+    named = frozenset(key.replace("_", "-") for key in values if ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE)
+    return Options(**given, given=named, ignored=tuple(dict.fromkeys(ctx.meta.get("tetrapod.ignored", ()))))
 
 
 def with_flags(service: str, **attrs: Any) -> Callable[[Callable[..., None]], FlagCommand]:

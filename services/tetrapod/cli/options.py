@@ -24,6 +24,16 @@ class Options:
     etcd_keyfile: str = ""
     etcd_prefix: str = "/registry"
     anonymous_auth: bool = True
+    authentication_config: str = ""
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    oidc_ca_file: str = ""
+    oidc_username_claim: str = "sub"
+    oidc_username_prefix: str = ""
+    oidc_groups_claim: str = ""
+    oidc_groups_prefix: str = ""
+    oidc_signing_algs: tuple[str, ...] = ("RS256",)
+    oidc_required_claim: tuple[str, ...] = ()
     token_auth_file: str = ""
     enable_bootstrap_token_auth: bool = False
     authorization_mode: tuple[str, ...] = ("Node", "RBAC")
@@ -99,10 +109,12 @@ class Options:
     extensions_url: str = ""
     auth_url: str = ""
     ignored: tuple[str, ...] = field(default=(), repr=False)
+    given: frozenset[str] = field(default=frozenset(), repr=False)
+    """Flags that the command line names, for those that exclude each other."""
 
     def flags(self) -> dict[str, str]:
         """As the command line would say it, for /flagz."""
-        found = {f.name.replace("_", "-"): _text(getattr(self, f.name)) for f in fields(self) if f.name != "ignored"}
+        found = {f.name.replace("_", "-"): _text(getattr(self, f.name)) for f in fields(self) if f.name not in ("ignored", "given")}
         found["v"] = found.pop("verbosity")
         return found
 

@@ -16,6 +16,7 @@ import click
 
 from tetrapod.cli.audit import audit_of
 from tetrapod.cli.auth_options import read_file
+from tetrapod.cli.authentication_options import anonymous
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.options import Options
@@ -96,6 +97,7 @@ class RemoteService:
             reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url)
             self.lifecycle.on_shutdown("redis", shared.close)
         tokens = CachedTokenAuthenticator(reviews)
+        anonymous_access = anonymous(options)
         authenticator = UnionAuthenticator(
             [
                 RequestHeaderAuthenticator(CertificatePool(self.front_proxy_ca), options.requestheader_allowed_names),
@@ -103,7 +105,8 @@ class RemoteService:
                 BearerAuthenticator(tokens, options.api_audiences),
                 WebSocketAuthenticator(tokens, options.api_audiences),
             ],
-            anonymous=options.anonymous_auth,
+            anonymous=anonymous_access.allowed,
+            anonymous_paths=anonymous_access.paths,
         )
         rules = RuleSetCache(auth, self.storage)
 

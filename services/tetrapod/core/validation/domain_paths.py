@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from tetrapod.core.validation.names import complaints, qualified_name
+from tetrapod.core.validation.names import qualified_name
 from tetrapod.machinery import field
+from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.names import is_dns1123_subdomain, is_http_path
 
-
-def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
-    if not value:
-        return [field.required(path)]
-    domain, _, rest = value.partition("/")
-    if not domain or not rest:
-        return [field.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    return complaints(is_dns1123_subdomain, domain, path) + complaints(is_http_path, rest, path)
+__all__ = ["domain_prefixed_key", "domain_prefixed_path"]
 
 
 def domain_prefixed_key(key: str, path: str) -> list[FieldError]:

@@ -6,7 +6,7 @@ bad credential does not end the search, for another may be good; anonymous is re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
@@ -15,11 +15,16 @@ from tetrapod.machinery.status import StatusError
 
 
 class UnionAuthenticator:
-    """The first that recognizes the request decides; it then belongs to system:authenticated."""
+    """The first that recognizes the request decides; it then belongs to system:authenticated.
 
-    def __init__(self, authenticators: Sequence[RequestAuthenticator], *, anonymous: bool = True) -> None:
+    `anonymous_paths`: where there are any, only requests for one of them may be anonymous.
+    """
+
+    def __init__(
+        self, authenticators: Sequence[RequestAuthenticator], *, anonymous: bool = True, anonymous_paths: Collection[str] = ()
+    ) -> None:
         self._authenticators = tuple(authenticators)
-        self._anonymous = anonymous
+        self._anonymous, self._anonymous_paths = anonymous, frozenset(anonymous_paths)
 
     async def authenticate(self, request: Request) -> Authenticated | None:
         bad: StatusError | None = None
@@ -33,7 +38,8 @@ class UnionAuthenticator:
                 return Authenticated(with_authenticated_group(result.user), result.audiences)
         if bad is not None:
             raise bad
-        return Authenticated(ANONYMOUS) if self._anonymous else None
+        allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)
+        return Authenticated(ANONYMOUS) if allowed else None
 
 
 def with_authenticated_group(user: UserInfo) -> UserInfo:

@@ -16,9 +16,8 @@ from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, NODES_
 from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
-from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
-from tetrapod.machinery.names import is_dns1123_subdomain, is_http_path
+from tetrapod.machinery.domain_paths import domain_prefixed_path
+from tetrapod.machinery.field import go_quote
 
 _GROUP: Final = "authentication.k8s.io"
 _ASSOCIATED_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
@@ -202,7 +201,7 @@ def extra_complaint(extra: dict[str, tuple[str, ...]]) -> str:
     for key, texts in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        errors = _domain_prefixed_path_errors(key)
+        errors = domain_prefixed_path(key, "extra.key")
         if errors:
             listed = str(errors[0]) if len(errors) == 1 else f"[{', '.join(map(str, errors))}]"
             return f"impersonating an invalid key in extra is not allowed: {listed}"
@@ -211,13 +210,3 @@ def extra_complaint(extra: dict[str, tuple[str, ...]]) -> str:
         if "" in texts:
             return "impersonating the empty string value in extra is not allowed"
     return ""
-
-
-def _domain_prefixed_path_errors(key: str) -> list[FieldError]:
-    """Upstream: util/validation.IsDomainPrefixedPath."""
-    path = "extra.key"
-    domain, slash, rest = key.partition("/")
-    if not slash or not domain or not rest:
-        return [field.invalid(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    errors = [field.invalid(path, domain, text) for text in is_dns1123_subdomain(domain)]
-    return errors + [field.invalid(path, rest, text) for text in is_http_path(rest)]

@@ -24,7 +24,7 @@ from tetrapod.machinery.cel.frame import Frame
 from tetrapod.machinery.cel.lexer import LexicalError
 from tetrapod.machinery.cel.limits import MATCH_CONDITIONS_BUDGET, MAX_REQUEST_SIZE, PER_CALL_LIMIT, RUNTIME_BUDGET
 from tetrapod.machinery.cel.literals import literal_problems
-from tetrapod.machinery.cel.nodes import Node
+from tetrapod.machinery.cel.nodes import Node, selects
 from tetrapod.machinery.cel.parser import MAX_DEPTH, MAX_SIZE, Parser, SyntaxProblem, TooDeep
 from tetrapod.machinery.cel.plan import InstantiationError, Plan
 from tetrapod.machinery.cel.source import Source
@@ -114,6 +114,10 @@ class Program:
     def references(self, variable: str) -> bool:
         """Whether the expression uses a variable (`oldSelf`) anywhere."""
         return variable in self._plan.variables
+
+    def selects(self, field: str, of: str = "") -> bool:
+        """Whether a field of this name is selected anywhere (`x.field`, `x.?field`, `has(x.field)`); `of`: of this variable only."""
+        return selects(self._node, field, of)
 
     def cost_estimate(self) -> CostEstimate:
         """What an evaluation can cost, with the sizes that the variables' declared types allow."""

@@ -138,6 +138,25 @@ def children(node: Node) -> list[Node]:
     return []
 
 
+def selects(node: Node, field: str, of: str = "") -> bool:
+    """Whether a field of this name is selected below a node; `of` is the variable that it must be a field of."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        match found:
+            case Select(field=name, operand=operand) if name == field:
+                pass
+            case Call(function="_?._", args=[operand, Literal(value=name)]) if name == field:
+                pass
+            case _:
+                waiting.extend(children(found))
+                continue
+        if not of or (isinstance(operand, Ident) and operand.name == of):
+            return True
+        waiting.extend(children(found))
+    return False
+
+
 def larger_than(node: Node, size: int) -> bool:
     """Whether it has more than `size` nodes; takes no longer than to count as many."""
     waiting = [node]

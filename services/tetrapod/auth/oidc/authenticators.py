@@ -1,0 +1,159 @@
+"""`JwtAuthenticators`: those of the configuration in force, put in place of the last ones when the file changes.
+
+Upstream: newJWTAuthenticator and authenticationConfigUpdater of pkg/kubeapiserver/authenticator/config.go, and the reload of
+pkg/kubeapiserver/options/authentication.go. New ones are used only once all their issuers have answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tetrapod.auth.oidc import metrics
+from tetrapod.auth.oidc.authenticator import JwtAuthenticator
+from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS, load_configuration
+from tetrapod.auth.oidc.validation import aggregate, validate
+from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
+from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
+from tetrapod.generic.configuration.metrics import ReloadMetrics
+from tetrapod.generic.configuration.watching import watch
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.machinery import field
+from tetrapod.machinery.gvk import Object
+
+log = logging.getLogger(__name__)
+
+RELOADS: Final = ReloadMetrics("authentication")
+_PATIENCE: Final = 60.0
+"""How long a changed file's issuers have to answer (upstream: UpdateAuthenticationConfigTimeout)."""
+
+
+@dataclass(frozen=True, slots=True)
+class JwtOptions:
+    """`config` is an AuthenticationConfiguration, made of flags where there is no `file`; `data` the file's content."""
+
+    config: Object
+    file: str = ""
+    data: str = ""
+    algorithms: Sequence[str] = ALL_ALGORITHMS
+    audiences: tuple[str, ...] = ()  # of this API
+    disallowed: Collection[str] = ()  # issuers: those of service accounts
+
+
+class JwtAuthenticators:
+    """A `TokenAuthenticator`. Raises ValueError where the first configuration is wrong."""
+
+    def __init__(self, options: JwtOptions, pool: BackendPool, *, clock: Callable[[], float] = time.time) -> None:
+        self._options, self._pool, self._clock = options, pool, clock
+        self._data = options.data
+        self._tasks: list[asyncio.Task[None]] = []
+        self._use(self._make(options.config))
+
+    def _make(self, config: Object) -> list[JwtAuthenticator]:
+        options = self._options
+        return [
+            JwtAuthenticator(one, self._pool, algorithms=options.algorithms, disallowed=options.disallowed, clock=self._clock)
+            for one in config.get("jwt") or []
+        ]
+
+    def _use(self, made: list[JwtAuthenticator]) -> None:
+        self._made = made
+        self._cached: list[TokenAuthenticator] = [CachedTokenAuthenticator(one) for one in made]
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        """As good for all audiences of this API, since the issuer's are others. The first complaint ends the search."""
+        accepted = tuple(a for a in audiences or self._options.audiences if a in self._options.audiences)
+        if not accepted:
+            return None
+        for authenticator in self._cached:
+            found = await authenticator.authenticate_token(token, ())
+            if found is not None:
+                return Authenticated(found.user, accepted)
+        return None
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        async def start() -> None:
+            self._start(self._made)
+            if self._options.file:
+                RELOADS.applied(self._data)
+                lifecycle.background("authentication-config", watch(self._options.file, self.reload))
+
+        if self._made or self._options.file:
+            lifecycle.on_start("start-jwt-authenticators", start)
+            lifecycle.on_shutdown("jwt-authenticators", self.close)
+
+    def _start(self, made: list[JwtAuthenticator]) -> None:
+        self._tasks = [asyncio.create_task(one.run(), name=f"jwt-authenticator/{one.issuer}") for one in made]
+
+    async def reload(self) -> None:
+        """Look at the file, and do as it says if it is another one and in order."""
+        try:
+            data = await asyncio.to_thread(_read, self._options.file)
+        except (OSError, UnicodeDecodeError) as error:
+            log.error("failed to read authentication config file: %s", error)
+            RELOADS.failed()
+            return
+        if data == self._data:
+            return
+        try:
+            made = self._made_of(data)
+        except ValueError as error:
+            log.error("failed to validate authentication config: %s", error)
+            RELOADS.failed()
+            self._data = data  # it never will be in order
+            return
+        old, old_tasks = self._made, self._tasks
+        self._start(made)
+        complaint = await _complaints(made)
+        if complaint:
+            log.error("failed to update authentication config: %s", complaint)
+            RELOADS.failed()
+            new_tasks, self._tasks = self._tasks, old_tasks
+            await _cancel(new_tasks)
+            return
+        self._use(made)
+        self._data = data
+        await _cancel(old_tasks)
+        for issuer in {one.issuer for one in old} - {one.issuer for one in made}:
+            metrics.forget(issuer)
+        log.info("reloaded authentication config")
+        RELOADS.succeeded(data)
+
+    def _made_of(self, data: str) -> list[JwtAuthenticator]:
+        config = load_configuration(data.encode())
+        errors = validate(config, self._options.disallowed)
+        if config.get("anonymous") != self._options.config.get("anonymous"):
+            errors.append(field.forbidden("anonymous", "changed from initial configuration file"))
+        if errors:
+            raise ValueError(aggregate(errors))
+        return self._make(config)
+
+    async def close(self) -> None:
+        await _cancel(self._tasks)
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text()
+
+
+async def _complaints(made: list[JwtAuthenticator]) -> str:
+    """What is wrong with those that have not answered in time."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            for one in made:
+                await one.ready.wait()
+    found = [text for one in made if (text := one.complaint())]
+    return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,165 @@
+"""Claims of a token as Go reads them: typed, with encoding/json's texts for what has another type.
+
+Upstream: claims, stringOrArray and untrustedIssuer of plugin/pkg/authenticator/token/oidc/oidc.go; idToken of go-oidc's oidc.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.syntax import explain
+
+GOOGLE: Final = "https://accounts.google.com"
+_GOOGLE_WITHOUT_SCHEME: Final = "accounts.google.com"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LIMIT: Final = 1 << 20
+"""Bytes of a token; HTTP's limit on headers is below it."""
+
+
+class BadClaim(Exception):
+    """A claim that is missing or of the wrong type."""
+
+
+def parse_object(data: bytes) -> Object:
+    """
+    Raises:
+        ValueError: not a JSON object; the text is Go's.
+    """
+    try:
+        found = json.loads(data, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(explain(data) or str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError(f"json: cannot unmarshal {go_kind(found)} into Go value of type map[string]json.RawMessage")
+    return found
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
+
+
+def segment(text: str) -> bytes:
+    """One part of a token (base64url without padding).
+
+    Raises:
+        ValueError
+    """
+    if "=" in text or "+" in text or "/" in text:
+        raise ValueError("illegal base64 data")
+    try:
+        return base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError):
+        raise ValueError("illegal base64 data") from None
+
+
+def untrusted_issuer(token: str) -> str | None:
+    """What an unverified token says about its issuer; None where it is no token at all."""
+    parts = token.split(".")
+    if len(parts) != 3 or len(token) > _LIMIT:
+        return None
+    try:
+        issuer = parse_object(segment(parts[1])).get("iss")
+    except ValueError:
+        return None
+    if issuer is None:
+        return ""
+    if not isinstance(issuer, str):
+        return None
+    return GOOGLE if issuer == _GOOGLE_WITHOUT_SCHEME else issuer
+
+
+def same_issuer(configured: str, said: str) -> bool:
+    return configured == said or (configured == GOOGLE and said == _GOOGLE_WITHOUT_SCHEME)
+
+
+def go_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return {str: "string", list: "array", dict: "object"}.get(value.__class__, "null")
+
+
+def string_of(value: Any) -> str:
+    """Raises BadClaim for anything but a string (or null, which is "")."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type string")
+    return value
+
+
+def string_claim(claims: Object, name: str) -> str:
+    return string_of(_present(claims, name))
+
+
+def bool_claim(claims: Object, name: str) -> bool:
+    value = _present(claims, name)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type bool")
+    return value
+
+
+def strings_claim(claims: Object, name: str) -> list[str]:
+    """A list of strings, or one string."""
+    value = _present(claims, name)
+    if value is None:
+        return []
+    if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+        return [item or "" for item in value]
+    return [string_of(value)]
+
+
+def _present(claims: Object, name: str) -> Any:
+    if name not in claims:
+        raise BadClaim("claim not present")
+    return claims[name]
+
+
+def audience_of(claims: Object) -> list[str]:
+    """`aud`: a string or a list. Raises BadClaim."""
+    value = claims.get("aud")
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type []interface {{}}")
+    return [string_of(item) for item in value]
+
+
+def seconds_of(claims: Object, name: str) -> float | None:
+    """A moment (`exp`, `nbf`), in seconds; None where there is none. Raises BadClaim."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, str):  # json.Number takes a quoted number too
+        try:
+            value = float(value)
+        except ValueError:
+            raise BadClaim(f"json: invalid number literal, trying to unmarshal {json.dumps(value)} into Number") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type json.Number")
+    if not math.isfinite(value):
+        raise BadClaim(f"json: cannot unmarshal number into Go struct field idToken.{name} of type float64")
+    return math.trunc(value)
+
+
+def shown_time(seconds: float | None) -> str:
+    """As Go prints a time in UTC; none at all is its zero."""
+    if seconds is None:
+        return "0001-01-01 00:00:00 +0000 UTC"
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return f"{seconds:.0f} s since 1970"
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC"

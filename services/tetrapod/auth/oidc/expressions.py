@@ -1,0 +1,163 @@
+"""CEL expressions over `claims` and `user`: compiled once, evaluated for every token that is not remembered.
+
+Upstream: k8s.io/apiserver/pkg/authentication/cel/{compile,mapper,interface}.go, and newClaimsValue and its unescaping in
+plugin/pkg/authenticator/token/oidc/oidc.go. Numbers are doubles, since Go decodes JSON so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.machinery.cel import declarations, types
+from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
+from tetrapod.machinery.cel.environment import Environment, Program
+from tetrapod.machinery.cel.errors import CelError, CompileError
+from tetrapod.machinery.cel.escaping import unescape
+from tetrapod.machinery.cel.values import ObjectLike
+from tetrapod.machinery.gvk import Object
+
+CLAIMS: Final = "claims"
+USER: Final = "user"
+
+
+class ExpressionError(Exception):
+    """An expression that cannot be compiled, is of the wrong type, or fails; the text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """`about` is what a rule says when it is not kept, or the key that an extra is for."""
+
+    text: str
+    program: Program
+    about: str = ""
+
+    def evaluate(self, variable: str, value: Any) -> Any:
+        """
+        Raises:
+            ExpressionError
+        """
+        try:
+            return self.program.evaluate({variable: value})
+        except CelError as error:
+            raise ExpressionError(f"expression '{self.text}' resulted in error: {error}") from None
+
+
+def compile_claims(text: str, about: str = "", *, rule: bool = False) -> Expression:
+    """An expression over `claims`; a `rule` must be a bool.
+
+    Raises:
+        ExpressionError
+    """
+    return _compile(_claims_environment(), text, about, rule)
+
+
+def compile_user(text: str, about: str = "") -> Expression:
+    """A rule over `user`. Raises ExpressionError."""
+    return _compile(_user_environment(), text, about, True)
+
+
+def _compile(environment: Environment, text: str, about: str, rule: bool) -> Expression:
+    try:
+        program = environment.compile(text)
+    except CompileError as error:
+        raise ExpressionError(error.full) from None
+    if rule and program.output_type != types.BOOL:
+        raise ExpressionError("must evaluate to bool")
+    return Expression(text, program, about)
+
+
+@cache
+def _claims_environment() -> Environment:
+    return Environment({CLAIMS: map_decl(declarations.STRING, DeclType("any", types.ANY, 0))})
+
+
+@cache
+def _user_environment() -> Environment:
+    strings = list_decl(declarations.STRING)
+    fields = {
+        "username": declarations.STRING,
+        "uid": declarations.STRING,
+        "groups": strings,
+        "extra": map_decl(declarations.STRING, strings),
+    }
+    return Environment({USER: object_decl("kubernetes.UserInfo", fields)})
+
+
+class _Unescaping(ObjectLike):
+    """A map whose keys are also found as identifiers of CEL: `claims.kubernetes__dot__io`."""
+
+    __slots__ = ("_found", "_made")
+
+    def __init__(self, found: Object) -> None:
+        self._found = found
+        self._made: dict[str, Any] = {}
+
+    def find(self, key: Any) -> Any:
+        name = unescape(key) if isinstance(key, str) else None
+        if name is None:
+            name = key
+        if name not in self._made:
+            self._made[name] = _value(self._found[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case dict():
+            return _Unescaping(value)
+        case list():
+            return [_value(item) for item in value]
+        case int() if not isinstance(value, bool):
+            return float(value)
+    return value
+
+
+def claims_value(claims: Object) -> Any:
+    return _Unescaping(claims)
+
+
+def user_value(user: UserInfo) -> Any:
+    extra = {key: list(texts) for key, texts in user.extra.items()}
+    return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": _Unescaping(extra)}
+
+
+Evaluate = Callable[[Expression], Any]
+
+
+def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
+    """All of them are evaluated before the first that is not kept is told (upstream: checkValidationRulesEvaluation).
+
+    Raises:
+        ExpressionError
+    """
+    for rule, kept in [(rule, evaluate(rule)) for rule in rules]:
+        if not isinstance(kept, bool):
+            raise ExpressionError("validation expression must return a boolean")
+        if not kept:
+            raise ExpressionError(f"validation expression '{rule.text}' failed: {rule.about}")
+
+
+def string_list(value: Any) -> tuple[str, ...]:
+    """A string or a list of strings; empty ones count for nothing, nor does null.
+
+    Raises:
+        ExpressionError: anything else.
+    """
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,) if value else ()
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ExpressionError("expression must return a string or a list of strings")
+    return tuple(item for item in value if item)

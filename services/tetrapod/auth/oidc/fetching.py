@@ -1,0 +1,66 @@
+"""GET from an identity provider: over TLS with the issuer's authorities, following redirects, within 30 seconds (Go's http.Client)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin
+
+from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.machinery.field import go_quote
+
+TIMEOUT: Final = 30.0
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+_MAX_REDIRECTS: Final = 10
+_BODY_LIMIT: Final = 4 << 20
+
+
+class FetchError(Exception):
+    """The text is Go's: `Get "https://…": …`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Fetcher:
+    """`rewrites` leads a URL elsewhere (discoveryURL); what is asked for is still the first."""
+
+    def __init__(self, pool: BackendPool, authorities: str = "", rewrites: Mapping[str, str] | None = None) -> None:
+        self._pool, self._tls, self._rewrites = pool, ClientTLS(ca_data=authorities), dict(rewrites or {})
+
+    async def get(self, url: str, bearer: str = "") -> Fetched:
+        """
+        Raises:
+            FetchError
+        """
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                return await self._follow(url, bearer)
+        except TimeoutError:
+            text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            raise FetchError(f"Get {go_quote(url)}: {text}") from None
+
+    async def _follow(self, url: str, bearer: str) -> Fetched:
+        first = url
+        headers = {"authorization": f"Bearer {bearer}"} if bearer else {}
+        for _ in range(_MAX_REDIRECTS):
+            target = self._rewrites.get(url, url)
+            try:
+                status, found, body = await self._pool.fetch("GET", target, b"", headers, TIMEOUT, tls=self._tls, limit=_BODY_LIMIT)
+            except (BackendError, OSError, ValueError) as error:
+                raise FetchError(f"Get {go_quote(first)}: {error}") from None
+            named = {name.decode("latin-1"): value.decode("latin-1") for name, value in found}
+            location = named.get("location")
+            if status not in _REDIRECTS or not location:
+                return Fetched(status, named, body)
+            url = urljoin(target, location)
+            headers = {}
+        raise FetchError(f"Get {go_quote(url)}: stopped after {_MAX_REDIRECTS} redirects")

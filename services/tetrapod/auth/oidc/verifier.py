@@ -1,0 +1,138 @@
+"""`TokenVerifier`: is this token one that the issuer made for us, and does it hold now.
+
+Upstream: go-oidc's verify.go and oidc.go (discovery), idTokenVerifier of plugin/pkg/authenticator/token/oidc/oidc.go.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tetrapod.auth.oidc.claims import BadClaim, audience_of, parse_object, same_issuer, seconds_of, segment, shown_time, string_of
+from tetrapod.auth.oidc.fetching import Fetcher, FetchError
+from tetrapod.auth.oidc.keyset import BadSignature, RemoteKeySet, Told
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+WELL_KNOWN: Final = "/.well-known/openid-configuration"
+_LEEWAY: Final = 60.0
+"""How far ahead an issuer's clock may be (`nbf`); expiry knows none."""
+
+
+class BadToken(Exception):
+    """The text is go-oidc's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What is asked of every token of an authenticator."""
+
+    audiences: Sequence[str]
+    algorithms: Sequence[str]
+    clock: Callable[[], float] = time.time
+
+
+class TokenVerifier:
+    def __init__(self, issuer: str, keys: RemoteKeySet, expected: Expectations) -> None:
+        self._issuer, self._keys, self._expected = issuer, keys, expected
+
+    async def verify(self, token: str) -> Object:
+        """The claims.
+
+        Raises:
+            BadToken
+        """
+        header, payload = _parts(token)
+        algorithm = header.get("alg")
+        if algorithm not in self._expected.algorithms:
+            shown = go_quote(algorithm if isinstance(algorithm, str) else "")
+            listed = _quoted(self._expected.algorithms)
+            raise BadToken(f"oidc: id token signed with unsupported algorithm, expected {listed} got {shown}")
+        try:
+            await self._keys.verify(token, header)
+        except BadSignature as error:
+            raise BadToken(f"failed to verify signature: {error}") from None
+        try:
+            claims = parse_object(payload)
+            self._check(claims)
+        except (BadClaim, ValueError) as error:
+            raise BadToken(f"oidc: failed to unmarshal claims: {error}") from None
+        return claims
+
+    def _check(self, claims: Object) -> None:
+        issuer, audience = string_of(claims.get("iss")), audience_of(claims)
+        expiry, not_before = seconds_of(claims, "exp"), seconds_of(claims, "nbf")
+        _check_sources(claims)
+        if not same_issuer(self._issuer, issuer):
+            text = f"expected {go_quote(self._issuer)} got {go_quote(issuer)}"
+            raise BadToken(f"oidc: id token issued by a different provider, {text}")
+        wanted = self._expected.audiences
+        if not set(wanted) & set(audience):
+            shown = go_quote(wanted[0]) if len(wanted) == 1 else f"in {_quoted(sorted(wanted))}"
+            raise BadToken(f"oidc: expected audience {shown} got {_quoted(audience)}")
+        now = self._expected.clock()
+        if expiry is None or expiry < now:
+            raise BadToken(f"oidc: token is expired (Token Expiry: {shown_time(expiry)})")
+        if not_before is not None and now + _LEEWAY < not_before:
+            raise BadToken(f"oidc: current time {shown_time(now)} before the nbf (not before) time: {shown_time(not_before)}")
+
+
+def _parts(token: str) -> tuple[Object, bytes]:
+    """Header and payload, neither of which can be trusted yet. Raises BadToken."""
+    parts = token.split(".")
+    if len(parts) > 3:
+        raise BadToken("oidc: malformed jwt")
+    if len(parts) != 3:
+        raise BadToken("oidc: malformed jwt: square/go-jose: compact JWS format must have three parts")
+    try:
+        header, payload = parse_object(segment(parts[0])), segment(parts[1])
+        segment(parts[2])
+    except ValueError as error:
+        raise BadToken(f"oidc: malformed jwt: {error}") from None
+    if header.get("crit"):
+        raise BadToken("oidc: malformed jwt: square/go-jose: unsupported crit header")
+    if not isinstance(header.get("kid"), str | None):
+        raise BadToken("oidc: malformed jwt: the key's id is no string")
+    return header, payload
+
+
+def _check_sources(claims: Object) -> None:
+    """Whatever claim is said to be elsewhere must have a place. Raises BadToken."""
+    names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
+    if not isinstance(names, dict) or not isinstance(sources, dict):
+        raise BadClaim("json: cannot unmarshal into Go struct field idToken._claim_names of type map[string]string")
+    for source in names.values():
+        if not source:
+            raise BadToken("oidc: failed to obtain source from claim name")
+        if source not in sources:
+            raise BadToken("oidc: source does not exist")
+
+
+async def discover(issuer: str, fetcher: Fetcher, expected: Expectations, told: Told = lambda _: None) -> TokenVerifier:
+    """Ask an issuer where its keys are.
+
+    Raises:
+        FetchError
+    """
+    found = await fetcher.get(issuer.removesuffix("/") + WELL_KNOWN)
+    text = found.body.decode("utf-8", "replace")
+    if found.status != 200:
+        raise FetchError(f"{found.status}: {text}")
+    try:
+        provider: Any = parse_object(found.body)
+        said, keys = string_of(provider.get("issuer")), string_of(provider.get("jwks_uri"))
+    except (BadClaim, ValueError, json.JSONDecodeError) as error:
+        raise FetchError(f"oidc: failed to decode provider discovery object: {error}") from None
+    if said != issuer:
+        text = f"expected {go_quote(issuer)} got {go_quote(said)}"
+        raise FetchError(f"oidc: issuer did not match the issuer returned by provider, {text}")
+    if not keys:
+        raise FetchError("provider did not return JWKS URL")
+    return TokenVerifier(issuer, RemoteKeySet(fetcher, keys, told, clock=expected.clock), expected)
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return "[" + " ".join(map(go_quote, texts)) + "]"

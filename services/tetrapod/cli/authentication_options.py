@@ -1,0 +1,120 @@
+"""JWT authenticators and anonymous access, by --authentication-config or by --oidc-* and --anonymous-auth.
+
+Upstream: BuiltInAuthenticationOptions of pkg/kubeapiserver/options/authentication.go (Validate, ToAuthenticationConfig).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.configuration.files import read
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+if TYPE_CHECKING:
+    from tetrapod.auth.oidc.authenticators import JwtOptions
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Whether requests without credentials are let in, and for which paths only."""
+
+    allowed: bool
+    paths: tuple[str, ...] = ()
+
+
+def anonymous(options: Options, config: Object | None = None) -> Anonymous:
+    """What the flag says, or the file (which is read unless its content is given).
+
+    Raises:
+        ValueError
+    """
+    if config is None:
+        config = _configuration(options)[0]
+    section = config.get("anonymous")
+    if section is not None:
+        if "anonymous-auth" in options.given:
+            text = "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+            raise ValueError(f"anonymous: Forbidden: {text}")
+        paths = tuple(condition.get("path") or "" for condition in section.get("conditions") or ())
+        return Anonymous(bool(section.get("enabled")), paths)
+    if options.anonymous_auth and "AlwaysAllow" in options.authorization_mode:
+        log.warning(
+            "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. "
+            "You should use a different authorizer"
+        )
+        return Anonymous(False)
+    return Anonymous(options.anonymous_auth)
+
+
+def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
+    """
+    Raises:
+        ValueError: with upstream's text.
+    """
+    _check_flags(options)
+    if not options.authentication_config and not options.oidc_issuer_url:
+        return None, anonymous(options, {})
+    from tetrapod.auth.oidc.authenticators import JwtOptions  # the rest of it is not needed where nothing is configured
+    from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS
+    from tetrapod.auth.oidc.validation import aggregate, validate
+
+    config, data = _configuration(options)
+    allowed = anonymous(options, config)
+    if errors := validate(config):
+        raise ValueError(f"invalid authentication configuration: {aggregate(errors)}")
+    algorithms = ALL_ALGORITHMS if options.authentication_config else options.oidc_signing_algs
+    return JwtOptions(config, options.authentication_config, data, algorithms), allowed
+
+
+def _check_flags(options: Options) -> None:
+    flagged = any(name.startswith("oidc-") for name in options.given)
+    if options.authentication_config:
+        if flagged:
+            raise ValueError("authentication-config file and oidc-* flags are mutually exclusive")
+    elif flagged and not (options.oidc_issuer_url and options.oidc_client_id):
+        raise ValueError("oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set")
+
+
+def _configuration(options: Options) -> tuple[Object, str]:
+    """The AuthenticationConfiguration, and the text of its file."""
+    path = options.authentication_config
+    if path:
+        from tetrapod.auth.oidc.configuration import load_configuration
+
+        try:
+            data = read(path)
+            return load_configuration(data), data.decode()
+        except ValueError as error:
+            raise ValueError(f"failed to load authentication configuration from file {go_quote(path)}: {error}") from None
+    if not options.oidc_issuer_url:
+        return {}, ""
+    from tetrapod.auth.oidc.configuration import OidcFlags, from_flags
+
+    flags = OidcFlags(
+        options.oidc_issuer_url,
+        options.oidc_client_id,
+        read(options.oidc_ca_file).decode() if options.oidc_ca_file else "",
+        options.oidc_username_claim,
+        options.oidc_username_prefix,
+        options.oidc_groups_claim,
+        options.oidc_groups_prefix,
+        options.oidc_signing_algs,
+        _required_claims(options.oidc_required_claim),
+    )
+    return from_flags(flags), ""
+
+
+def _required_claims(pairs: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        claim, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"malformed pair, expect string=string: invalid argument {go_quote(pair)} for --oidc-required-claim")
+        found[claim.strip()] = value.strip()
+    return found

@@ -1,0 +1,78 @@
+"""Configuration files (YAML or JSON) to objects of a known kind, strictly, with upstream's texts for what is wrong with them.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer (EnableStrict) as used by LoadFromData of k8s.io/apiserver/pkg/apis/apiserver/load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer import yaml as yaml_serializer
+from tetrapod.machinery.serializer.errors import Decoded, DecodeError
+from tetrapod.machinery.serializer.recognize import recognize, syntax_text
+
+Kinds = Mapping[tuple[str, str], SchemaNode]
+"""(apiVersion, kind) → shape: upstream's scheme."""
+
+SCHEME: Final = "pkg/runtime/scheme.go:111"
+"""Upstream's schemes of configuration files have no names but the place where they are made."""
+
+
+class NotRegistered(ValueError):
+    """The file says a kind that nobody knows, or says none."""
+
+
+def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
+    """The object of the first document: checked against its kind's shape, empty values dropped.
+
+    Raises:
+        ValueError: with upstream's text; NotRegistered where it is the kind.
+    """
+    is_json = data.lstrip()[:1] == b"{"
+    decoded = _parse(data, is_json)
+    obj, api_version, kind = recognize(decoded.obj)
+    shown = data.decode("utf-8", "replace")
+    if not kind:
+        raise NotRegistered(f"Object 'Kind' is missing in '{shown}'")
+    if not api_version:
+        raise NotRegistered(f"Object 'apiVersion' is missing in '{shown}'")
+    shape = kinds.get((api_version, kind))
+    if shape is None:
+        raise NotRegistered(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}")
+    check(obj, shape, data if is_json else None, decoded.duplicates, strict=strict)
+    return obj
+
+
+def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list[str], *, strict: bool) -> None:
+    """Bring `obj` into shape, in place. `source` is the text of what was JSON.
+
+    Raises:
+        ValueError: a value of a wrong type; unknown or repeated fields where that is `strict`.
+    """
+    try:
+        unknown = typed.decode(shape, obj)
+    except typed.DecodeError as error:
+        raise ValueError(str(error)) from None
+    if not strict or not (unknown or duplicates):
+        return
+    if source is not None:
+        texts = json_serializer.strict_errors(source, unknown)
+    else:
+        texts = [yaml_serializer.strict_text(duplicates)] if duplicates else []
+        texts += [f'unknown field "{path}"' for path in unknown]
+    raise ValueError(f"strict decoding error: {', '.join(texts)}")
+
+
+def _parse(data: bytes, is_json: bool) -> Decoded:
+    if not is_json:
+        return yaml_serializer.decode(data)
+    try:
+        return json_serializer.decode(data)
+    except DecodeError as error:
+        raise DecodeError(syntax_text(error)) from None

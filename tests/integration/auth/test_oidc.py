@@ -1,0 +1,346 @@
+"""ID tokens of a real issuer over TLS: who they are for, what of them becomes the user, and every way to forge one."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from support.issuer import AUDIENCE, Issuer, issuer
+from support.webhook import Answer
+from tetrapod.auth.oidc.authenticator import JwtAuthenticator
+from tetrapod.generic.authentication.interface import InvalidToken
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.proxy.pool import BackendPool
+
+BY_SUBJECT: dict[str, Any] = {"username": {"claim": "sub", "prefix": "oidc:"}}
+
+
+@pytest.fixture
+def provider() -> Iterator[Issuer]:
+    with issuer() as made:
+        yield made
+
+
+class Clock:
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+@asynccontextmanager
+async def authenticator(provider: Issuer, clock: Callable[[], float] = time.time, **config: Any) -> AsyncIterator[JwtAuthenticator]:
+    pool = BackendPool()
+    about = {"url": provider.url, "audiences": [AUDIENCE], "certificateAuthority": provider.ca, **config.pop("issuer", {})}
+    made = JwtAuthenticator({"issuer": about, "claimMappings": BY_SUBJECT, **config}, pool, clock=clock)
+    await made.run()
+    try:
+        yield made
+    finally:
+        await pool.close()
+
+
+async def user_of(made: JwtAuthenticator, token: str) -> UserInfo:
+    found = await made.authenticate_token(token, ())
+    assert found is not None
+    return found.user
+
+
+async def refusal(made: JwtAuthenticator, token: str) -> str:
+    with pytest.raises(InvalidToken) as refused:
+        await made.authenticate_token(token, ())
+    return str(refused.value)
+
+
+# --- who it is
+
+
+async def test_a_good_token_names_its_user(provider: Issuer) -> None:
+    mappings = {**BY_SUBJECT, "groups": {"claim": "roles", "prefix": "g:"}, "uid": {"claim": "oid"}}
+    async with authenticator(provider, claimMappings=mappings) as made:
+        found = await user_of(made, provider.token(roles=["a", "b"], oid="u-1", jti="t-1"))
+        one_group = await user_of(made, provider.token(roles="a", oid="u-1"))
+    extra = {"authentication.kubernetes.io/credential-id": ("JTI=t-1",)}
+    assert found == UserInfo("oidc:jane", "u-1", ("g:a", "g:b"), extra)
+    assert one_group.groups == ("g:a",)
+
+
+async def test_expressions_make_the_user(provider: Issuer) -> None:
+    mappings = {
+        "username": {"expression": "claims.email.split('@')[0] + ':' + string(claims.level)"},
+        "groups": {"expression": "claims.realm.roles.map(r, 'kc:' + r)"},
+        "uid": {"expression": "claims.?oid.orValue('none')"},
+        "extra": [
+            {"key": "example.com/tenant", "valueExpression": "claims.tenant"},
+            {"key": "example.com/pod", "valueExpression": "claims.kubernetes__dot__io.pod.name"},
+            {"key": "example.com/nothing", "valueExpression": "''"},
+        ],
+    }
+    rules = [{"expression": "claims.email_verified == true", "message": "verify your address"}]
+    async with authenticator(provider, claimMappings=mappings, claimValidationRules=rules) as made:
+        about = {"email": "jane@x.org", "level": 3, "realm": {"roles": ["a", ""]}, "tenant": ["t1", ""]}
+        about |= {"email_verified": True, "kubernetes.io": {"pod": {"name": "p"}}}
+        found = await user_of(made, provider.token(**about))
+        refused = await refusal(made, provider.token(**{**about, "email_verified": False}))
+    assert found.name == "jane:3"
+    assert found.groups == ("kc:a", "kc:")
+    assert found.uid == "none"
+    assert found.extra == {"example.com/tenant": ("t1",), "example.com/pod": ("p",)}
+    words = "oidc: error evaluating claim validation expression: validation expression 'claims.email_verified == true' failed"
+    assert refused == f"{words}: verify your address"
+
+
+async def test_user_rules_look_at_what_came_of_the_claims(provider: Issuer) -> None:
+    rules = [{"expression": "!user.username.startsWith('system:')", "message": "not a name for users"}]
+    mappings = {"username": {"claim": "sub", "prefix": ""}}
+    async with authenticator(provider, claimMappings=mappings, userValidationRules=rules) as made:
+        assert (await user_of(made, provider.token())).name == "jane"
+        refused = await refusal(made, provider.token(sub="system:admin"))
+    words = "oidc: error evaluating user info validation rule: validation expression '!user.username.startsWith('system:')' failed"
+    assert refused == f"{words}: not a name for users"
+
+
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        ({"sub": None}, 'oidc: parse username claims "sub": claim not present'),
+        ({"sub": 3}, 'oidc: parse username claims "sub": json: cannot unmarshal number into Go value of type string'),
+        ({"roles": 3}, 'oidc: parse groups claim "roles": json: cannot unmarshal number into Go value of type string'),
+        ({"tier": None}, "oidc: required claim tier not present in ID token"),
+        ({"tier": "free"}, "oidc: required claim tier value does not match. Got = free, want = paid"),
+    ],
+)
+async def test_claims_of_the_wrong_kind_are_refused(provider: Issuer, claims: dict[str, Any], text: str) -> None:
+    mappings = {**BY_SUBJECT, "groups": {"claim": "roles", "prefix": ""}}
+    rules = [{"claim": "tier", "requiredValue": "paid"}]
+    async with authenticator(provider, claimMappings=mappings, claimValidationRules=rules) as made:
+        assert await refusal(made, provider.token(**{"tier": "paid", **claims})) == text
+
+
+async def test_an_address_must_be_verified_where_the_issuer_says_whether_it_is(provider: Issuer) -> None:
+    async with authenticator(provider, claimMappings={"username": {"claim": "email", "prefix": ""}}) as made:
+        assert (await user_of(made, provider.token(email="j@x.org"))).name == "j@x.org"
+        assert await refusal(made, provider.token(email="j@x.org", email_verified=False)) == "oidc: email not verified"
+        assert "email_verified" in await refusal(made, provider.token(email="j@x.org", email_verified="true"))
+
+
+# --- forgeries
+
+
+def _b64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
+    return f"{_b64(json.dumps(header).encode())}.{_b64(json.dumps(claims).encode())}"
+
+
+async def test_no_algorithm_is_no_signature(provider: Issuer) -> None:
+    async with authenticator(provider) as made:
+        for name in ("none", "None", "NONE", "", None):
+            token = _unsigned({"alg": name, "kid": "one"}, provider.claims()) + "."
+            assert "unsupported algorithm" in await refusal(made, token)
+        missing = _unsigned({"kid": "one"}, provider.claims()) + "."
+        assert 'got ""' in await refusal(made, missing)
+
+
+async def test_a_public_key_is_no_shared_secret(provider: Issuer) -> None:
+    """Key confusion: HS256 with the bytes of the public key, in each form that an attacker can get."""
+    public = provider.keys["one"][0].public_key()
+    forms = [
+        public.public_bytes(encoding, form)
+        for encoding, form in (
+            (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo),
+            (serialization.Encoding.PEM, serialization.PublicFormat.PKCS1),
+            (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo),
+        )
+    ]
+    async with authenticator(provider) as made:
+        for secret in [*forms, json.dumps(provider.jwk("one")).encode(), b""]:
+            for alg, digest in (("HS256", hashlib.sha256), ("HS512", hashlib.sha512)):
+                signed = _unsigned({"alg": alg, "kid": "one"}, provider.claims())
+                token = f"{signed}.{_b64(hmac.new(secret, signed.encode(), digest).digest())}"
+                assert "unsupported algorithm" in await refusal(made, token)
+
+
+async def test_a_shared_secret_among_the_keys_is_passed_over(provider: Issuer) -> None:
+    jwks = {"keys": [{"kty": "oct", "kid": "one", "k": _b64(b"secret")}, {"kty": "OKP", "crv": "Ed25519", "x": "a"}, provider.jwk("one")]}
+    provider.server.on("/keys", lambda _: jwks)
+    async with authenticator(provider) as made:
+        assert (await user_of(made, provider.token())).name == "oidc:jane"
+
+
+async def test_a_stranger_s_key_signs_nothing(provider: Issuer) -> None:
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    async with authenticator(provider) as made:
+        for headers in (
+            {"kid": "one"},
+            {"kid": "unknown"},
+            {"kid": ""},
+            {},
+            {"jwk": provider.jwk("one")},
+            {"jku": "https://evil.example/keys"},
+        ):
+            token = jwt.encode(provider.claims(), stranger, "RS256", headers=headers)
+            assert await refusal(made, token) == "oidc: verify token: failed to verify signature: failed to verify id token signature"
+
+
+async def test_an_elliptic_key_verifies_its_own_algorithm_only(provider: Issuer) -> None:
+    provider.add_key("curve", "ES384")
+    async with authenticator(provider) as made:
+        assert (await user_of(made, provider.token("curve"))).name == "oidc:jane"
+        head, body, signature = provider.token("curve").split(".")
+        forged = f"{_b64(json.dumps({'alg': 'ES256', 'kid': 'curve'}).encode())}.{body}.{signature}"
+        assert "failed to verify" in await refusal(made, forged)
+        assert head
+
+
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        ({"aud": "another"}, 'oidc: verify token: oidc: expected audience "kubernetes" got ["another"]'),
+        ({"aud": None}, 'oidc: verify token: oidc: expected audience "kubernetes" got []'),
+        ({"aud": []}, 'oidc: verify token: oidc: expected audience "kubernetes" got []'),
+        ({"aud": ["kubernetes.evil"]}, 'oidc: verify token: oidc: expected audience "kubernetes" got ["kubernetes.evil"]'),
+        ({"exp": 1000000000}, "oidc: verify token: oidc: token is expired (Token Expiry: 2001-09-09 01:46:40 +0000 UTC)"),
+        ({"exp": None}, "oidc: verify token: oidc: token is expired (Token Expiry: 0001-01-01 00:00:00 +0000 UTC)"),
+    ],
+)
+async def test_for_others_or_out_of_time(provider: Issuer, claims: dict[str, Any], text: str) -> None:
+    async with authenticator(provider) as made:
+        assert await refusal(made, provider.token(**claims)) == text
+
+
+async def test_times_that_are_no_times_are_refused(provider: Issuer) -> None:
+    async with authenticator(provider) as made:
+        for value in ("soon", [], {}, True):
+            raw = _unsigned({"alg": "RS256", "kid": "one"}, {**provider.claims(), "exp": value})
+            signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")  # over something else
+            assert "failed to verify" in await refusal(made, f"{raw}.{signature.split('.')[2]}")
+            signed = jwt.PyJWS().encode(json.dumps({**provider.claims(), "exp": value}).encode(), provider.keys["one"][0], "RS256")
+            assert "failed to unmarshal claims" in await refusal(made, signed)
+
+
+async def test_clocks_may_differ_by_a_minute_at_the_beginning_and_not_at_the_end(provider: Issuer) -> None:
+    clock = Clock()
+    now = int(time.time())
+    async with authenticator(provider, clock) as made:
+        assert (await user_of(made, provider.token(nbf=now + 50))).name == "oidc:jane"
+        assert "before the nbf (not before) time" in await refusal(made, provider.token(nbf=now + 90))
+        token = provider.token(exp=now + 100)
+        assert await user_of(made, token)
+        clock.ahead = 101
+        assert "token is expired" in await refusal(made, token)
+
+
+async def test_tokens_of_others_are_left_to_others(provider: Issuer) -> None:
+    async with authenticator(provider) as made:
+        for iss in ("https://other.example", provider.url + "/", provider.url.upper(), "", None, 3, ["x"]):
+            assert await made.authenticate_token(_unsigned({"alg": "none"}, {**provider.claims(), "iss": iss}) + ".", ()) is None
+        for junk in ("", "a.b.c", "a.b", "....", "{}", '{"payload": "x"}', "a." + _b64(b"[]") + ".c", "a." + _b64(b"\xff") + ".c"):
+            assert await made.authenticate_token(junk, ()) is None
+
+
+async def test_a_tampered_token_is_refused(provider: Issuer) -> None:
+    head, _, signature = provider.token().split(".")
+    admin = _b64(json.dumps(provider.claims(sub="admin")).encode())
+    async with authenticator(provider) as made:
+        assert "failed to verify" in await refusal(made, f"{head}.{admin}.{signature}")
+        critical = provider.token(headers={"crit": ["exp"]})
+        assert "crit" in await refusal(made, critical)
+
+
+async def test_several_audiences_are_any_of_them(provider: Issuer) -> None:
+    about = {"audiences": ["kubernetes", "other"], "audienceMatchPolicy": "MatchAny"}
+    async with authenticator(provider, issuer=about) as made:
+        assert await user_of(made, provider.token(aud=["x", "other"]))
+        text = await refusal(made, provider.token(aud="x"))
+    assert text == 'oidc: verify token: oidc: expected audience in ["kubernetes" "other"] got ["x"]'
+
+
+# --- keys
+
+
+async def test_a_new_key_of_the_issuer_is_taken_up_and_an_old_one_forgotten(provider: Issuer) -> None:
+    async with authenticator(provider) as made:
+        old = provider.token()
+        assert await user_of(made, old)
+        provider.add_key("two")
+        del provider.keys["one"]
+        assert await user_of(made, provider.token("two"))
+        assert "failed to verify" in await refusal(made, old)
+
+
+async def test_keys_are_kept_as_long_as_the_issuer_says(provider: Issuer) -> None:
+    clock = Clock()
+    provider.cache_control = "public, max-age=600"
+    async with authenticator(provider, clock) as made:
+        await user_of(made, provider.token())
+        provider.add_key("two")
+        assert "failed to verify" in await refusal(made, provider.token("two"))
+        assert provider.fetches == 1
+        clock.ahead = 580
+        assert await user_of(made, provider.token("two", exp=int(time.time()) + 6000))
+        assert provider.fetches == 2
+
+
+async def test_known_keys_serve_while_the_issuer_is_away(provider: Issuer) -> None:
+    async with authenticator(provider) as made:
+        await user_of(made, provider.token())
+        provider.server.on("/keys", lambda _: Answer(503, b"busy"))
+        assert await user_of(made, provider.token(sub="joe"))
+        provider.add_key("two")
+        text = await refusal(made, provider.token("two"))
+    assert text == "oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: 503 busy"
+
+
+async def test_discovery_may_be_elsewhere(provider: Issuer) -> None:
+    provider.discovery["issuer"] = "https://issuer.example"
+    about = {"url": "https://issuer.example", "discoveryURL": f"{provider.url}/.well-known/openid-configuration"}
+    async with authenticator(provider, issuer=about) as made:
+        assert (await user_of(made, provider.token(iss="https://issuer.example"))).name == "oidc:jane"
+
+
+async def test_an_issuer_that_says_it_is_another_is_not_believed(provider: Issuer) -> None:
+    provider.discovery["issuer"] = "https://evil.example"
+    pool = BackendPool()
+    config = {
+        "issuer": {"url": provider.url, "audiences": [AUDIENCE], "certificateAuthority": provider.ca},
+        "claimMappings": BY_SUBJECT,
+    }
+    made = JwtAuthenticator(config, pool)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await made.run()
+    assert "issuer did not match the issuer returned by provider" in made.complaint()
+    assert await refusal(made, provider.token()) == "oidc: authenticator not initialized"
+    await pool.close()
+
+
+# --- claims from elsewhere
+
+
+async def test_groups_may_be_asked_for_elsewhere(provider: Issuer) -> None:
+    mappings = {**BY_SUBJECT, "groups": {"claim": "groups", "prefix": ""}}
+    provider.server.on("/groups", lambda _: Answer(body=provider.token(groups=["far", "away"]).encode()))
+    place = {"endpoint": f"{provider.url}/groups", "access_token": "foo"}
+    async with authenticator(provider, claimMappings=mappings) as made:
+        token = provider.token(_claim_names={"groups": "src1"}, _claim_sources={"src1": place})
+        assert (await user_of(made, token)).groups == ("far", "away")
+        asked = next(headers for path, headers, _ in provider.server.seen if path == "GET /groups")
+        assert asked["authorization"] == "Bearer foo"
+        provider.server.on("/groups", lambda _: Answer(body=_unsigned({"alg": "none"}, provider.claims(groups=["root"])).encode() + b"."))
+        assert "verify distributed claim token" in await refusal(made, token)
+        assert "source does not exist" in await refusal(made, provider.token(_claim_names={"groups": "x"}, _claim_sources={}))

@@ -1,0 +1,130 @@
+"""AuthenticationConfiguration files: what is wrong with one is said in upstream's words, all at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.auth.oidc.configuration import OidcFlags, from_flags, load_configuration
+from tetrapod.auth.oidc.validation import aggregate, compile_authenticator, validate
+
+HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
+STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", "empty config data"),
+        (b"foo: bar\n", "Object 'Kind' is missing in 'foo: bar\n'"),
+        (b"[1\n", "yaml: line 1: did not find expected ',' or ']'"),
+        (b'"x"\n', f"couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type {STRUCT}"),
+        (
+            b"apiVersion: apiserver.config.k8s.io/v2\nkind: AuthenticationConfiguration\n",
+            'no kind "AuthenticationConfiguration" is registered for version "apiserver.config.k8s.io/v2" '
+            'in scheme "pkg/runtime/scheme.go:111"',
+        ),
+        (
+            b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n",
+            "expected AuthenticationConfiguration, got *apiserver.AuthorizationConfiguration",
+        ),
+        (HEAD + b"jwt: [{issuer: {url: 3}}]\n", "json: cannot unmarshal number into Go struct field Issuer.jwt.issuer.url of type string"),
+        (
+            HEAD + b"jwt: 3\nfoo: 1\n",
+            "json: cannot unmarshal number into Go struct field AuthenticationConfiguration.jwt of type []v1.JWTAuthenticator",
+        ),
+        (
+            HEAD + b"jwt: []\njwt: []\nfoo: 1\n",
+            'strict decoding error: yaml: unmarshal errors:\n  line 4: key "jwt" already set in map, unknown field "foo"',
+        ),
+        (HEAD + b"jwt: [{issuer: {foo: 1}}]\n", 'strict decoding error: unknown field "jwt[0].issuer.foo"'),
+    ],
+)
+def test_a_file_that_is_none(data: bytes, text: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        load_configuration(data)
+    assert str(refused.value) == text
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
+def test_every_version_is_read(version: str) -> None:
+    config = load_configuration(f"apiVersion: apiserver.config.k8s.io/{version}\nkind: AuthenticationConfiguration\njwt: []\n".encode())
+    assert validate(config) == []
+
+
+def test_all_that_is_wrong_is_said() -> None:
+    config = load_configuration(
+        HEAD
+        + b"""jwt:
+- issuer: {url: "https://x", discoveryURL: "https://x/", audiences: [a,b,a,""], certificateAuthority: foo, egressSelectorType: bar}
+  claimMappings:
+    username: {expression: claims.email}
+    uid: {expression: "claims.foo +"}
+    extra: [{key: Foo, valueExpression: "1"}]
+  userValidationRules: [{expression: user.foo}]
+  claimValidationRules: [{expression: "1 + 1"}, {}, {expression: claims.x}]
+"""
+    )
+    assert aggregate(validate(config)) == (
+        '[jwt[0].issuer.discoveryURL: Invalid value: "https://x/": discoveryURL must be different from URL, '
+        'jwt[0].issuer.audiences[2]: Duplicate value: "a", jwt[0].issuer.audiences[3]: Required value, '
+        'jwt[0].issuer.audienceMatchPolicy: Invalid value: "": audienceMatchPolicy must be MatchAny for multiple audiences, '
+        'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates, '
+        'jwt[0].issuer.egressSelectorType: Invalid value: "bar": egress selector must be either controlplane or cluster, '
+        'jwt[0].claimValidationRules[0].expression: Invalid value: "1 + 1": must evaluate to bool, '
+        "jwt[0].claimValidationRules[1]: Required value: claim or expression is required, "
+        'jwt[0].claimValidationRules[2].expression: Invalid value: "claims.x": must evaluate to bool, '
+        'jwt[0].claimMappings.uid.expression: Invalid value: "claims.foo +": compilation failed: ERROR: <input>:1:13: Syntax error: '
+        "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
+        "STRING, BYTES, IDENTIFIER}\n | claims.foo +\n | ............^, "
+        'jwt[0].claimMappings.extra[0].key: Invalid value: "Foo": must be a domain-prefixed path (such as "acme.io/foo"), '
+        'jwt[0].claimMappings.extra[0].key: Invalid value: "Foo": must be lowercase, '
+        'jwt[0].claimMappings.username.expression: Invalid value: "claims.email": claims.email_verified must be used in '
+        "claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when "
+        "claims.email is used in claimMappings.username.expression, "
+        'jwt[0].userValidationRules[0].expression: Invalid value: "user.foo": compilation failed: ERROR: <input>:1:5: undefined field '
+        "'foo'\n | user.foo\n | ....^]"
+    )
+
+
+def test_conditions_need_anonymous_access() -> None:
+    config = load_configuration(HEAD + b"anonymous: {enabled: false, conditions: [{path: /livez}]}\n")
+    assert aggregate(validate(config)) == (
+        'anonymous.conditions: Invalid value: [{"Path":"/livez"}]: enabled should be set to true when conditions are defined'
+    )
+
+
+def test_the_server_s_own_issuer_is_taken() -> None:
+    authenticator = from_flags(OidcFlags("https://kubernetes.default.svc", "a"))["jwt"][0]
+    with pytest.raises(ValueError) as refused:
+        compile_authenticator(authenticator, ["https://kubernetes.default.svc"])
+    assert str(refused.value) == (
+        'issuer.url: Invalid value: "https://kubernetes.default.svc": URL must not overlap with disallowed issuers: '
+        "[https://kubernetes.default.svc]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "prefix", "made"), [("sub", "", "https://x#"), ("email", "", ""), ("sub", "-", ""), ("email", "-", ""), ("sub", "o:", "o:")]
+)
+def test_names_by_flags_are_prefixed_by_the_issuer(claim: str, prefix: str, made: str) -> None:
+    config = from_flags(OidcFlags("https://x", "a", username_claim=claim, username_prefix=prefix))
+    assert config["jwt"][0]["claimMappings"]["username"] == {"claim": claim, "prefix": made}
+
+
+@pytest.mark.parametrize(
+    ("expression", "verified"),
+    [
+        ("claims.email", False),
+        ("claims.?email.orValue('')", False),
+        ("has(claims.email) ? claims.email : ''", False),
+        ("claims.email_verified ? claims.email : ''", True),
+        ("claims.?email_verified.orValue(false) ? claims.email : ''", True),
+        ("claims.x.email", True),  # another's
+        ("[claims.email].map(x, x)[0]", False),
+        ("{'email_verified': claims.email}.email_verified", False),
+    ],
+)
+def test_an_address_as_a_name_asks_whether_it_is_verified(expression: str, verified: bool) -> None:
+    config = from_flags(OidcFlags("https://x", "a"))
+    config["jwt"][0]["claimMappings"]["username"] = {"expression": expression}
+    assert (validate(config) == []) is verified
