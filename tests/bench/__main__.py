@@ -49,7 +49,7 @@ def main() -> int:
     begun = time.monotonic()
     plan = Plan(only=frozenset(filter(None, arguments.only.split(","))))
     if arguments.quick:
-        plan = Plan(plan.only, crds=50, rounds=1, events=100)
+        plan = Plan(plan.only, crds=300, rounds=1, events=100)
     results: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory(prefix="tetrapod-bench-") as name:
         directory = Path(name)

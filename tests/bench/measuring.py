@@ -15,6 +15,7 @@ from pathlib import Path
 from bench import objects, processes, watchers, wrk
 from bench.asgi import Asgi
 from bench.client import Client, Refused
+from bench.definitions import CRDS, Definitions
 from bench.targets import TOKEN, NotStarted, Target
 from bench.works import WORKS, Work
 
@@ -53,7 +54,7 @@ class Plan:
 
     only: frozenset[str] = frozenset()
     pods: int = 10_000
-    crds: int = 500
+    crds: int = 2_000
     seconds: float = 1
     rounds: int = 3
     """The one in the middle, by multiples of `hello`, counts."""
@@ -135,8 +136,20 @@ class Measuring:
                 await client.create("/api/v1/namespaces", objects.namespace(name))
                 await client.create(f"/api/v1/namespaces/{name}/serviceaccounts", objects.service_account("default"))
             await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/configmaps", objects.config_map("one"))
+            if self.plan.wants("custom"):
+                await client.create(CRDS, objects.ruled_crd())
+                await self._custom_object(client)
 
         asyncio.run(prepare())
+
+    async def _custom_object(self, client: Client) -> None:
+        """The object that is patched; its definition may take a moment until it is served."""
+        path = f"/apis/{objects.RULED_GROUP}/v1/namespaces/{objects.NAMESPACE}/ruled"
+        deadline = time.monotonic() + 20
+        while (answer := await client.request("POST", path, objects.ruled("one"))).status != 201:
+            if time.monotonic() > deadline:
+                raise Refused(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
+            await asyncio.sleep(0.05)
 
     def _pods(self) -> None:
         if not self.plan.wants("list", "list-cached", "page", "selector", "table", "pods", "peak"):
@@ -163,14 +176,7 @@ class Measuring:
     def _crds(self) -> None:
         """In a server of its own: memory that other work has left free would hide it."""
         self.target.fresh()
-        self.target.start()
-        processes.settle(self.target.pids)
-        before = sum(map(processes.resident, self.target.pids))
-        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        asyncio.run(self.client.create_all(path, map(objects.crd, range(self.plan.crds))))
-        processes.settle(self.target.pids, patience=30)
-        used = sum(map(processes.resident, self.target.pids)) - before
-        self._put("crd", used / self.plan.crds / MB)
+        Definitions(self.target, self.plan.crds, self._directory, self._put).measure()
 
     # --- rates
 

@@ -83,6 +83,30 @@ def crd(number: int) -> Object:
     }
 
 
+RULED_GROUP: Final = f"ruled.{GROUP}"
+_RULES: Final = (
+    {"rule": "self.field0.count <= self.field1.count", "message": "field0 must not count beyond field1"},
+    {"rule": "self.field2.items.all(i, i.size() <= 20)"},
+    {"rule": "self.field3.name == oldSelf.field3.name", "message": "field3 keeps its name"},
+)
+
+
+def ruled_crd() -> Object:
+    """The same schema with three CEL rules, one of them of a transition."""
+    found = crd(0)
+    names = {"plural": "ruled", "singular": "ruled", "kind": "Ruled", "listKind": "RuledList"}
+    found["metadata"]["name"] = f"ruled.{RULED_GROUP}"
+    found["spec"].update(group=RULED_GROUP, names=names)
+    found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = list(_RULES)
+    return found
+
+
+def ruled(name: str) -> Object:
+    """Twenty of its fields are set: 1.9 kB."""
+    spec = {f"field{i}": {"name": f"name-{i}", "count": i, "items": [f"item-{i}-{j}" for j in range(4)]} for i in range(20)}
+    return {"kind": "Ruled", "apiVersion": f"{RULED_GROUP}/v1", "metadata": {"name": name, "labels": {"app": "bench"}}, "spec": spec}
+
+
 def external_service() -> Object:
     spec = {"type": "ExternalName", "externalName": "localhost"}
     return {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "things"}, "spec": spec}

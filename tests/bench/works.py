@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from bench.objects import GROUP, LISTED, NAMESPACE, config_map, pod
+from bench.objects import GROUP, LISTED, NAMESPACE, RULED_GROUP, config_map, pod, ruled
 from bench.wrk import Load
 
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _PODS: Final = f"/api/v1/namespaces/{LISTED}/pods"
+_CUSTOM: Final = f"/apis/{RULED_GROUP}/v1/namespaces/{NAMESPACE}/ruled"
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,26 @@ WORKS: Final = (
         39.5,
         39.5,
     ),
+    Work(
+        "custom-create",
+        "CREATE a custom object (24 kB schema, three CEL rules)",
+        Load(_CUSTOM, method="POST", content_type="application/json", body=_body(ruled(""), "created-@N@")),
+        45,
+        45,
+    ),
+    Work(
+        "custom-patch",
+        "merge PATCH of 64 custom objects (24 kB schema, three CEL rules)",
+        Load(f"{_CUSTOM}/one", method="PATCH", content_type="application/merge-patch+json", body='{"spec":{"field5":{"name":"n-@N@"}}}'),
+        45,
+        45,
+    ),
 )
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that is no rate: `unit` is MB or s; the goal depends on the target (0: none)."""
+    """A figure that is no rate, in `unit`; the goal depends on the target (0: none)."""
 
     key: str
     title: str
@@ -107,5 +122,11 @@ QUANTITIES: Final = (
     Quantity("idle-auth", "resident, idle: auth", "MB", 0, {"four": 70}),
     Quantity("pods", "resident with 10,000 pods", "MB", 680, {}),
     Quantity("peak", "peak during 20 concurrent LISTs of all of them", "MB", 980, {"embedded": 259, "four": 259}),
-    Quantity("crd", "memory of one idle CRD (24 kB schema)", "MB", 0, {"embedded": 0.1, "four": 0.1}),
+    Quantity("crd", "memory of each of 2,000 idle CRDs (24 kB schema)", "MB", 2.36, {"embedded": 0.1, "four": 0.1}),
+    Quantity("crd-served", "with 2,000 CRDs: one more is served after the answer, median", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity("crd-start", "with 2,000 CRDs: cold start to ready", "s", 0, {"embedded": 3, "four": 3}),
+    Quantity("crd-discovery", "with 2,000 CRDs: aggregated discovery, warm, median", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity("crd-openapi", "with 2,000 CRDs: /openapi/v2, the first", "s", 0, {}),
+    Quantity("crd-openapi-peak", "with 2,000 CRDs: memory that it takes at its peak, of its bytes", "×", 0, {"embedded": 2, "four": 2}),
+    Quantity("crd-stall", "with 2,000 CRDs: longest that a small GET waited meanwhile", "ms", 0, {"embedded": 50, "four": 50}),
 )

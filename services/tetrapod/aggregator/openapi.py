@@ -17,7 +17,7 @@ import orjson
 from tetrapod.aggregator.apiservice import group_version, is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.routing import Records
-from tetrapod.generic.openapi.source import gv_name, hash_of
+from tetrapod.generic.openapi.source import Whole, gv_name, hash_of
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import Object
@@ -28,7 +28,7 @@ KEPT_SECONDS: Final = 60.0
 PATIENCE: Final = 10.0
 
 
-class ExternalOpenAPI:
+class ExternalOpenAPI(Whole):
     def __init__(self, records: Records, backends: Backends) -> None:
         self._records = records
         self._backends = backends

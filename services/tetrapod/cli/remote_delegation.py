@@ -15,15 +15,17 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from tetrapod.cli.delegation import group_of
+from tetrapod.generic.audit import findings
 from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.openapi.source import Whole
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.forward import forward
-from tetrapod.generic.proxy.headers import identity_headers
+from tetrapod.generic.proxy.headers import forwarded_headers, identity_headers
 from tetrapod.generic.proxy.pool import parse_url
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
@@ -67,7 +69,13 @@ class RemoteSide:
 
     async def handle(self, request: Request) -> Response:
         try:
-            return await forward(self._pool, self._endpoint, request)
+            audit = request.audit
+            if audit is None:
+                return await forward(self._pool, self._endpoint, request)
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.asking(audit)
+            response = await forward(self._pool, self._endpoint, request, headers=headers)
+            findings.told(audit, request, response)
+            return response
         except BackendError as error:
             log.info("%s cannot be reached: %s", self.name, error)
             raise status.service_unavailable(f"error trying to reach service: {error}") from None
@@ -121,7 +129,7 @@ class RemoteSide:
         self.generation += 1
 
 
-class RemoteDocuments:
+class RemoteDocuments(Whole):
     """OpenAPI v3 documents of a service."""
 
     def __init__(self, side: RemoteSide) -> None:

@@ -7,11 +7,12 @@ apiextensions-apiserver/pkg/controller/openapiv3.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.generic.openapi.custom import CustomKind, custom_document
 from tetrapod.generic.openapi.source import gv_name, hash_of
+from tetrapod.generic.registry.context import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
@@ -21,15 +22,29 @@ class CustomOpenAPI:
 
     def __init__(self, crds: Crds) -> None:
         self._crds = crds
+        self._index: tuple[int, Mapping[str, str]] = (-1, {})
 
     async def index(self) -> Mapping[str, str]:
-        return {gv_name(gv): _hash(gv, crds) for gv, crds in sorted(self._crds.served().items())}
+        if self._index[0] != self._crds.generation:
+            served = sorted(self._crds.served().items())
+            self._index = (self._crds.generation, {gv_name(gv): _hash(gv, crds) for gv, crds in served})
+        return self._index[1]
 
     async def document(self, name: str) -> Object | None:
-        for gv, crds in self._crds.served().items():
-            if gv_name(gv) == name:
-                return await asyncio.to_thread(_document, gv, crds)
+        for gv, crds in self._served(name):
+            return await asyncio.to_thread(_document, gv, crds)
         return None
+
+    async def parts(self, name: str) -> AsyncIterator[Object]:
+        """A document of each kind. One is soon made, unless it is large: others are served in between."""
+        for gv, crds in self._served(name):
+            for crd in crds:
+                large = len(crd.entry.raw) >= LARGE
+                yield await asyncio.to_thread(_document, gv, [crd]) if large else _document(gv, [crd])
+                await asyncio.sleep(0)
+
+    def _served(self, name: str) -> list[tuple[GroupVersion, list[Crd]]]:
+        return [(gv, crds) for gv, crds in self._crds.served().items() if gv_name(gv) == name]
 
 
 def _document(gv: GroupVersion, crds: list[Crd]) -> Object:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.serializer import yaml
+from tetrapod.machinery.serializer import yaml, yaml_flow
 from tetrapod.machinery.serializer.errors import DecodeError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff\x85\u2028\u2029")) | st.sampled_from(
@@ -105,3 +106,44 @@ def test_what_is_encoded_comes_back(obj: dict[str, Any]) -> None:
 
 def test_encoding_sorts_keys() -> None:
     assert yaml.encode({"kind": "A", "d": [{"b": "on", "a": 1}]}) == b'd:\n- a: 1\n  b: "on"\nkind: A\n'
+
+
+_json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=8), _json_values, max_size=4), st.sampled_from((None, 0, 2, "\t")), st.booleans())
+def test_json_read_the_short_way_means_what_it_means_as_yaml(obj: dict[str, Any], indent: int | str | None, ascii_only: bool) -> None:
+    data = json.dumps(obj, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
+    quick = yaml_flow.decode(data)
+    if quick is not None:
+        whole = yaml._decode(data)
+        assert (quick, list(quick)) == (whole.obj, list(whole.obj))
+        assert not whole.duplicates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 1}',
+        '{"a": 1.0}',
+        '{"a": 9223372036854775808}',
+        '{"a"\n: 1}',
+        '{"a": "\\ud83d\\ude00"}',
+        '{"a": 1}\n\t',
+        '\t{"a": 1}',
+        '{"%s": 1}' % ("k" * 1100),
+        '{"a": NaN}',
+        '["a"]',
+        "{a: 1}",
+    ],
+)
+def test_json_that_yaml_may_read_otherwise_is_read_as_yaml(text: str) -> None:
+    assert yaml_flow.decode(text.encode()) is None
+
+
+def test_json_is_read_the_short_way() -> None:
+    assert yaml_flow.decode(b'{"b": [1, true, null, "yes"], "a": {"c": "010"}}\n') == {"a": {"c": "010"}, "b": [1, True, None, "yes"]}

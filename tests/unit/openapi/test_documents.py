@@ -11,7 +11,9 @@ import pytest
 
 from tetrapod.generic.openapi.custom import CustomKind, custom_document
 from tetrapod.generic.openapi.naming import operation_id, tag
-from tetrapod.generic.openapi.source import BuiltinSource, JoinedSource
+from tetrapod.generic.openapi.pieces import JsonForm, evened, json_document
+from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
+from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, Whole
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.machinery.gvk import GroupVersion
 
@@ -39,6 +41,10 @@ async def test_documents_equal_the_real_servers(source: BuiltinSource, file: str
     assert ours == digests()[file]
 
 
+async def written(source: DocumentSource) -> Any:
+    return json.loads(b"".join(await swagger(source, JsonForm())))
+
+
 async def test_the_index_lists_every_document_with_a_hash(source: BuiltinSource) -> None:
     index = await source.index()
     assert {name.replace("/", ".") for name in index} == set(digests())
@@ -46,7 +52,7 @@ async def test_the_index_lists_every_document_with_a_hash(source: BuiltinSource)
 
 
 async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(source: BuiltinSource) -> None:
-    document = await swagger(source)
+    document = await written(source)
     facts = json.loads((FACTS / "swagger.json").read_text())
     for part in ("paths", "definitions"):
         assert hashlib.sha256("\n".join(sorted(document[part])).encode()).hexdigest() == facts[part]
@@ -55,7 +61,7 @@ async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(sou
 
 
 async def test_joined_sources_prefer_the_first(source: BuiltinSource) -> None:
-    class Other:
+    class Other(Whole):
         async def index(self) -> dict[str, str]:
             return {"version": "X", "apis/example.com/v1": "Y"}
 
@@ -120,14 +126,14 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
     foo = CustomKind("Foo", "FooList", "foos", True, {"type": "object", "properties": {"spec": spec}})
     anything = CustomKind("Any", "AnyList", "anys", True, {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 
-    class Custom:
+    class Custom(Whole):
         async def index(self) -> dict[str, str]:
             return {"apis/example.com/v1": "X"}
 
         async def document(self, name: str) -> Any:
             return custom_document([foo, anything], GroupVersion("example.com", "v1"))
 
-    definitions = (await swagger(Custom()))["definitions"]
+    definitions = (await written(Custom()))["definitions"]
     gvk = [{"group": "example.com", "kind": "Any", "version": "v1"}]
     assert definitions["com.example.v1.Any"] == {"type": "object", "x-kubernetes-group-version-kind": gvk}
     assert definitions["com.example.v1.Foo"]["properties"]["spec"] == {
@@ -140,3 +146,40 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
             "any": {"x-kubernetes-preserve-unknown-fields": True},
         },
     }
+
+
+class Kinds(Whole):
+    """A group-version whose document comes in one part, or one for each kind."""
+
+    def __init__(self, *, apart: bool) -> None:
+        schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-embedded-resource": True}}}
+        self.kinds = [CustomKind(f"Foo{i}", f"Foo{i}List", f"foo{i}s", True, schema, status=bool(i), scale=True) for i in range(3)]
+        self.apart = apart
+
+    async def index(self) -> dict[str, str]:
+        return {"apis/example.com/v1": "X"}
+
+    async def document(self, name: str) -> Any:
+        return custom_document(self.kinds, GroupVersion("example.com", "v1"))
+
+    async def parts(self, name: str) -> Any:
+        for kinds in [[kind] for kind in self.kinds] if self.apart else [self.kinds]:
+            yield custom_document(kinds, GroupVersion("example.com", "v1"))
+
+
+async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> None:
+    whole, apart = JoinedSource([source, Kinds(apart=False)]), JoinedSource([source, Kinds(apart=True)])
+    name = "apis/example.com/v1"
+    pieces = await json_document(apart, name)
+    assert pieces is not None
+    assert json.loads(b"".join(await evened(pieces))) == await whole.document(name)
+    assert await written(apart) == await written(whole)
+    assert b"".join(await swagger(apart, ProtobufForm())) == b"".join(await swagger(whole, ProtobufForm()))
+
+
+async def test_pieces_are_even_and_lose_nothing() -> None:
+    data = bytes(range(256)) * 2000
+    pieces = await evened([data[:5], data[5:300_000], b"", data[300_000:]])
+    assert b"".join(pieces) == data
+    assert len({len(piece) for piece in pieces[:-1]}) == 1
+    assert await evened([]) == [b""]

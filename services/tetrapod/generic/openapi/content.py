@@ -5,14 +5,16 @@ Upstream serves OpenAPI through Go's http.ServeContent, whose rules these are.
 
 from __future__ import annotations
 
-import gzip
+import asyncio
 import re
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
-from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
 _RANGE: Final = re.compile(r"bytes=\s*([0-9]*)\s*-\s*([0-9]*)\s*")
 _COMPRESSED_FROM: Final = 128 * 1024
@@ -20,9 +22,10 @@ _COMPRESSED_FROM: Final = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`etag` with its quotes, or "" for none; `modified` is compared with If-Modified-Since."""
+    """`pieces` are the body, written one by one where there are several. `etag` with its quotes, or "" for none; `modified` is
+    compared with If-Modified-Since."""
 
-    body: bytes
+    pieces: Sequence[bytes]
     media_type: str
     modified: datetime
     etag: str = ""
@@ -42,11 +45,32 @@ class Content:
         if asked and (answer := self._part(asked, headers)) is not None:
             return answer
         headers.append((b"accept-ranges", b"bytes"))
-        body = self.body
-        if len(body) >= _COMPRESSED_FROM and "gzip" in _codings(request):
-            body = gzip.compress(body, 1)
+        gzip = self._size >= _COMPRESSED_FROM and "gzip" in _codings(request)
+        if gzip:
             headers.append((b"content-encoding", b"gzip"))
-        return Response(200, headers, body)
+        elif len(self.pieces) == 1:
+            return Response(200, headers, self.pieces[0])
+        else:
+            headers.append((b"content-length", str(self._size).encode()))
+        return StreamResponse(200, headers, self._gzipped if gzip else self._write)
+
+    @property
+    def _size(self) -> int:
+        return sum(map(len, self.pieces))
+
+    async def _write(self, writer: StreamWriter) -> None:
+        for piece in self.pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    async def _gzipped(self, writer: StreamWriter) -> None:
+        compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+        for piece in self.pieces:
+            writer.write(compressor.compress(piece))
+            await writer.drain()
+            await asyncio.sleep(0)
+        writer.write(compressor.flush())
 
     def _unchanged(self, request: Request) -> bool:
         if_none_match = request.header(b"if-none-match")
@@ -69,7 +93,7 @@ class Content:
         match = _RANGE.fullmatch(asked)
         if match is None or not (match[1] or match[2]):
             return None if "," in asked else _unsatisfiable("invalid range", None)
-        size = len(self.body)
+        size = self._size
         if match[1]:
             start = int(match[1])
             end = min(int(match[2]), size - 1) if match[2] else size - 1
@@ -81,7 +105,7 @@ class Content:
             return _unsatisfiable("invalid range", None)
         headers.append((b"accept-ranges", b"bytes"))
         headers.append((b"content-range", f"bytes {start}-{end}/{size}".encode()))
-        return Response(206, headers, self.body[start : end + 1])
+        return Response(206, headers, b"".join(self.pieces)[start : end + 1])
 
 
 def _codings(request: Request) -> set[str]:

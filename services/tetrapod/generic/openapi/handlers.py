@@ -9,25 +9,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from typing import Final
 from urllib.parse import parse_qs
 
 import orjson
 
 from tetrapod.generic.openapi import protobuf_v2, protobuf_v3
 from tetrapod.generic.openapi.content import Content
+from tetrapod.generic.openapi.pieces import JsonForm, evened, json_document
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import HeaderList, Request, Response
-from tetrapod.machinery.gvk import Object
 
-Encoder: TypeAlias = Callable[[Object], bytes]
 _KEPT_SECONDS: Final = 60.0
 _KEPT: Final = 4
 _JSON: Final = "application/json"
-_PROTOBUF: Final[Mapping[str, Encoder]] = {"v2": protobuf_v2.encode, "v3": protobuf_v3.encode}
 
 
 class OpenAPIHandlers:
@@ -35,13 +33,14 @@ class OpenAPIHandlers:
 
     def __init__(self, source: DocumentSource) -> None:
         self._source = source
-        self._kept: OrderedDict[tuple[str, str, str], tuple[float, bytes]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, str], tuple[float, list[bytes]]] = OrderedDict()
+        self._building = asyncio.Lock()
         self._modified: dict[tuple[str, str], datetime] = {}
 
     async def index(self, request: Request) -> Response:
         hashes = await self._source.index()
         paths = {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"} for name, digest in hashes.items()}
-        return Content(orjson.dumps({"paths": paths}), "text/plain; charset=utf-8", datetime.now(UTC)).answer(request)
+        return Content([orjson.dumps({"paths": paths})], "text/plain; charset=utf-8", datetime.now(UTC)).answer(request)
 
     async def document(self, request: Request) -> Response:
         name = request.path.removeprefix("/openapi/v3/")
@@ -60,11 +59,11 @@ class OpenAPIHandlers:
                 (b"content-type", media_type.encode()),
             ]
             return Response(301, headers)
-        body = await self._bytes(name, digest, media_type, lambda: self._source.document(name))
-        if body is None:
+        pieces = await self._pieces(name, digest, media_type, lambda: self._v3(name, media_type))
+        if pieces is None:
             return Response(404, [])
         caching = "public, immutable" if asked else ""
-        return Content(body, media_type, self._time_of(name, digest), etag, caching).answer(request)
+        return Content(pieces, media_type, self._time_of(name, digest), etag, caching).answer(request)
 
     async def v2(self, request: Request) -> Response:
         media_type = self._media_type(request, "v2")
@@ -72,9 +71,10 @@ class OpenAPIHandlers:
             return Response(406, [])
         hashes = await self._source.index()
         digest = hash_of("v2", sorted(hashes.items()))
-        body = await self._bytes("v2", digest, media_type, lambda: swagger(self._source))
-        assert body is not None
-        return Content(body, media_type, self._time_of("v2", digest), f'"{digest}"').answer(request)
+        form = JsonForm() if media_type == _JSON else protobuf_v2.ProtobufForm()
+        pieces = await self._pieces("v2", digest, media_type, lambda: swagger(self._source, form))
+        assert pieces is not None
+        return Content(pieces, media_type, self._time_of("v2", digest), f'"{digest}"').answer(request)
 
     def _media_type(self, request: Request, version: str) -> str | None:
         """The first that is accepted, in the client's order, whatever its q says."""
@@ -88,22 +88,30 @@ class OpenAPIHandlers:
                 return protobuf
         return None
 
-    async def _bytes(self, name: str, digest: str, media_type: str, build: Callable[[], Awaitable[Object | None]]) -> bytes | None:
-        self._drop_old()
+    async def _v3(self, name: str, media_type: str) -> Iterable[bytes] | None:
+        if media_type == _JSON:
+            return await json_document(self._source, name)
+        document = await self._source.document(name)
+        return None if document is None else (await asyncio.to_thread(protobuf_v3.encode, document),)
+
+    async def _pieces(
+        self, name: str, digest: str, media_type: str, build: Callable[[], Awaitable[Iterable[bytes] | None]]
+    ) -> list[bytes] | None:
         key = (name, digest, media_type)
-        if key in self._kept:
-            body = self._kept[key][1]
-        else:
-            document = await build()
-            if document is None:
-                return None
-            encode = orjson.dumps if media_type == _JSON else _PROTOBUF[media_type.split(".")[4]]
-            body = await asyncio.to_thread(encode, document)
-        self._kept[key] = (time.monotonic(), body)
-        self._kept.move_to_end(key)
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        return body
+        async with self._building:  # they can be large: one at a time, and none twice
+            self._drop_old()
+            if key in self._kept:
+                pieces = self._kept[key][1]
+            else:
+                made = await build()
+                if made is None:
+                    return None
+                pieces = await evened(made)
+            self._kept[key] = (time.monotonic(), pieces)
+            self._kept.move_to_end(key)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return pieces
 
     def _drop_old(self) -> None:
         limit = time.monotonic() - _KEPT_SECONDS

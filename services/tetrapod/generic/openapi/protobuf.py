@@ -27,12 +27,12 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-def _delimited(field: int, payload: bytes) -> bytes:
+def delimited(field: int, payload: bytes) -> bytes:
     return varint(field << 3 | 2) + varint(len(payload)) + payload
 
 
 def text(field: int, value: Any) -> bytes:
-    return _delimited(field, str(value).encode()) if value != "" else b""
+    return delimited(field, str(value).encode()) if value != "" else b""
 
 
 def flag(field: int, value: Any) -> bytes:
@@ -49,7 +49,7 @@ def double(field: int, value: Any) -> bytes:
 
 def anything(field: int, value: Any) -> bytes:
     """gnostic's Any: YAML text; JSON is YAML."""
-    return _delimited(field, _delimited(2, orjson.dumps(value) + b"\n"))
+    return delimited(field, delimited(2, orjson.dumps(value) + b"\n"))
 
 
 def many(one: Value) -> Value:
@@ -58,19 +58,19 @@ def many(one: Value) -> Value:
 
 def _kept(one: Value, field: int, value: Any) -> bytes:
     """An element of a repeated field is written even when it is empty."""
-    return one(field, value) or _delimited(field, b"")
+    return one(field, value) or delimited(field, b"")
 
 
 def wrapped(inner: int, value_of: Value) -> Value:
     """A message with one field (`oneof` wrappers, lists of strings)."""
-    return lambda field, value: _delimited(field, value_of(inner, value))
+    return lambda field, value: delimited(field, value_of(inner, value))
 
 
 def named(value_of: Value) -> Value:
     """A map as repeated (name, value)."""
 
     def write(field: int, values: Any) -> bytes:
-        return b"".join(_delimited(field, text(1, name) + value_of(2, value)) for name, value in values.items())
+        return b"".join(delimited(field, text(1, name) + value_of(2, value)) for name, value in values.items())
 
     return write
 
@@ -79,7 +79,7 @@ def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
     """A message; `extension` is the field of its `x-…` members. A table that is circular comes as a function."""
 
     def write(field: int, value: Any) -> bytes:
-        return _delimited(field, body(table() if callable(table) else table, extension, value))
+        return delimited(field, body(table() if callable(table) else table, extension, value))
 
     return write
 
@@ -94,7 +94,7 @@ def _fields(table: Table, extension: int, value: Any) -> Iterable[bytes]:
         if entry is not None:
             yield entry[1](entry[0], item)
         elif extension and name.startswith("x-"):
-            yield _delimited(extension, text(1, name) + anything(2, item))
+            yield delimited(extension, text(1, name) + anything(2, item))
 
 
 def either(key: str, present: Value, absent: Value) -> Value:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from tetrapod.generic.openapi.pieces import KINDS, Definition
 from tetrapod.generic.openapi.protobuf import (
     Table,
     Value,
     anything,
     body,
+    delimited,
     double,
     either,
     flag,
@@ -17,13 +20,37 @@ from tetrapod.generic.openapi.protobuf import (
     message,
     named,
     text,
+    varint,
     wrapped,
 )
 from tetrapod.machinery.gvk import Object
 
 
-def encode(document: Object) -> bytes:
-    return body(_DOCUMENT, 16, document)
+class ProtobufForm:
+    """Implements `Form`."""
+
+    def path(self, path: str, item: Object) -> bytes:
+        return body(_PATH, 10, item)
+
+    def schema(self, schema: Object) -> bytes:
+        return body(_SCHEMA, 31, schema)
+
+    def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
+        yield body(_DOCUMENT, 16, head)
+        yield from _members(8, 2, {path: paths.pop(path) for path in list(paths)})
+        yield from _members(9, 1, {name: _with_kinds(definitions.pop(name)) for name in list(definitions)})
+        yield body(_DOCUMENT, 16, tail)
+
+
+def _with_kinds(definition: Definition) -> bytes:
+    return definition.schema if definition.kinds is None else definition.schema + body({}, 31, {KINDS: definition.kinds})
+
+
+def _members(field: int, inner: int, written: dict[str, bytes]) -> Iterator[bytes]:
+    """A field that is a message of pairs of a name and a message, sorted."""
+    entries = [delimited(inner, text(1, name) + delimited(2, written.pop(name))) for name in sorted(written)]
+    yield varint(field << 3 | 2) + varint(sum(map(len, entries)))
+    yield from entries
 
 
 def _additional(field: int, value: Any) -> bytes:
@@ -101,8 +128,6 @@ _API_KEY: Final[Table] = {"type": (1, text), "name": (2, text), "in": (3, text),
 _DOCUMENT: Final[Table] = {
     "swagger": (1, text),
     "info": (2, message(_INFO)),
-    "paths": (8, wrapped(2, named(message(_PATH, 10)))),
-    "definitions": (9, wrapped(1, named(_schema))),
     "parameters": (10, wrapped(1, named(_parameter))),
     "security": (12, _security),
     "securityDefinitions": (13, wrapped(1, named(wrapped(2, message(_API_KEY))))),

@@ -57,18 +57,15 @@ _SUFFIXES: Final[dict[str, str | dict[str, str]]] = {
 }
 
 
-def share(paths: Object) -> Object:
-    """Replace shared parameters in `paths` by references; returns the table of what they refer to."""
-    table: Object = {}
-    for path, item in paths.items():
-        parts = path.split("/")
-        context = {*parts, "log" if parts[-1] == "log" else ""}
-        for method, operation in item.items():
-            if method == "parameters":
-                item[method] = [_shared(p, {*context}, table) for p in operation]
-            elif "parameters" in operation:
-                operation["parameters"] = [_shared(p, {*context, method}, table) for p in operation["parameters"]]
-    return dict(sorted(table.items()))
+def share(path: str, item: Object, table: Object) -> None:
+    """Replace shared parameters of a path by references, and put what they refer to into the table."""
+    parts = path.split("/")
+    context = {*parts, "log" if parts[-1] == "log" else ""}
+    for method, operation in item.items():
+        if method == "parameters":
+            item[method] = [_shared(p, {*context}, table) for p in operation]
+        elif "parameters" in operation:
+            operation["parameters"] = [_shared(p, {*context, method}, table) for p in operation["parameters"]]
 
 
 def _shared(parameter: Object, context: set[str], table: Object) -> Object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Protocol
@@ -27,6 +27,22 @@ class DocumentSource(Protocol):
         """The document, which the caller may change; None where there is none of that name."""
         ...
 
+    def parts(self, name: str) -> AsyncIterator[Object]:
+        """The same in parts, documents whose paths and schemas together are its own: of thousands of kinds it is large."""
+        ...
+
+
+class Whole:
+    """For sources whose documents have one part."""
+
+    async def document(self, name: str) -> Object | None:
+        raise NotImplementedError
+
+    async def parts(self, name: str) -> AsyncIterator[Object]:
+        document = await self.document(name)
+        if document is not None:
+            yield document
+
 
 class Definitions(Protocol):
     """What discovery's DefinitionSource is: the resources of each group-version."""
@@ -37,7 +53,7 @@ class Definitions(Protocol):
     def definitions(self, group: str, version: str) -> list[ResourceDefinition]: ...
 
 
-class BuiltinSource:
+class BuiltinSource(Whole):
     """Documents of declared resources, and of other endpoints by name (`extra`: `openid/v1/jwks`)."""
 
     def __init__(self, definitions: Definitions, extra: Mapping[str, Callable[[], Object]] | None = None) -> None:
@@ -100,6 +116,15 @@ class JoinedSource:
             if document is not None:
                 return document
         return None
+
+    async def parts(self, name: str) -> AsyncIterator[Object]:
+        found = False
+        for source in self._sources:
+            async for part in source.parts(name):
+                found = True
+                yield part
+            if found:
+                return
 
 
 def gv_name(gv: GroupVersion) -> str:

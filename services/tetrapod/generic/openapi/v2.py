@@ -6,12 +6,12 @@ k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which leaves out what 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tetrapod.generic.openapi.custom import CUSTOM_INFO
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, REF
+from tetrapod.generic.openapi.pieces import KINDS, Definition, Form, Turns
 from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.openapi.v3 import INFO, SECURITY
@@ -23,39 +23,50 @@ _STRINGS: Final[dict[str, Object]] = {QUANTITY: {"type": "string"}, INT_OR_STRIN
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
-async def swagger(source: DocumentSource) -> Object:
-    """The Swagger document of all that a source has."""
-    paths: Object = {}
-    definitions: Object = {}
+async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
+    """The Swagger document of all that a source has, in pieces; paths and definitions are kept as they are written, since as objects
+    they take ten times as much."""
+    collected = _Collected(form)
     for name in await source.index():
-        document = await source.document(name)
-        if document is None:
-            continue
-        await asyncio.sleep(0)
-        consumes = CUSTOM_TYPES if document["info"] == CUSTOM_INFO else ("*/*",)
-        for path, item in document["paths"].items():
-            paths.setdefault(path, path_of(item, consumes))
-        for definition, schema in document.get("components", {}).get("schemas", {}).items():
-            _merge_definition(definitions, definition, schema)
-    return {
-        "swagger": "2.0",
-        "info": INFO,
-        "paths": dict(sorted(paths.items())),
-        "definitions": dict(sorted(definitions.items())),
-        "parameters": share(paths),
+        async for part in source.parts(name):
+            await collected.add(part)
+    tail = {
+        "parameters": dict(sorted(collected.parameters.items())),
         "securityDefinitions": SECURITY,
         "security": [{"BearerToken": []}],
     }
+    return form.document({"swagger": "2.0", "info": INFO}, collected.paths, collected.definitions, tail)
 
 
-def _merge_definition(definitions: Object, name: str, schema: Object) -> None:
-    known = definitions.get(name)
-    if known is None:
-        definitions[name] = {**schema_of(schema), **_STRINGS.get(name, {})}
-        return
-    kinds = "x-kubernetes-group-version-kind"
-    known_kinds = known.get(kinds, [])
-    known_kinds += [kind for kind in schema.get(kinds, []) if kind not in known_kinds]
+class _Collected:
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._turns = Turns()
+        self.paths: dict[str, bytes] = {}
+        self.definitions: dict[str, Definition] = {}
+        self.parameters: Object = {}
+
+    async def add(self, document: Object) -> None:
+        consumes = CUSTOM_TYPES if document["info"] == CUSTOM_INFO else ("*/*",)
+        for path, v3_item in document["paths"].items():
+            if path not in self.paths:
+                item = path_of(v3_item, consumes)
+                share(path, item, self.parameters)
+                self.paths[path] = self._form.path(path, item)
+                await self._turns.others()
+        for name, schema in document.get("components", {}).get("schemas", {}).items():
+            self._define(name, schema)
+            await self._turns.others()
+
+    def _define(self, name: str, schema: Object) -> None:
+        """Of a definition that several documents have, the first counts, and what each says that it is the schema of."""
+        known = self.definitions.get(name)
+        if known is None:
+            found = {**schema_of(schema), **_STRINGS.get(name, {})}
+            kinds = found.pop(KINDS, None)
+            self.definitions[name] = Definition(self._form.schema(found), None if kinds is None else list(kinds))
+        elif known.kinds is not None:
+            known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 
 
 def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
@@ -125,10 +136,10 @@ def schema_of(schema: Object) -> Object:
 def _simplify(found: Object, schema: Object) -> None:
     """What old kubectl cannot cope with (upstream: controller/openapi/v2/conversion.go): fields of what may be anything, arrays of it."""
     anything = schema.get("x-kubernetes-preserve-unknown-fields")
-    kinds = schema.get("x-kubernetes-group-version-kind")
+    kinds = schema.get(KINDS)
     if anything and kinds is not None:
         found.clear()
-        found.update({"type": "object", "x-kubernetes-group-version-kind": kinds})
+        found.update({"type": "object", KINDS: kinds})
         return
     if anything or schema.get("nullable"):
         for key in ("items", "properties"):

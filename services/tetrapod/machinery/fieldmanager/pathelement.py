@@ -7,6 +7,7 @@ Follows sigs.k8s.io/structured-merge-diff/fieldpath (element.go, serialize-pe.go
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
@@ -14,9 +15,11 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.patch.goformat import go_float
+from tetrapod.machinery.gofloat import go_float
 
 SELF: Final = "."
+_plain = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch
+"""What stands in JSON as it is: printable ASCII but quotes, backslashes and HTML's characters."""
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -36,8 +39,7 @@ def key_element(fields: Iterable[tuple[str, Any]]) -> str:
 def scalar_json(value: Any) -> str:
     """A value as Go writes it in JSON: HTML characters escaped, whole floats without a point, keys sorted."""
     if isinstance(value, str):
-        text = orjson.dumps(value).decode()
-        return text if text.isalnum() else text.translate(_HTML)
+        return f'"{value}"' if _plain(value) else orjson.dumps(value).decode().translate(_HTML)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)

@@ -17,6 +17,7 @@ import yaml
 
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer import yaml_flow as flow
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError
 from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
 
@@ -46,6 +47,11 @@ def decode(data: bytes) -> Decoded:
     Raises:
         DecodeError: not YAML, or nothing that JSON can express.
     """
+    plain = flow.decode(data)
+    return _decode(data) if plain is None else Decoded(plain, [])
+
+
+def _decode(data: bytes) -> Decoded:
     try:
         root = _compose(yaml.parse(data, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
