@@ -37,6 +37,7 @@ from tetrapod.generic.authentication.requestheader import RequestHeaderAuthentic
 from tetrapod.generic.authentication.services import SERVICES_GROUP
 from tetrapod.generic.authentication.union import UnionAuthenticator, UnionTokenAuthenticator
 from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
@@ -45,11 +46,21 @@ from tetrapod.generic.controllers import enabled
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.gvk import Object
 
 BOOTSTRAP_HOOK: Final = "rbac/bootstrap-roles"
 SecretSigner = Callable[[str, str, str], Awaitable[str]]
 """(namespace, service account, secret) → a legacy token."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWebhook:
+    """Whom to ask about tokens that nobody here knows."""
+
+    target: Target
+    version: str = "v1beta1"  # --authentication-token-webhook-version
+    ttl: float = 120.0  # --authentication-token-webhook-cache-ttl
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,7 @@ class AuthOptions:
     client_ca: bytes = b""  # --client-ca-file
     requestheader_ca: bytes = b""  # --requestheader-client-ca-file
     requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
+    token_webhook: TokenWebhook | None = None  # --authentication-token-webhook-config-file
     jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
     anonymous: bool = True  # --anonymous-auth, or as --authentication-config says
     anonymous_paths: Sequence[str] = ()  # where that is limited to some
@@ -159,6 +171,9 @@ class AuthService:
         if options.jwt is not None:  # behind service accounts: their tokens are no reason to ask an issuer for its keys
             self._jwt = JwtAuthenticators(replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool)
             tokens.append(self._jwt)
+        if (webhook := options.token_webhook) is not None:  # last: it costs a request
+            asked = webhook_authenticator(webhook.target, self._pool, version=webhook.version, ttl=webhook.ttl, audiences=self.audiences)
+            tokens.append(asked)
         self.tokens: TokenAuthenticator = UnionTokenAuthenticator(tokens)
         self.authenticator: RequestAuthenticator = UnionAuthenticator(
             self._request_authenticators(), anonymous=options.anonymous, anonymous_paths=options.anonymous_paths
@@ -217,4 +232,4 @@ class AuthService:
         lifecycle.on_shutdown("auth-connections", self._pool.close)
 
 
-__all__ = ["SERVICES_GROUP", "AuthOptions", "AuthService", "SecretSigner"]
+__all__ = ["SERVICES_GROUP", "AuthOptions", "AuthService", "SecretSigner", "TokenWebhook"]

@@ -10,7 +10,7 @@ import click
 from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
 from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_verification_keys
 from tetrapod.auth.tokens.static import read_token_file
-from tetrapod.cli.authentication_options import jwt_options
+from tetrapod.cli.authentication_options import jwt_options, token_webhook
 from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.user import UserInfo
 
@@ -41,6 +41,7 @@ def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *,
         client_ca=client_ca,
         requestheader_ca=requestheader_ca,
         requestheader_allowed_names=options.requestheader_allowed_names,
+        token_webhook=token_webhook(options),
         jwt=jwt,
         anonymous=anonymous.allowed,
         anonymous_paths=anonymous.paths,

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tetrapod.cli.options import Options
+from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS
 from tetrapod.generic.configuration.files import read
+from tetrapod.machinery.duration import format_duration
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
     from tetrapod.auth.oidc.authenticators import JwtOptions
+    from tetrapod.auth.service import TokenWebhook
 
 log = logging.getLogger(__name__)
 
@@ -118,3 +121,24 @@ def _required_claims(pairs: tuple[str, ...]) -> dict[str, str]:
             raise ValueError(f"malformed pair, expect string=string: invalid argument {go_quote(pair)} for --oidc-required-claim")
         found[claim.strip()] = value.strip()
     return found
+
+
+def token_webhook(options: Options) -> TokenWebhook | None:
+    """
+    Raises:
+        ValueError: the kubeconfig is no good.
+    """
+    if not options.authentication_token_webhook_config_file:
+        return None
+    from tetrapod.auth.service import TokenWebhook
+    from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+
+    ttl = options.authentication_token_webhook_cache_ttl
+    if 0 < ttl < SUCCESS_SECONDS:
+        log.warning(
+            "the webhook cache ttl of %s is shorter than the overall cache ttl of %s for successful token authentication attempts.",
+            format_duration(ttl),
+            format_duration(SUCCESS_SECONDS),
+        )
+    target = read_kubeconfig(options.authentication_token_webhook_config_file)
+    return TokenWebhook(target, options.authentication_token_webhook_version, ttl)

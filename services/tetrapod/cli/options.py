@@ -25,6 +25,9 @@ class Options:
     etcd_prefix: str = "/registry"
     anonymous_auth: bool = True
     authentication_config: str = ""
+    authentication_token_webhook_config_file: str = ""
+    authentication_token_webhook_version: str = "v1beta1"
+    authentication_token_webhook_cache_ttl: float = 120.0
     oidc_issuer_url: str = ""
     oidc_client_id: str = ""
     oidc_ca_file: str = ""

@@ -1,7 +1,8 @@
 """Results of token checks kept for a moment, by hash: a busy client's token is not checked a thousand times a second.
 
-Upstream: k8s.io/apiserver/pkg/authentication/token/cache. Only successes are kept, for 10 s; concurrent checks of one
-token share one answer. Tokens themselves are never kept, only a keyed hash that is useless outside this process.
+Upstream: k8s.io/apiserver/pkg/authentication/token/cache. Successes are kept, for 10 s, and plain refusals where that is asked for;
+errors never. Concurrent checks of one token share one answer. Tokens themselves are never kept, only a keyed hash that is useless
+outside this process.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
+from tetrapod.generic.metrics import Counter
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 SUCCESS_SECONDS: Final = 10.0
 _LIMIT: Final = 8192
+REQUESTS: Final = Counter("authentication_token_cache_request_total", "", ("status",))
+FETCHES: Final = Counter("authentication_token_cache_fetch_total", "", ("status",))
 
 
 class ExpiringCache(Generic[K, V]):
@@ -55,19 +59,22 @@ class ExpiringCache(Generic[K, V]):
 
 
 class CachedTokenAuthenticator:
-    """Remembers what another token authenticator found."""
+    """Remembers what another token authenticator found; for `failure_seconds`, too, that it found nobody."""
 
-    def __init__(self, inner: TokenAuthenticator, seconds: float = SUCCESS_SECONDS) -> None:
+    def __init__(self, inner: TokenAuthenticator, seconds: float = SUCCESS_SECONDS, *, failure_seconds: float = 0) -> None:
         self._inner = inner
         self._found = ExpiringCache[bytes, Authenticated](seconds)
+        self._refused = ExpiringCache[bytes, bool](failure_seconds)
         self._asking: dict[bytes, asyncio.Task[Authenticated | None]] = {}
         self._salt = secrets.token_bytes(32)
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         key = self._key(token, audiences)
         found = self._found.get(key)
-        if found is not None:
+        if found is not None or self._refused.get(key):
+            REQUESTS.add(("hit",))
             return found
+        REQUESTS.add(("miss",))
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._ask(key, token, audiences))
@@ -75,9 +82,16 @@ class CachedTokenAuthenticator:
         return await asyncio.shield(task)  # one caller's cancellation is not the others'
 
     async def _ask(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        result = await self._inner.authenticate_token(token, audiences)
+        fetched = "error"
+        try:
+            result = await self._inner.authenticate_token(token, audiences)
+            fetched = "ok"
+        finally:
+            FETCHES.add((fetched,))
         if result is not None:
             self._found.put(key, result)
+        else:
+            self._refused.put(key, True)
         return result
 
     def _asked(self, key: bytes, task: asyncio.Task[Authenticated | None]) -> None:

@@ -1,0 +1,68 @@
+"""Tokens by the word of a webhook (--authentication-token-webhook-config-file): a TokenReview, remembered for a while.
+
+Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/webhook/webhook.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Final
+
+from tetrapod.generic.authentication.delegating import user_from_wire
+from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
+from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.kubeconfig import Target
+from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.types import load
+
+log = logging.getLogger(__name__)
+
+VERSIONS: Final = ("v1", "v1beta1")
+GROUP: Final = "authentication.k8s.io"
+
+
+def webhook_authenticator(
+    target: Target, pool: BackendPool, *, version: str, ttl: float, audiences: tuple[str, ...], backoff: Backoff | None = None
+) -> TokenAuthenticator:
+    """
+    Raises:
+        ValueError: no such version.
+    """
+    if version not in VERSIONS:
+        listed = ", ".join(map(go_quote, VERSIONS))
+        raise ValueError(f"unsupported authentication webhook version {go_quote(version)}, supported versions are {listed}")
+    # The shapes of both versions are the same.
+    expected = Expected(f"{GROUP}/{version}", "TokenReview", partial(load, "io.k8s.api.authentication.v1.TokenReview"))
+    asking = WebhookTokenAuthenticator(ReviewClient(target, pool, expected), version, audiences, backoff or Backoff())
+    return CachedTokenAuthenticator(asking, ttl, failure_seconds=ttl)
+
+
+class WebhookTokenAuthenticator:
+    """`audiences` are this API's: what a webhook that knows nothing of audiences authenticates for."""
+
+    def __init__(self, client: ReviewClient, version: str, audiences: tuple[str, ...], backoff: Backoff) -> None:
+        self._client, self._version, self._audiences, self._backoff = client, version, audiences, backoff
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        wanted = audiences or self._audiences
+        spec: Object = {"token": token, "audiences": list(wanted)}
+        review = {"kind": "TokenReview", "apiVersion": f"{GROUP}/{self._version}", "metadata": {}, "spec": spec, "status": {"user": {}}}
+        try:
+            status: Object = (await create(self._client, review, self._backoff)).get("status") or {}
+        except ReviewFailed as error:
+            log.error("Failed to make webhook authenticator request: %s", error)
+            raise InvalidToken(str(error)) from None
+        given = status.get("audiences") or self._audiences
+        accepted = tuple(audience for audience in wanted if audience in given)
+        if not accepted:
+            return None
+        if not status.get("authenticated"):
+            if status.get("error"):
+                raise InvalidToken(status["error"])
+            return None
+        return Authenticated(user_from_wire(status.get("user") or {}), accepted)

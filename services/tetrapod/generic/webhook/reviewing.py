@@ -1,0 +1,119 @@
+"""`ReviewClient`: posts a review (of a token, of access) to the server of a kubeconfig, again where it may yet answer.
+
+Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (GenericWebhook, WithExponentialBackoff, DefaultShouldRetry) over client-go's REST
+client, which waits as long as a Retry-After header says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.request import HeaderList
+from tetrapod.generic.webhook.answers import Expected, HttpAnswer, decode, header
+from tetrapod.generic.webhook.errors import CallFailed
+from tetrapod.generic.webhook.kubeconfig import Target
+from tetrapod.machinery.duration import format_duration
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+TIMEOUT: Final = 30.0
+_MAX_WAITS: Final = 10
+_ANSWER_LIMIT: Final = 3 << 20
+_TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+_HEADERS: Final[HeaderList] = [
+    (b"user-agent", b"kube-apiserver"),
+    (b"accept", b"application/json, */*"),
+    (b"content-type", b"application/json"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Tries, and the seconds before the second of them; later ones wait longer."""
+
+    initial: float = 0.5
+    factor: float = 1.5
+    jitter: float = 0.2
+    tries: int = 5
+
+
+class ReviewFailed(Exception):
+    """No usable answer. `code` is that of HTTP, 0 where there was none; `result` what metrics say: `timeout` or `error`."""
+
+    def __init__(self, text: str, code: int = 0, *, timed_out: bool = False, again: bool = False) -> None:
+        super().__init__(text)
+        self.code, self.again = code, again
+        self.result = "timeout" if timed_out or code == 504 else "error"
+
+
+class ReviewClient:
+    def __init__(self, target: Target, pool: BackendPool, expected: Expected, *, timeout: float = TIMEOUT) -> None:
+        self._target, self._pool, self._expected, self._timeout = target, pool, expected, timeout
+        mark = "&" if "?" in target.path else "?"
+        query = f"{mark}timeout={format_duration(timeout)}"
+        self._path, self._shown = target.path + query, target.url + query
+
+    async def once(self, review: Object) -> Object:
+        """The answer to one try.
+
+        Raises:
+            ReviewFailed
+        """
+        body = orjson.dumps(review)
+        for _ in range(_MAX_WAITS):
+            status, headers, answer = await self._post(body)
+            wait = header(headers, b"retry-after")
+            if not (wait.isascii() and wait.isdigit() and (status == 429 or status >= 500)):
+                break
+            await asyncio.sleep(float(wait))
+        try:
+            return decode(HttpAnswer(status, header(headers, b"content-type"), answer), self._expected)
+        except CallFailed as error:
+            again = status in (429, 504) or (status >= 500 and status != 503)
+            raise ReviewFailed(str(error), status, again=again) from None
+
+    async def _post(self, body: bytes) -> tuple[int, HeaderList, bytes]:
+        target, words = self._target, f"Post {go_quote(self._shown)}"
+        try:
+            async with asyncio.timeout(self._timeout):
+                headers = [*_HEADERS, *target.credentials()]
+                connection = await self._pool.exchange(target.endpoint, "POST", self._path, headers, body, host=target.host, replay=True)
+                try:
+                    return connection.status, connection.headers, await connection.read(_ANSWER_LIMIT)
+                except BaseException:
+                    connection.close()
+                    raise
+        except TimeoutError:
+            raise ReviewFailed(f"{words}: {_TIMED_OUT}", timed_out=True) from None
+        except (BackendError, OSError, ValueError) as error:
+            raise ReviewFailed(f"{words}: {error}", again="connection reset" in str(error)) from None
+
+
+async def pause(backoff: Backoff, tried: int) -> None:
+    """Before another try, after so many."""
+    wait = backoff.initial * backoff.factor ** (tried - 1)
+    await asyncio.sleep(wait * (1 + random.random() * backoff.jitter))
+
+
+async def create(client: ReviewClient, review: Object, backoff: Backoff) -> Object:
+    """The answer, after as many tries as may help.
+
+    Raises:
+        ReviewFailed
+    """
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            return await client.once(review)
+        except ReviewFailed as error:
+            if not error.again or tried >= backoff.tries:
+                raise
+        await pause(backoff, tried)
