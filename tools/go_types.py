@@ -223,6 +223,7 @@ flowcontrol.v1.ResourcePolicyRule namespaces
 rbac.v1.ClusterRole rules
 rbac.v1.Role rules
 resource.v1.AllocatedDeviceStatus conditions
+resource.v1.CapacityRequestPolicy default
 resource.v1.DeviceClaim requests
 storage.v1.CSINodeDriver topologyKeys
 apiextensions.v1.CustomResourceDefinitionStatus conditions storedVersions

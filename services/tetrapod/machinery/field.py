@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.gofloat import go_float
+
 _OMITTED: Final = object()
 """The bad value of an error that shows none."""
 
@@ -72,8 +74,8 @@ def format_value(value: Any) -> str:
     """A bad value as upstream prints it: strings quoted as Go's %q, objects as JSON, null for nil."""
     if isinstance(value, str):
         return go_quote(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float):
+        return go_float(value)
     return orjson.dumps(value).decode().translate(_HTML)
 
 
@@ -144,6 +146,11 @@ def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError
 def too_long(path: str, limit: int) -> FieldError:
     """A string over `limit` bytes; upstream shows no value since it would repeat what is too long."""
     return FieldError("FieldValueTooLong", path, f"may not be more than {limit} bytes" if limit >= 0 else "value is too long")
+
+
+def too_many_characters(path: str, limit: int) -> FieldError:
+    """A string over `limit` characters, where a schema counts them."""
+    return FieldError("FieldValueTooLong", path, f"may not be more than {limit} {'character' if limit == 1 else 'characters'}")
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:

@@ -123,6 +123,24 @@ def is_dns1123_subdomain(value: str) -> list[str]:
     return errors
 
 
+def is_short_name(value: str) -> list[str]:
+    """A DNS label where the schema declares it (`k8s-short-name`): its length is told in bytes."""
+    return _in_bytes(is_dns1123_label(value), DNS1123_LABEL_MAX)
+
+
+def is_long_name(value: str) -> list[str]:
+    """A DNS subdomain where the schema declares it (`k8s-long-name`)."""
+    return _in_bytes(is_dns1123_subdomain(value), DNS1123_SUBDOMAIN_MAX)
+
+
+def is_long_name_caseless(value: str) -> list[str]:
+    return _in_bytes(is_dns1123_subdomain_caseless(value), DNS1123_SUBDOMAIN_MAX)
+
+
+def _in_bytes(errors: list[str], limit: int) -> list[str]:
+    return [max_bytes_text(limit) if text == max_length_text(limit) else text for text in errors]
+
+
 def is_dns1123_subdomain_caseless(value: str) -> list[str]:
     """Upper case is let through; the text tells the pattern without it, as upstream's does."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import devices as defaults
+from tetrapod.core.strategies.devices import GROUP, DeviceClassStrategy, SliceStrategy, slice_warnings
 from tetrapod.core.strategies.resource_claims import AdminStrategy, ClaimAccess, ClaimStatusStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import policies as tables
+from tetrapod.core.validation import claim_status
 from tetrapod.core.validation import resource_claims as claims
 from tetrapod.core.validation import resource_slices as slices
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
-from tetrapod.machinery.gvk import Object
-
-GROUP = "resource.k8s.io"
-
-
-class DeviceClassStrategy(KindStrategy):
-    """A change of labels is a new generation too."""
-
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
-
-
-class SliceStrategy(KindStrategy):
-    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        if label != "metadata.name" and label not in self.field_labels:
-            raise ValueError(f"field label not supported for {GROUP}/{version}, Kind=ResourceSlice: {label}")
-        return label, value
 
 
 def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
@@ -35,7 +20,13 @@ def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
 
 
 def _classes() -> ResourceDefinition:
-    strategy = DeviceClassStrategy(validate=claims.validate_class, name=claims.any_name, generation=["spec"], returns_deleted=True)
+    strategy = DeviceClassStrategy(
+        validate=claims.validate_class,
+        whole_update=claims.validate_class_update,
+        name=claims.any_name,
+        generation=["spec"],
+        returns_deleted=True,
+    )
     return builtin(GROUP, "deviceclasses", strategy, table=tables.DEVICE_CLASSES)
 
 
@@ -65,7 +56,7 @@ def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
         whole_update=claims.validate_update,
         returns_deleted=True,
     )
-    status = ClaimStatusStrategy(access, claim, validate=claims.validate_status)
+    status = ClaimStatusStrategy(access, claim, validate=claim_status.validate_status)
     return [
         builtin(GROUP, "resourceclaims", claim, table=tables.RESOURCE_CLAIMS, subresources={"status": status}),
         builtin(GROUP, "resourceclaimtemplates", template, table=tables.RESOURCE_CLAIM_TEMPLATES),
@@ -77,6 +68,7 @@ def _slices() -> ResourceDefinition:
         default=defaults.default_slice,
         validate=slices.validate,
         whole_update=slices.validate_update,
+        warnings=slice_warnings,
         generation=["spec"],
         returns_deleted=True,
         fields={

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tetrapod.core.strategies.devices import GROUP, drop_of_requests, drop_of_results
 from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
@@ -24,7 +25,6 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import invalid
 
-GROUP: Final = "resource.k8s.io"
 _LABEL: Final = "resource.kubernetes.io/admin-access"
 _NO_ACCESS: Final = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
 _BINDING: Final = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="{}" permission: {}'
@@ -60,6 +60,14 @@ class AdminStrategy(KindStrategy):
         super().__init__(**options)
         self._access, self._kind, self._requests = access, kind, requests
 
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
+        drop_of_requests(self._requests(obj))
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        drop_of_requests(self._requests(new))
+
     async def begin_create(self, ctx: Context, obj: Object) -> None:
         for i, request in enumerate(self._requests(obj)):
             if not (request.get("exactly") or {}).get("adminAccess"):
@@ -80,6 +88,7 @@ class ClaimStatusStrategy(StatusStrategy):
         """What was said of devices goes when they are given back."""
         super().prepare_for_update(ctx, new, old)
         status = new.get("status") or {}
+        drop_of_results(_results(new))
         gone = set(map(_device, _results(old))) - set(map(_device, _results(new)))
         kept = [device for device in status.get("devices") or () if _device(device) not in gone]
         if kept:

@@ -6,26 +6,34 @@ Upstream: pkg/apis/resource/validation/validation.go. Some rules are declared in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as data_field
 from typing import Any, Final
+
+import orjson
 
 from tetrapod.core.validation.device_selectors import selector
 from tetrapod.core.validation.names import complaints, dns_subdomain
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_c_identifier, is_dns1123_subdomain, is_qualified_name, is_valid_label_value
+from tetrapod.machinery.names import (
+    is_c_identifier,
+    is_dns1123_subdomain,
+    is_long_name,
+    is_long_name_caseless,
+    is_qualified_name,
+    is_valid_label_value,
+)
 
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute", "None"})
 _LONGEST_POOL: Final = 253
 _LONGEST_ID: Final = 32
+_LONGEST_DRIVER: Final = 63
+_LONGEST_JSON: Final = 10 * 1024
 _MOST_SELECTORS: Final = 32
-_CASELESS: Final = (
-    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
-    r" (e.g. 'Example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
+_MOST_CONDITIONS: Final = 4
 
 
 @dataclass(slots=True)
@@ -37,6 +45,12 @@ class Complaints:
 
     def all(self) -> list[FieldError]:
         return self.written + self.declared
+
+    def fits(self, listed: Sequence[Any], path: str, most: int) -> bool:
+        """Of a longer list nothing else is told."""
+        if len(listed) > most:
+            self.declared.append(field.too_many(path, len(listed), most))
+        return len(listed) <= most
 
     def once(self, keys: Iterable[Any], path: str, shown: Iterable[Any] | None = None) -> None:
         """No key twice."""
@@ -54,25 +68,56 @@ def pool_name(name: str, path: str) -> list[FieldError]:
     return errors
 
 
+def declared_pool(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [field.required(path)]
+    errors = [field.too_long(path, _LONGEST_POOL)] if len(name) > _LONGEST_POOL else []
+    for i, part in enumerate(name.split("/")):
+        texts = is_long_name(part) if part else ["must not be empty"]
+        errors += [field.invalid(path, part or name, f"segment {i}: {text}") for text in texts]
+    return errors
+
+
 def declared_driver(name: str, path: str, found: Complaints) -> None:
     if not name:
         found.declared.append(field.required(path))
-    elif len(name) > 63:
-        found.declared.append(field.too_long(path, 63))
-    elif is_dns1123_subdomain(name.lower()):
-        found.declared.append(field.invalid(path, name, _CASELESS))
+    else:
+        found.declared += complaints(is_long_name_caseless, name, path)
+        if len(name) > _LONGEST_DRIVER:
+            found.declared.append(field.too_many_characters(path, _LONGEST_DRIVER))
 
 
 def qualified(name: str, path: str) -> list[FieldError]:
-    """A C identifier, perhaps behind a domain."""
+    """A C identifier, perhaps behind a domain. (With two slashes anything will do, as upstream regrets.)"""
     domain, slash, last = name.partition("/")
     if not slash:
         return identifier(name, path)
+    if "/" in last:
+        return []
     if not domain:
         errors = [field.invalid(path, "", "the domain must not be empty")]
     else:
-        errors = complaints(is_dns1123_subdomain, domain, path)
+        errors = [field.too_long(path, _LONGEST_DRIVER)] if len(domain) > _LONGEST_DRIVER else []
+        errors += [field.invalid(path, domain, text) for text in is_dns1123_subdomain(domain.lower())]
     return errors + (identifier(last, path) if last else [field.invalid(path, "", "the name must not be empty")])
+
+
+def fully_qualified(name: str, path: str) -> list[FieldError]:
+    """As the schema declares it: behind a domain (upstream: ResourceFullyQualifiedName of apimachinery/pkg/api/validate)."""
+    domain, slash, last = name.partition("/")
+    if not slash:
+        return [
+            *identifier(name, path),
+            field.invalid(path, name, "a fully qualified name must be a domain and a name separated by a slash"),
+        ]
+    if "/" in last:
+        return []
+    if not domain:
+        errors = [field.invalid(path, "", "prefix must not be empty")]
+    else:
+        errors = [field.too_long(path, _LONGEST_DRIVER)] if len(domain) > _LONGEST_DRIVER else []
+        errors += [field.invalid(path, domain, f"prefix: {text}") for text in is_long_name(domain)]
+    return errors + (identifier(last, path) if last else [field.invalid(path, "", "name must not be empty")])
 
 
 def identifier(name: str, path: str) -> list[FieldError]:
@@ -80,30 +125,33 @@ def identifier(name: str, path: str) -> list[FieldError]:
     return errors + complaints(is_c_identifier, name, path)
 
 
-def selectors(listed: list[Object], path: str, *, stored: bool = False) -> list[FieldError]:
+def selectors(listed: list[Object], path: str, found: Complaints, *, stored: bool = False) -> None:
     """`stored`: the expressions have been checked before."""
-    errors: list[FieldError] = []
-    if len(listed) > _MOST_SELECTORS:
-        return errors
+    if not found.fits(listed, path, _MOST_SELECTORS):
+        return
     for i, given in enumerate(listed):
         if (cel := given.get("cel")) is None:
-            errors.append(field.required(f"{path}[{i}].cel"))
+            found.written.append(field.required(f"{path}[{i}].cel"))
         elif not stored:
-            errors += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
-    return errors
+            found.written += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
 
 
-def configuration(config: Object, path: str, found: Complaints) -> None:
+def configuration(config: Object, path: str, found: Complaints, *, stored: bool = False) -> None:
     opaque = config.get("opaque")
     if opaque is None:
         found.written.append(field.required(f"{path}.opaque"))
         return
     declared_driver(opaque.get("driver") or "", f"{path}.opaque.driver", found)
-    parameters = opaque.get("parameters")
-    if parameters is None:
-        found.written.append(field.required(f"{path}.opaque.parameters"))
-    elif not isinstance(parameters, dict):
-        found.written.append(field.invalid(f"{path}.opaque.parameters", "<value omitted>", "must be a valid JSON object"))
+    found.written += json_object(opaque.get("parameters"), f"{path}.opaque.parameters", stored=stored)
+
+
+def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
+    """What is for a driver to read; a limit of its length came later than the first of them."""
+    if value is None:
+        return [field.required(path)]
+    if not stored and len(orjson.dumps(value)) > _LONGEST_JSON:
+        return [field.too_long(path, _LONGEST_JSON)]
+    return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
 
 
 def taint(given: Object, path: str, found: Complaints) -> None:
@@ -117,12 +165,13 @@ def taint(given: Object, path: str, found: Complaints) -> None:
         found.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
 
 
-def binding(given: Object, path: str) -> list[FieldError]:
+def binding(given: Object, path: str, found: Complaints) -> None:
     conditions, failures = given.get("bindingConditions") or [], given.get("bindingFailureConditions") or []
-    errors: list[FieldError] = []
+    errors = found.written
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
-        for i, name in enumerate(listed):
-            errors += complaints(is_qualified_name, name, f"{path}.{key}[{i}]")
+        if found.fits(listed, f"{path}.{key}", _MOST_CONDITIONS):
+            for i, name in enumerate(listed):
+                errors += complaints(is_qualified_name, name, f"{path}.{key}[{i}]")
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
         for i, name in enumerate(listed):
             if name in listed[:i]:
@@ -136,4 +185,3 @@ def binding(given: Object, path: str) -> list[FieldError]:
     ):
         if others and not listed:
             errors.append(field.invalid(f"{path}.{key}", given.get(key), f"{key} are required to use {other}"))
-    return errors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation.names import IMMUTABLE, dns_label, immutable, known
+from tetrapod.core.validation.names import IMMUTABLE, complaints, immutable, one_of
 from tetrapod.core.validation.quantities import container_resource_name
 from tetrapod.core.validation.resources import requirements
 from tetrapod.core.validation.scheduling import tolerations
@@ -13,6 +13,7 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
+from tetrapod.machinery.names import is_short_name
 
 _SYSTEM: Final = "system-"
 _HIGHEST: Final = 1_000_000_000
@@ -30,7 +31,7 @@ def validate_priority(obj: Object) -> list[FieldError]:
     elif value > _HIGHEST:
         errors.append(field.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
     if (policy := obj.get("preemptionPolicy")) is not None:
-        errors += known(policy, _PREEMPTION, "preemptionPolicy")
+        errors += one_of(policy, _PREEMPTION, "preemptionPolicy")
     return errors
 
 
@@ -51,7 +52,7 @@ def validate_priority_update(new: Object, old: Object) -> list[FieldError]:
 
 def validate_runtime(obj: Object) -> list[FieldError]:
     handler = obj.get("handler") or ""
-    return _written(obj) + (dns_label(handler, "handler") if handler else [field.required("handler")])
+    return _written(obj) + (complaints(is_short_name, handler, "handler") if handler else [field.required("handler")])
 
 
 def _written(obj: Object) -> list[FieldError]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.validation.devices import Complaints, pool_name
-from tetrapod.core.validation.names import complaints, dns_label, immutable
+from tetrapod.core.validation.names import complaints, immutable
 from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.core.validation.slice_devices import check_devices, counters
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain
+from tetrapod.machinery.names import is_dns1123_subdomain, is_short_name
 
 _SELECTIONS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_SELECTION: Final = f"exactly one of {', '.join(f'`{name}`' for name in _SELECTIONS)} is required"
@@ -48,10 +48,11 @@ def _counters(listed: list[Object], found: Complaints) -> None:
     if len(listed) > _MOST_COUNTER_SETS:
         found.declared.append(field.too_many(path, len(listed), _MOST_COUNTER_SETS))
         return
-    found.once([one.get("name") or "" for one in listed], path, listed)
+    shown = ({key: one[key] for key in ("name", "counters") if key in one} for one in listed)
+    found.once([one.get("name") or "" for one in listed], path, shown)
     for i, given in enumerate(listed):
         name = given.get("name") or ""
-        found.declared += dns_label(name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
+        found.declared += complaints(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
         counters(given.get("counters") or {}, f"{path}[{i}].counters", found)
 
 

@@ -52,7 +52,7 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
     usages, had = spec.get("usages") or [], before.get("usages") or []
     request, seconds, signer = spec.get("request") or "", spec.get("expirationSeconds"), spec.get("signerName") or ""
-    errors = [field.invalid("spec.request", request or None, text) for text in (_request_fault(request),) if text]
+    errors = [field.invalid("spec.request", spec.get("request"), text) for text in (_request_fault(request),) if text]
     if not usages:
         errors.append(field.required("spec.usages"))
     if _USAGES.issuperset(had):

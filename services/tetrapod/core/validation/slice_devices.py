@@ -12,7 +12,7 @@ from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain
+from tetrapod.machinery.names import is_dns1123_subdomain, is_short_name
 
 _MOST_DEVICES: Final = 128
 _MOST_ADVANCED: Final = 64
@@ -50,7 +50,7 @@ def check_devices(spec: Object, before: Object | None, found: Complaints) -> Non
     for i, device in enumerate(devices):
         _device(device, known.get(device.get("name")), f"spec.devices[{i}]", found)
         found.written += _nodes(device, f"spec.devices[{i}]", chosen=bool(spec.get("perDeviceNodeSelection")))
-        found.written += binding(device, f"spec.devices[{i}]")
+        binding(device, f"spec.devices[{i}]", found)
     names = [d.get("name") or "" for d in devices]
     found.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if name in names[:i]]
 
@@ -94,7 +94,7 @@ def _consumed(listed: list[Object], path: str, found: Complaints) -> None:
     found.once([one.get("counterSet") or "" for one in listed], path, listed)
     for i, given in enumerate(listed):
         at, name = f"{path}[{i}]", given.get("counterSet") or ""
-        found.declared += dns_label(name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
+        found.declared += complaints(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
         counters(given.get("counters") or {}, f"{at}.counters", found)
 
 
@@ -105,7 +105,7 @@ def counters(given: Object, path: str, found: Complaints) -> None:
         found.written.append(field.too_many(path, len(given), _MOST_COUNTERS))
     else:
         for name in given:
-            found.declared += dns_label(name, path)
+            found.declared += complaints(is_short_name, name, path)
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:

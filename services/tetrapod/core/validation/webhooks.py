@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
 from tetrapod.core.validation.names import complaints, known
 from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.machinery import field
+from tetrapod.machinery.cel.library.gourl import BadUrl, parse
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -81,16 +81,16 @@ def _client_config(config: Object, path: str) -> list[FieldError]:
 def _url(url: str, path: str) -> list[FieldError]:
     form = "; desired format: https://host[/path]"
     try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        return [field.required(path, f"url must be a valid URL: {error}{form}")]
+        parts = parse(url)
+    except BadUrl as error:
+        return [field.required(path, f"url must be a valid URL: parse {field.go_quote(url)}: {error}{form}")]
     errors: list[FieldError] = []
     if parts.scheme != "https":
         errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{form}"))
-    if not parts.netloc:
-        errors.append(field.invalid(path, parts.netloc, f"host must be specified{form}"))
-    if "@" in parts.netloc:
-        errors.append(field.invalid(path, parts.netloc.rpartition("@")[0], "user information is not permitted in the URL"))
+    if not parts.host:
+        errors.append(field.invalid(path, parts.host, f"host must be specified{form}"))
+    if parts.user:
+        errors.append(field.invalid(path, parts.user, "user information is not permitted in the URL"))
     for value, text in ((parts.fragment, "fragments"), (parts.query, "query parameters")):
         if value:
             errors.append(field.invalid(path, value, f"{text} are not permitted in the URL"))
@@ -113,7 +113,8 @@ def _service_path(value: str | None, path: str) -> list[FieldError]:
     if value == "//":
         return [field.invalid(path, value, "segment[0] may not be empty")]
     errors = [] if value.startswith("/") else [field.invalid(path, value, "must start with a '/'")]
-    steps = value[1:].removesuffix("/").split("/")
+    rest = value.encode()[1:].decode("utf-8", "replace")  # the first byte goes, whatever it is
+    steps = rest.removesuffix("/").split("/")
     for i, step in enumerate(steps):
         if not step:
             errors.append(field.invalid(path, value, f"segment[{i}] may not be empty"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.warnings.labels import deprecated_label
-from tetrapod.core.warnings.volumes import fractional
+from tetrapod.machinery.addresses import cidr_warnings
 from tetrapod.machinery.gvk import Object
 
 _INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
@@ -21,12 +21,20 @@ def ingress(obj: Object, old: Object | None) -> list[str]:
     return [f"annotation \"{_INGRESS_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
 
+def network_policy(obj: Object, old: Object | None) -> list[str]:
+    found: list[str] = []
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for i, rule in enumerate((obj.get("spec") or {}).get(direction) or ()):
+            for j, peer in enumerate(rule.get(peers) or ()):
+                block, path = peer.get("ipBlock") or {}, f"spec.{direction}[{i}].{peers}[{j}].ipBlock"
+                found += cidr_warnings(f"{path}.cidr", block.get("cidr") or "")
+                found += [text for k, cidr in enumerate(block.get("except") or ()) for text in cidr_warnings(f"{path}.except[{k}]", cidr)]
+    return found
+
+
 def runtime_class(obj: Object, old: Object | None) -> list[str]:
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or {}
-    found = [f"scheduling.nodeSelector: {text}" for text in map(deprecated_label, selector) if text]
-    for name, value in ((obj.get("overhead") or {}).get("podFixed") or {}).items():
-        found += fractional(value, f"overhead.podFixed[{name}]") if name in ("memory", "storage", "ephemeral-storage") else []
-    return found
+    return [f"scheduling.nodeSelector: {text}" for text in map(deprecated_label, selector) if text]
 
 
 def storage_class(obj: Object, old: Object | None) -> list[str]:

@@ -138,6 +138,8 @@ def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -
         kube = strategy.qualified_finalizers and strategy.metadata_rules == "kube"
         validate_meta = validate_kube_object_meta if kube else validate_object_meta
         errors = validate_meta(meta, store.namespaced, strategy.validate_name) + strategy.validate(ctx, obj)
+        if not errors and name_is_path_segment(meta["name"], False):  # a kind whose names may be anything
+            errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
     if errors:
         if strategy.qualified_finalizers:  # the kinds whose validation is in part declared: filtering errors makes them distinct
             errors = distinct(errors)

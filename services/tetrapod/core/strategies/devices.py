@@ -1,0 +1,71 @@
+"""DeviceClass and ResourceSlice, and what is dropped of all kinds of resource.k8s.io since its feature gate is off.
+
+Upstream: pkg/registry/resource/{deviceclass,resourceslice}/strategy.go and pkg/api/resourceclaimspec/util.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.generic.registry.context import Context
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+GROUP: Final = "resource.k8s.io"
+_LISTS: Final = ("bools", "ints", "strings", "versions")
+
+
+class DeviceClassStrategy(KindStrategy):
+    """A change of labels is a new generation too."""
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
+class SliceStrategy(KindStrategy):
+    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
+        if label != "metadata.name" and label not in self.field_labels:
+            raise ValueError(f"field label not supported for {GROUP}/{version}, Kind=ResourceSlice: {label}")
+        return label, value
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
+        _drop_of_slice(obj.get("spec") or {})
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        _drop_of_slice(new.get("spec") or {})
+
+
+def drop_of_requests(requests: list[Object]) -> None:
+    """Of a claim: DRADerivedAttributes."""
+    for request in requests:
+        for wanted in (request.get("exactly") or {}, *(request.get("firstAvailable") or ())):
+            wanted.pop("derivedAttributes", None)
+
+
+def drop_of_results(results: list[Object]) -> None:
+    """Of what was allocated to a claim: DRAOptionalNodeOperations."""
+    for result in results:
+        result.pop("skipNodeOperations", None)
+
+
+def _drop_of_slice(spec: Object) -> None:
+    """DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources, DRADeviceCompatibilityGroups and
+    DRAListTypeAttributes."""
+    for name in ("partitionTypeAttribute", "skipNodeOperations"):
+        spec.pop(name, None)
+    for device in spec.get("devices") or ():
+        device.pop("nodeAllocatableResources", None)
+        for consumed in device.get("consumesCounters") or ():
+            consumed.pop("compatibilityGroups", None)
+        for attribute in (device.get("attributes") or {}).values():
+            for kind in _LISTS:
+                attribute.pop(kind, None)
+
+
+def slice_warnings(new: Object, old: Object | None) -> list[str]:
+    driver = (new.get("spec") or {}).get("driver") or ""
+    text = f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"
+    return [text] if driver != driver.lower() else []

@@ -1,0 +1,133 @@
+"""A claim's status: what was allocated, who has it, what drivers say (upstream: pkg/apis/resource/validation/validation.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.core.validation.conditions import conditions
+from tetrapod.core.validation.devices import (
+    Complaints,
+    binding,
+    configuration,
+    declared_driver,
+    declared_pool,
+    json_object,
+    pool_name,
+)
+from tetrapod.core.validation.names import dns_label
+from tetrapod.core.validation.resource_claims import MOST, reference, references, request_names, toleration
+from tetrapod.core.validation.scheduling import node_selector
+from tetrapod.core.validation.shown import same
+from tetrapod.core.validation.volume_sources import csi_driver_name
+from tetrapod.machinery import field
+from tetrapod.machinery.addresses import parse_cidr_sloppy, unmapped
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+_MOST_USERS: Final = 256
+_MOST_ADDRESSES: Final = 16
+_MOST_CONDITIONS: Final = 8
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_NO_INTERFACE: Final = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+_NO_UUID: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    status, before = new.get("status") or {}, old.get("status") or {}
+    found = Complaints()
+    allocation, reserved = status.get("allocation"), status.get("reservedFor") or []
+    for i, user in enumerate(reserved if found.fits(reserved, "status.reservedFor", _MOST_USERS) else ()):
+        at = f"status.reservedFor[{i}]"
+        found.written += [field.required(f"{at}.{key}") for key in ("resource", "name", "uid") if not user.get(key)]
+    if reserved and allocation is None:
+        found.written.append(field.forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
+    elif reserved and new["metadata"].get("deletionTimestamp") and any(u not in (before.get("reservedFor") or []) for u in reserved):
+        text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        found.written.append(field.forbidden("status.reservedFor", text))
+    if allocation is not None and before.get("allocation") is not None:
+        if not same(allocation, before["allocation"]):
+            found.declared.append(field.invalid("status.allocation", None, "field cannot be modified once set"))
+    elif allocation is not None:
+        _allocation(allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), found)
+    users = [{key: u[key] for key in ("apiGroup", "resource", "name", "uid") if u.get(key)} for u in reserved]
+    if len(reserved) <= _MOST_USERS:
+        found.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
+    devices = status.get("devices") or []
+    found.once(map(_device_key, devices), "status.devices", devices)
+    for i, device in enumerate(devices):
+        _device_status(device, allocation, f"status.devices[{i}]", found)
+    return found.all()
+
+
+def _allocation(allocation: Object, names: set[str], found: Complaints) -> None:
+    devices, path = allocation.get("devices") or {}, "status.allocation.devices"
+    results = devices.get("results") or []
+    for i, result in enumerate(results if found.fits(results, f"{path}.results", MOST) else ()):
+        at = f"{path}.results[{i}]"
+        reference(result.get("request") or "", names, f"{at}.request", found)
+        declared_driver(result.get("driver") or "", f"{at}.driver", found)
+        found.declared += declared_pool(result.get("pool") or "", f"{at}.pool")
+        found.written += dns_label(result.get("device") or "", f"{at}.device")
+        for j, given in enumerate(result.get("tolerations") or ()):
+            toleration(given, f"{at}.tolerations[{j}]", found)
+        binding(result, at, found)
+        found.declared += _uuid(result.get("shareID"), f"{at}.shareID")
+    configs = devices.get("config") or []
+    for i, config in enumerate(configs if found.fits(configs, f"{path}.config", 2 * MOST) else ()):
+        at, source = f"{path}.config[{i}]", config.get("source") or ""
+        if not source:
+            found.declared.append(field.required(f"{at}.source"))
+        elif source not in ("FromClaim", "FromClass"):
+            found.declared.append(field.not_supported(f"{at}.source", source, ["FromClaim", "FromClass"]))
+        references(config.get("requests") or [], names, f"{at}.requests", found)
+        configuration(config, at, found)
+    if (selector := allocation.get("nodeSelector")) is not None:
+        found.written += node_selector(selector, "status.allocation.nodeSelector")
+
+
+def _uuid(value: str | None, path: str) -> list[FieldError]:
+    return [] if value is None or _UUID.fullmatch(value) else [field.invalid(path, value, _NO_UUID)]
+
+
+def _device_key(device: Object) -> tuple[str, ...]:
+    share = device.get("shareID")
+    return (*(device.get(name) or "" for name in ("driver", "pool", "device")), *([share] if share is not None else []))
+
+
+def _device_status(device: Object, allocation: Object | None, path: str, found: Complaints) -> None:
+    key = _device_key(device)
+    found.written += csi_driver_name(key[0], f"{path}.driver") + pool_name(key[1], f"{path}.pool") + dns_label(key[2], f"{path}.device")
+    found.declared += _uuid(device.get("shareID"), f"{path}.shareID")
+    results = ((allocation or {}).get("devices") or {}).get("results") or ()
+    if key not in set(map(_device_key, results)):
+        found.written.append(field.invalid(path, "/".join(key), "must be an allocated device in the claim"))
+    told = device.get("conditions") or []
+    if len(told) > _MOST_CONDITIONS:
+        found.written.append(field.too_many(f"{path}.conditions", len(told), _MOST_CONDITIONS))
+    found.written += conditions(told, f"{path}.conditions")
+    if (data := device.get("data")) is not None:
+        found.written += json_object(data, f"{path}.data")
+    _network_data(device.get("networkData") or {}, f"{path}.networkData", found)
+
+
+def _network_data(data: Object, path: str, found: Complaints) -> None:
+    addresses = data.get("ips") or []
+    for key, limit in (("interfaceName", 256), ("ips", 0), ("hardwareAddress", 128)):
+        if key == "ips" and found.fits(addresses, f"{path}.ips", _MOST_ADDRESSES):
+            found.once(addresses, f"{path}.ips")
+            for i, address in enumerate(addresses):
+                found.written += _interface_address(address, f"{path}.ips[{i}]")
+        elif key != "ips" and len((data.get(key) or "").encode()) > limit:
+            found.declared.append(field.too_long(f"{path}.{key}", limit))
+
+
+def _interface_address(value: str, path: str) -> list[FieldError]:
+    """An address with the length of its network's prefix (upstream: IsValidInterfaceAddress)."""
+    found = parse_cidr_sloppy(value)
+    if found is None:
+        return [field.invalid(path, value, _NO_INTERFACE)]
+    address, network = found
+    shown = unmapped(address)
+    canonical = f"{shown}/{network.prefixlen - (96 if shown.version == 4 and network.prefixlen > 32 else 0)}"
+    return [] if value == canonical else [field.invalid(path, value, f"must be in canonical form ({field.go_quote(canonical)})")]
