@@ -14,6 +14,7 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.filters.audit import with_audit
 from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler, Request, Response
@@ -26,7 +27,7 @@ class RemoteAggregator(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         options = self.options
         authenticator, authorizer = self.delegated()
-        own = in_process_client(self._director, "kube-apiserver")
+        own = in_process_client(with_audit(self._director, self.audit), "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks)
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer)
@@ -48,7 +49,7 @@ class RemoteAggregator(RemoteService):
             local=self.delegation.handle,
             sources=[server.source, *sides.values()],
         )
-        self.delegation.front = self.aggregator.director
+        self.delegation.front = with_audit(self.aggregator.director, self.audit)
         documents: list[DocumentSource] = [
             server.openapi(),
             *(side.documents for side in sides.values()),

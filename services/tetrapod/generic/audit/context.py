@@ -15,7 +15,7 @@ from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
 from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import FIELDS, Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL
-from tetrapod.generic.audit.objects import compacted, encoded, response_object, status_in
+from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
@@ -32,7 +32,7 @@ LATENCY: Final = "latency"
 class AuditContext:
     """`sink` is None where another server writes the events, and only asks for what is found out here."""
 
-    __slots__ = ("_head", "_reference", "_request_object", "_response_object", "auditing", "level", "request", "sink", "status")
+    __slots__ = ("_head", "_reference", "_refused", "_request_object", "_response_object", "auditing", "level", "request", "sink", "status")
 
     def __init__(self, request: Request, auditing: Auditing, sink: Backend | None, user: UserInfo | None) -> None:
         self.request = request
@@ -42,6 +42,7 @@ class AuditContext:
         self.status: Object | None = None
         self._head: Object = _head(request, user) if sink is not None else {}
         self._reference = _reference(request.info)
+        self._refused: Object | None = None
         self._request_object: bytes = b""
         self._response_object: bytes = b""
 
@@ -64,21 +65,17 @@ class AuditContext:
 
     def refusal(self, status: Object) -> None:
         """The answer is a Status."""
+        self._refused = status
         self.status = _bounded(status)
         if self.level >= Level.REQUEST_RESPONSE:
             self._response_object = encoded(status, omit_managed_fields=False)
 
     def answer(self, response: Response) -> None:
         """An answer with an object (as JSON, YAML or protobuf). One that is written in pieces is collected as it passes."""
-        if isinstance(response, StreamResponse):
-            if self.level >= Level.REQUEST_RESPONSE and not response.endless:
-                self._collect(response)
-            return
-        status = status_in(response)
-        if status is not None:
-            self.status = _bounded(status)
-        if self.level >= Level.REQUEST_RESPONSE:
+        if not isinstance(response, StreamResponse):
             self._keep(response, response.body)
+        elif not response.endless and (self.level >= Level.REQUEST_RESPONSE or may_be_status(response)):
+            self._collect(response)
 
     def _collect(self, response: StreamResponse) -> None:
         inner = response.run
@@ -91,7 +88,10 @@ class AuditContext:
         response.run = run
 
     def _keep(self, response: Response, body: bytes) -> None:
-        self._response_object = response_object(response, body, omit_managed_fields=self.auditing.omit_managed_fields)
+        if (status := status_in(response, body)) is not None:
+            self.status = {**(self.status or {}), **_bounded(status)}
+        if self.level >= Level.REQUEST_RESPONSE and body:
+            self._response_object = response_object(response, body, omit_managed_fields=self.auditing.omit_managed_fields)
 
     # --- stages
 
@@ -154,6 +154,8 @@ class AuditContext:
         found: Object = {"annotations": self.request.annotations, "objectRef": self._reference}
         if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
             found["detailed"] = detailed
+        if self._refused is not None:
+            found["refusal"] = self._refused
         if self._request_object:
             found["requestObject"] = orjson.Fragment(self._request_object)
         return found
@@ -167,6 +169,8 @@ class AuditContext:
             request.state[DETAILED_ANNOTATIONS] = detailed
         if found.get("objectRef"):
             self._reference = found["objectRef"]
+        if "refusal" in found:
+            self.refusal(found["refusal"])
         if "requestObject" in found:
             self._request_object = orjson.dumps(found["requestObject"])
 

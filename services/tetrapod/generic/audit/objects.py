@@ -63,9 +63,14 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
     return found
 
 
-def status_in(response: Response) -> Object | None:
+def may_be_status(response: Response) -> bool:
+    """An answer that another server sends: whether it is short enough to wait for."""
+    length = next((value for name, value in response.headers if name == b"content-length"), b"")
+    return int(length or _STATUS_LIMIT) < _STATUS_LIMIT
+
+
+def status_in(response: Response, body: bytes) -> Object | None:
     """The Status that an answer is."""
-    body = response.body
     if len(body) > _STATUS_LIMIT or b"Status" not in body[:64]:
         return None
     kind = _media_type(response)

@@ -74,7 +74,7 @@ def parse_policy(data: bytes) -> Policy:
         raise PolicyError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     if not obj.get("rules"):
         raise PolicyError("loaded illegal policy with 0 rules")
-    return _policy(obj)
+    return policy_of(obj)
 
 
 def _check_kind(api_version: str, kind: str) -> None:
@@ -194,7 +194,8 @@ def _stage_errors(stages: Sequence[str], path: str) -> list[FieldError]:
 # --- what matches
 
 
-def _policy(obj: Object) -> Policy:
+def policy_of(obj: Object) -> Policy:
+    """Of a valid document."""
     stages = frozenset(obj.get("omitStages") or ())
     omits = bool(obj.get("omitManagedFields"))
     return Policy([_rule(rule, stages, omits) for rule in obj["rules"]], Auditing(Level.NONE, stages, omits))

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from tetrapod.generic.audit.findings import ASKED, STATE
 from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.user import UserInfo
@@ -58,6 +59,8 @@ class RequestHeaderAuthenticator:
         if not name:
             return None
         user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
+        if audit := self._first(request, (ASKED,)):
+            request.state[STATE] = audit
         request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
         return Authenticated(user)
 

@@ -1,4 +1,4 @@
-"""Names each request: `Audit-ID` as the client sent it (shortened as upstream does), or a new one.
+"""Names each request: `Audit-ID` as the client sent it, or a new one.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/filters/audit_init.go.
 """
@@ -10,14 +10,13 @@ from typing import Final
 
 from tetrapod.generic.request import Handler, Request, Response
 
-_MAX_LENGTH: Final = 64
 _bits: Final = random.Random().getrandbits
 """Names of requests need not be unpredictable; asking the kernel for each costs more than making it."""
 
 
 def with_audit_id(handler: Handler) -> Handler:
     async def audit_id(request: Request) -> Response:
-        request.audit_id = request.header(b"audit-id")[:_MAX_LENGTH] or new_audit_id()
+        request.audit_id = request.header(b"audit-id") or new_audit_id()
         response = await handler(request)
         response.headers.append((b"audit-id", request.audit_id.encode("latin-1", "replace")))
         return response

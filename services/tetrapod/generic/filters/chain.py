@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.filters.audit import Audit, with_audit, with_refused_audit
+from tetrapod.generic.filters.audit_findings import with_audit_findings
 from tetrapod.generic.filters.audit_id import with_audit_id
 from tetrapod.generic.filters.authentication import with_authentication
 from tetrapod.generic.filters.authorization import with_authorization
@@ -68,6 +69,7 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
         lambda h: with_request_deadline(h, config.request_timeout),  # bounds everything below, authentication included
         lambda h: with_authentication(h, config.authenticator),
         lambda h: with_audit(h, config.audit),  # needs who is asking; sees every refusal that follows
+        with_audit_findings,  # the same for a front that writes the events itself
         lambda h: with_impersonation(h, config.authorizer),  # needs who is asking; all below see who is acted for
         lambda h: _with_limits(h, config),  # before authorization: who floods the server is not to cost it that either
         lambda h: with_authorization(h, config.authorizer),

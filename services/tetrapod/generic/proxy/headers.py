@@ -24,6 +24,7 @@ _HOP_BY_HOP: Final = frozenset(
     }
 )
 _OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
+_FRONTS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
 _IDENTITY: Final = (b"x-remote-", b"impersonate-")
 _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -65,9 +66,9 @@ def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id
 
 
 def answer_headers(headers: HeaderList) -> HeaderList:
-    """What is passed back to the client. Date is written by our own front."""
+    """What is passed back to the client. Date and Audit-ID are written by our own front."""
     listed = _connection_tokens(headers)
-    return [(name, value) for name, value in headers if name not in _HOP_BY_HOP and name != b"date" and name not in listed]
+    return [(name, value) for name, value in headers if name not in _FRONTS and name not in listed]
 
 
 def upgrade_of(headers: HeaderList) -> bytes:

@@ -1,0 +1,27 @@
+"""Behind a front that writes the events of a request: finds out for it what only this server can know (audit/findings.py)."""
+
+from __future__ import annotations
+
+from tetrapod.generic.audit.context import AuditContext
+from tetrapod.generic.audit.findings import STATE, asked, telling
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery.status import StatusError
+
+
+def with_audit_findings(handler: Handler) -> Handler:
+    async def audit_findings(request: Request) -> Response:
+        wanted = request.state.get(STATE)
+        auditing = asked(wanted) if wanted is not None else None
+        if auditing is None or request.audit is not None:
+            return await handler(request)
+        context = request.audit = AuditContext(request, auditing, None, None)
+        try:
+            response = await handler(request)
+        except StatusError as error:
+            context.refusal(error.to_status())
+            error.headers.extend(telling(context))
+            raise
+        response.headers.extend(telling(context))
+        return response
+
+    return audit_findings

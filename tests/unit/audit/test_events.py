@@ -1,0 +1,145 @@
+"""Pieces of an event: times, addresses, the legacy line, and objects as events show them."""
+
+from __future__ import annotations
+
+import gzip
+
+import orjson
+import pytest
+
+from tetrapod.generic.audit.context import go_duration, source_addresses
+from tetrapod.generic.audit.event import Event, legacy_line, micro_time
+from tetrapod.generic.audit.findings import asked
+from tetrapod.generic.audit.objects import compacted, encoded, response_object, status_in
+from tetrapod.generic.audit.policy import Auditing, Level
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery import protobuf
+
+MANAGED = [{"manager": "m"}]
+JSON = [(b"content-type", b"application/json")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "remote", "expected"),
+    [
+        ([], "127.0.0.1", ["127.0.0.1"]),
+        (
+            [(b"x-forwarded-for", b"1.2.3.4, bad, 010.1.1.1, ::1"), (b"x-real-ip", b"5.6.7.8")],
+            "127.0.0.1",
+            ["1.2.3.4", "10.1.1.1", "::1", "5.6.7.8", "127.0.0.1"],
+        ),
+        ([(b"x-forwarded-for", b"1.2.3.4"), (b"x-real-ip", b"1.2.3.4")], "1.2.3.4", ["1.2.3.4"]),
+        ([(b"x-forwarded-for", b"::ffff:1.2.3.4, fe80::1%eth0, 1.2.3")], "", ["1.2.3.4"]),
+    ],
+)
+def test_addresses_are_those_that_upstream_finds(headers: list[tuple[bytes, bytes]], remote: str, expected: list[str]) -> None:
+    request = Request("GET", "/", headers=headers)
+    request.remote = remote
+    assert source_addresses(request) == expected
+
+
+def test_times_have_six_digits() -> None:
+    assert micro_time(0.5) == "1970-01-01T00:00:00.500000Z"
+    assert micro_time(1700000000) == "2023-11-14T22:13:20.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.00025, "250µs"), (0.5, "500ms"), (1.25, "1.25s"), (60, "1m0s"), (3661.5, "1h1m1.5s"), (0.0123, "12.3ms")]
+)
+def test_durations_are_written_as_go_does(seconds: float, text: str) -> None:
+    assert go_duration(seconds) == text
+
+
+def _event(**more: object) -> Event:
+    document = {"auditID": "id", "stage": "RequestReceived", "verb": "get", "requestURI": "/a?b&c", "level": "Metadata", "user": {}}
+    return Event({**document, "requestReceivedTimestamp": "2026-01-02T03:04:05.120000Z", **more})
+
+
+def test_the_legacy_line_is_upstreams() -> None:
+    plain = (
+        '2026-01-02T03:04:05.12Z AUDIT: id="id" stage="RequestReceived" ip="<unknown>" method="get" user="<none>" groups="<none>" '
+        'as="<self>" asgroups="<lookup>" user-agent="" namespace="<none>" uri="/a?b&c" response="<deferred>"'
+    )
+    assert legacy_line(_event()) == plain
+    full = legacy_line(
+        _event(
+            user={"username": "u", "groups": ["a", "b"]},
+            impersonatedUser={"username": "v", "groups": ["c"]},
+            sourceIPs=["1.2.3.4", "5.6.7.8"],
+            userAgent='x"y',
+            objectRef={"namespace": "ns"},
+            responseStatus={"code": 404},
+        )
+    )
+    assert 'ip="1.2.3.4" method="get" user="u" groups="\\"a\\",\\"b\\"" as="v" asgroups="\\"c\\"" user-agent="x\\"y" namespace="ns"' in full
+    assert full.endswith('response="404"')
+
+
+def test_lines_are_escaped_as_go_does_and_texts_that_are_no_utf8_do_not_lose_them() -> None:
+    line = _event(user={"username": "<\udcff\u2028"}).line()
+    assert line.startswith(b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID"') and line.count(b"\n") == 1
+    assert b"/a?b\\u0026c" in line and b"\\u003c" in line and b"\\u2028" in line
+    assert orjson.loads(line)["requestURI"] == "/a?b&c"
+
+
+def test_a_truncated_event_keeps_its_metadata() -> None:
+    event = _event(requestObject=orjson.Fragment(b"{}"), responseObject=orjson.Fragment(b"{}"), annotations={"a": "b"})
+    assert orjson.loads(event.without_objects().line()) | {"kind": "", "apiVersion": ""} == {
+        **_event().document,
+        "annotations": {"a": "b", "audit.k8s.io/truncated": "true"},
+        "kind": "",
+        "apiVersion": "",
+    }
+    assert "audit.k8s.io/truncated" not in event.document["annotations"]
+
+
+def test_managed_fields_are_left_out_of_objects_lists_and_tables() -> None:
+    obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "managedFields": MANAGED}}
+    assert orjson.loads(encoded(obj, omit_managed_fields=True))["metadata"] == {"name": "a"}
+    assert obj["metadata"] == {"name": "a", "managedFields": MANAGED}  # it goes on to be stored
+    listed = {"kind": "ConfigMapList", "metadata": {}, "items": [obj]}
+    table = {"kind": "Table", "metadata": {}, "rows": [{"cells": [], "object": obj}, {"cells": [], "object": None}]}
+    for document in (obj, listed, table):
+        body = orjson.dumps(document)
+        assert b"managedFields" in response_object(Response(200, JSON), body, omit_managed_fields=False)
+        kept = response_object(Response(200, JSON), body, omit_managed_fields=True)
+        assert b"managedFields" not in kept and b'"name":"a"' in kept
+
+
+@pytest.mark.parametrize("form", ["json", "indented", "yaml", "protobuf", "gzip"])
+def test_an_answer_in_any_form_is_shown_as_json(form: str) -> None:
+    obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"k": "v"}}
+    headers = [(b"content-type", b"application/json")]
+    body = orjson.dumps(obj) + b"\n"
+    if form == "indented":
+        body = orjson.dumps(obj, option=orjson.OPT_INDENT_2)
+    elif form == "yaml":
+        headers, body = [(b"content-type", b"application/yaml")], b"apiVersion: v1\nkind: ConfigMap\ndata: {k: v}\nmetadata: {name: a}\n"
+    elif form == "protobuf":
+        headers, body = [(b"content-type", b"application/vnd.kubernetes.protobuf")], protobuf.encode(obj)
+    elif form == "gzip":
+        headers, body = [*headers, (b"content-encoding", b"gzip")], gzip.compress(body)
+    shown = response_object(Response(200, headers), body, omit_managed_fields=False)
+    assert orjson.loads(shown) == obj and b"\n" not in shown
+
+
+def test_texts_are_no_objects() -> None:
+    assert response_object(Response(404, [(b"content-type", b"text/plain; charset=utf-8")]), b"404\n", omit_managed_fields=False) == b""
+
+
+def test_a_status_is_found_in_an_answer() -> None:
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    assert status_in(Response(200, JSON), orjson.dumps(status)) == status
+    assert status_in(Response(200, [(b"content-type", b"application/vnd.kubernetes.protobuf")]), protobuf.encode(status)) == status
+    assert status_in(Response(200, JSON), b'{"kind":"Pod","apiVersion":"v1","status":{"kind":"Status"}}') is None
+
+
+def test_patches_become_one_line() -> None:
+    assert compacted(b'{ "a" : [1,\n2] }') == b'{"a":[1,2]}'
+    assert b"\n" not in compacted(b'{"a":\n 123456789012345678901234567890}')
+
+
+def test_what_a_front_asks_for_is_read() -> None:
+    assert asked("Request; omit-managed-fields") == Auditing(Level.REQUEST, omit_managed_fields=True)
+    assert asked("Metadata") == Auditing(Level.METADATA)
+    assert asked("everything") is None
