@@ -31,6 +31,8 @@ class RequestInfo:
     parts: tuple[str, ...] = ()
     field_selector: str = ""
     label_selector: str = ""
+    namespaced: bool = False
+    """Whether the path has `/namespaces/<namespace>/`, whose namespace may be empty."""
 
 
 class UnknownRequestError(ValueError):
@@ -74,18 +76,19 @@ def parse(method: str, path: str, query: str = "") -> RequestInfo:
     else:
         verb = _VERBS.get(method, "")
 
-    namespace = ""
+    namespace, namespaced = "", False
     if first == "namespaces":
         length = len(parts)
         if length > at + 1:
             namespace = parts[at + 1]
             if length > at + 2 and parts[at + 2] not in _NAMESPACE_SUBRESOURCES:
                 at += 2
+                namespaced = True
     rest = parts[at:]
     count = len(rest)
     name = rest[1] if count > 1 else ""
     subresource = rest[2] if count > 2 and verb != "proxy" else ""
-    info = RequestInfo(True, path, verb, prefix, group, version, namespace, rest[0], subresource, name, tuple(rest))
+    info = RequestInfo(True, path, verb, prefix, group, version, namespace, rest[0], subresource, name, tuple(rest), namespaced=namespaced)
     if not name:
         if verb == "delete":
             info.verb = "deletecollection"

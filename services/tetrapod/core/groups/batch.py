@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tetrapod.core.defaults import workloads as defaults
+from tetrapod.core.strategies.job_store import JobStore
 from tetrapod.core.strategies.jobs import JobStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
@@ -25,5 +28,8 @@ def definitions() -> list[ResourceDefinition]:
     job = JobStrategy()
     return [
         builtin("batch", "cronjobs", cron_job, table=tables.CRON_JOBS, subresources={"status": status_of(cron_job)}),
-        builtin("batch", "jobs", job, table=tables.JOBS, subresources={"status": status_of(job, validate=job_status.validate)}),
+        replace(
+            builtin("batch", "jobs", job, table=tables.JOBS, subresources={"status": status_of(job, validate=job_status.validate)}),
+            store=JobStore,
+        ),
     ]

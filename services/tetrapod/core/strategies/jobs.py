@@ -11,10 +11,6 @@ from tetrapod.machinery.gvk import Object
 
 _UID = "batch.kubernetes.io/controller-uid"
 _NAME = "batch.kubernetes.io/job-name"
-_ORPHANS = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them"
-    " or set propagationPolicy=Orphan to suppress this warning"
-)
 
 
 class JobStrategy(KindStrategy):
@@ -51,12 +47,6 @@ class JobStrategy(KindStrategy):
         labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = dict(labels)
-
-    def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
-        asked = options.get("propagationPolicy") is not None or options.get("orphanDependents") is not None
-        if not asked and _ORPHANS not in ctx.warnings:
-            ctx.warnings.append(_ORPHANS)
-        return False
 
 
 def generate_selector(job: Object) -> None:

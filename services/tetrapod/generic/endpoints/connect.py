@@ -12,10 +12,14 @@ from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.requestinfo import query_values
+from tetrapod.machinery.status import bad_request
 
 
 async def connect(scope: Scope, request: Request) -> Response:
     assert scope.rest is not None
+    if "dryRun" in query_values(request.query_string):
+        raise bad_request("dryRun is not supported")
     name = request_name(request)
     context = scope.context(request)
     path = "/".join(request_info(request).parts[3:])

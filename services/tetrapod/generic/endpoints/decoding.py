@@ -125,7 +125,7 @@ class Decoder:
         """
         if gvk == self.kind or self.custom:
             return
-        if not is_registered(gvk.api_version, gvk.kind):
+        if not is_registered(gvk.api_version, gvk.kind, self.kind.group):
             raise ShapeError(not_registered(gvk.api_version, gvk.kind))
         if gvk.kind != self.kind.kind or not same_family(gvk.group_version, self.kind.group):
             _decode_as(gvk, obj)
@@ -174,7 +174,7 @@ class Decoder:
         try:
             return typed.decode(self._schema(), obj)
         except typed.DecodeError as error:
-            raise ShapeError(str(error)) from None
+            raise ShapeError(str(error)) from error
 
     def _decode_custom(self, obj: Object) -> list[str]:
         try:

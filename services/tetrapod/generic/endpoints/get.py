@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tetrapod.generic.endpoints.negotiation import negotiate
-from tetrapod.generic.endpoints.options import parse_query
+from tetrapod.generic.endpoints.options import parse_bool, parse_query
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.status import bad_request
 
 
 async def get(scope: Scope, request: Request) -> Response:
@@ -13,7 +14,21 @@ async def get(scope: Scope, request: Request) -> Response:
     context = scope.context(request)
     name = request_name(request)
     if scope.rest is not None:
+        if request.query_string and not scope.subresource:
+            _read_options(request.query_string)
         return scope.representation.object(await scope.rest.get(context, name), accepted)
-    version = parse_query(request.query_string).get("resourceVersion", "") if request.query_string else ""
+    version = _read_options(request.query_string) if request.query_string else ""
     entry = await scope.store.get(context, name, version)
     return await scope.representation.entry(entry, accepted)
+
+
+def _read_options(query_string: str) -> str:
+    """GetOptions, which are a resourceVersion.
+
+    Raises:
+        StatusError: 400 for `export`, which has been gone for long.
+    """
+    query = parse_query(query_string)
+    if "export" in query and parse_bool(query["export"]):
+        raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+    return query.get("resourceVersion", "")

@@ -6,7 +6,6 @@ the patched object (the patch itself, for strategic ones). Follows jsonPatcher a
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import orjson
@@ -17,6 +16,7 @@ from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
+from tetrapod.machinery.schema.decode_errors import Mismatch
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
 from tetrapod.machinery.status import StatusError, bad_request, not_found
@@ -90,7 +90,7 @@ class Patching(Mechanism):
         try:
             unknown = self._shape(patched, current)
         except ShapeError as error:
-            raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(str(error))) from None
+            raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(error)) from None
         complaints = [*self.complaints, *unknown_fields(sorted(unknown))]  # a patch sorts the objects that it goes through
         if complaints and self.validation == "Strict":
             quoted = self.quoted(current, orjson.loads(shown))
@@ -115,6 +115,8 @@ class Patching(Mechanism):
 
     def _said(self, patched: Object, current: Object) -> GroupVersionKind:
         expected = self.scope.decoder.kind
+        if not all(isinstance(patched.get(name), str | None) for name in ("kind", "apiVersion")):
+            raise ShapeError("couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field of type string")
         if not patched.get("apiVersion") and not self.scope.decoder.custom:
             # Upstream reads this into its internal type, which has no names on the wire: nothing of metadata is found.
             if self.validation == "Warn":
@@ -122,16 +124,14 @@ class Patching(Mechanism):
             text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
             raise bad_request(text.format(current["metadata"]["name"]))
         kind, api_version = patched.get("kind") or expected.kind, patched.get("apiVersion") or expected.api_version
-        if not isinstance(kind, str) or not isinstance(api_version, str):
-            raise ShapeError("couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field of type string")
         try:
             return GroupVersion.parse(api_version).with_kind(kind)
         except ValueError as error:
             raise ShapeError(str(error)) from None
 
-    def type_text(self, text: str) -> str:
+    def type_text(self, error: ShapeError) -> str:
         """A type error in this mechanism's words."""
-        return text
+        return str(error)
 
     @staticmethod
     def _refusal(quoted: str, text: str) -> StatusError:
@@ -171,42 +171,52 @@ class JSONPatching(Patching):
 
 
 class StrategicPatching(Patching):
+    left: Any = None
+    """Of the patch, once it has been applied; upstream shows this in refusals."""
+
     def parse(self, decoded: Decoded) -> Any:
         return strategic.parse(decoded.obj)
 
     def apply(self, current: Object) -> Object:
         node = self.scope.decoder.schema
-        patched: Object = _copy(strategic.apply(current, self.patch, node))
+        self.left = _copy(self.patch)
+        patched: Object = _copy(strategic.apply(current, self.left, node))
         return patched
 
     def quoted(self, current: Object, patched: Object) -> str:
-        return goformat.plain(self.patch)
+        return goformat.plain(self.left)
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
         for name in ("apiVersion", "kind"):  # the type is the path's, whatever they say
-            if not isinstance(value := patched.get(name) or "", str):
-                raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(value)} into Go struct field of type string")
+            if not isinstance(value := patched.get(name), str | None):
+                raise ShapeError("") from Mismatch(value, "string")
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)
 
-    def type_text(self, text: str) -> str:
+    def type_text(self, error: ShapeError) -> str:
         """Upstream fills the struct from a map here, not from JSON, and says so."""
-        found = _UNMARSHAL.search(text)
-        if found is None:
-            return text
-        value, wanted = _REFLECT_KINDS.get(found[1], found[1]), found[2]
+        mismatch = error.__cause__
+        if not isinstance(mismatch, Mismatch):
+            return str(error)
+        value, wanted = _reflect_kind(mismatch.value), mismatch.wanted
         if wanted.startswith("[]"):
             return f"cannot restore slice from {value}"
         if wanted.startswith("map["):
             return f"cannot restore map from {value}"
-        if wanted in _BASIC:
-            # Go would make a letter of a whole number, so upstream calls these two convertible.
-            return f"cannot convert {value} to {wanted}" if (value, wanted) == ("int64", "string") else f"unrecognized type: {wanted}"
-        return f"cannot restore struct from: {value}"
+        if wanted not in _BASIC:
+            return f"cannot restore struct from: {value}"
+        # Go would make a letter of a whole number and cut a fraction off, so upstream calls these two pairs convertible.
+        if (value == "int64" and wanted == "string") or (value == "float64" and wanted in _WHOLE):
+            return f"cannot convert {value} to {mismatch.named}"
+        return f"unrecognized type: {wanted}"
 
 
-_UNMARSHAL: Final = re.compile(r"^json: cannot unmarshal (\w+).* of type (\S+)$")
-_REFLECT_KINDS: Final = {"array": "slice", "object": "map", "number": "int64"}
-_BASIC: Final = frozenset({"bool", "string", "int", "int32", "int64", "uint32", "uint64", "float64"})
+def _reflect_kind(value: Any) -> str:
+    """Go's name for what kind of value this is."""
+    return {list: "slice", dict: "map"}.get(value.__class__) or goformat.type_name(value)
+
+
+_WHOLE: Final = frozenset({"int", "int32", "int64", "uint32", "uint64"})
+_BASIC: Final = _WHOLE | {"bool", "string", "float64"}
 
 
 def _copy(value: Any) -> Any:

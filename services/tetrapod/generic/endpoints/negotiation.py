@@ -139,6 +139,7 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
 # --- refusals ----------------------------------------------------------------------------------------------------------
 
 _DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
+_INDENTED: Final = Accepted(pretty=True)
 
 
 def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
@@ -171,7 +172,7 @@ _PRETTY: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
 
 def write_status(request: Request, error: StatusError) -> Response:
     """A refusal as its answer, in the media type that the client takes; JSON where it takes none of ours."""
-    accepted = choose(request.header(b"accept"), _DOCUMENT_OFFER) or PLAIN
+    accepted = choose(request.header(b"accept"), _DOCUMENT_OFFER) or _INDENTED
     pretty = accepted.pretty or wants_pretty(request)
     headers: HeaderList = [(b"content-type", accepted.media_type.encode())]
     if error.retry_after > 0:

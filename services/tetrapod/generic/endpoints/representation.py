@@ -25,7 +25,7 @@ from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
-from tetrapod.machinery.status import not_acceptable
+from tetrapod.machinery.status import StatusError, not_acceptable
 
 _PIECE_MESSAGES: Final = 50
 """Encoding one as protobuf for the first time takes longer."""
@@ -99,6 +99,8 @@ class Representation:
 
     def _check_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL_LIST:
+            if self.definition.custom:  # upstream takes what has no type for a list, until it looks for the items
+                raise StatusError(500, "", "content is not a list")
             raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
 
     def _encoded(self, body: bytes, accepted: Accepted, status: int) -> Response:
@@ -166,7 +168,8 @@ class Representation:
             return self._encoded(tables.table([tables.row(item, encode(item)) for item in items], metadata), accepted, 200)
         version = f"meta.k8s.io/{accepted.form_version}"
         partial = [{"kind": PARTIAL, "apiVersion": version, "metadata": item["metadata"]} for item in items]
-        return self._encoded(encode({"kind": PARTIAL_LIST, "apiVersion": version, "metadata": metadata, "items": partial}), accepted, 200)
+        body: Object = {"kind": PARTIAL_LIST, "apiVersion": version, "metadata": metadata, "items": partial or None}
+        return self._encoded(encode(body), accepted, 200)
 
     def _check_list_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL:

@@ -58,15 +58,14 @@ class ResourceRoutes:
 
     def __init__(self, definition: ResourceDefinition, handler: ResourceHandler) -> None:
         self.namespaced = definition.namespaced
-        self._is_namespaces = definition.resource == "namespaces" and not definition.group
         verbs = definition.verbs
         collection = frozenset(_COLLECTION[v] for v in verbs if v in _COLLECTION)
         named = frozenset(_NAMED[v] for v in verbs if v in _NAMED)
-        self._collection = Route(handler, collection, streams="watch" in verbs) if collection else None
+        self._collection = Route(handler, collection, streams="list" in verbs) if collection else None
         self._named = Route(handler, named) if named else None
         # A namespaced resource across all namespaces can only be listed and watched.
         everywhere = frozenset({"GET"}) if "list" in verbs else frozenset()
-        self._everywhere = Route(handler, everywhere, streams="watch" in verbs) if everywhere else None
+        self._everywhere = Route(handler, everywhere, streams="list" in verbs) if everywhere else None
         watches = frozenset({"GET"}) if "watch" in verbs else frozenset()
         self._watched = Route(handler, watches, streams=True) if watches else None
         self._subresources = {
@@ -76,7 +75,7 @@ class ResourceRoutes:
     def find(self, info: RequestInfo) -> Route | None:
         """The route of a path, None where there is none."""
         depth = len(info.parts)
-        in_namespace = bool(info.namespace) and not self._is_namespaces
+        in_namespace = info.namespaced
         if in_namespace and not self.namespaced:
             return None
         if depth > 1 and self.namespaced and not in_namespace:

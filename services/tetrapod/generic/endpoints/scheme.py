@@ -54,15 +54,24 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
 _PACKAGES: Final[Mapping[str, str]] = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
 
 
-def is_registered(api_version: str, kind: str) -> bool:
-    kinds = kinds_of(api_version)
-    former = _FORMER.get(api_version, frozenset())
+_SCHEMES_OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+def _scheme_of(group: str) -> str:
+    return group if group in _SCHEMES_OF_THEIR_OWN else ""
+
+
+def is_registered(api_version: str, kind: str, group: str) -> bool:
+    """Whether the scheme that the kinds of `group` are decoded with has the kind: two groups are apart from all others."""
+    here = _scheme_of(GroupVersion.parse(api_version).group) == _scheme_of(group)
+    kinds = kinds_of(api_version) if here else ()
+    former = _FORMER.get(api_version, frozenset()) if here else frozenset()
     single = kind.removesuffix("List")
     if kind in kinds or single in kinds or kind in former or single in former:
         return True
     if api_version == "v1" and (kind in _UNVERSIONED or kind == "List"):
         return True
-    return kind in _EVERYWHERE and (bool(kinds) or bool(former))
+    return kind in _EVERYWHERE and (bool(kinds) or bool(former) or api_version == "v1")
 
 
 def go_package(group: str) -> str:

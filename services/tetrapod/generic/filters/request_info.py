@@ -14,13 +14,16 @@ def with_request_info(handler: Handler) -> Handler:
             request.info = requestinfo.parse(request.method, request.path, request.query_string)
         except ValueError as error:
             # Upstream answers plain text here, before authentication and without a Cache-Control.
-            text = f"Internal Server Error: {_quote(request)}: failed to create RequestInfo: {error}\n"
+            text = f'Internal Server Error: "{_escaped(_target(request))}": failed to create RequestInfo: {_escaped(str(error))}\n'
             return Response(500, list(_NOSNIFF), text.encode())
         return await handler(request)
 
     return request_info
 
 
-def _quote(request: Request) -> str:
-    target = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
-    return '"' + target.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") + '"'
+def _target(request: Request) -> str:
+    return request.raw_path + (f"?{request.query_string}" if request.query_string else "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -33,7 +33,7 @@ def no_merge_key(element: Object, merge_key: str) -> StatusError:
 
 
 def bad_patch_type(directive: Any, element: Object) -> StatusError:
-    return refusal(f"unknown patch type: {plain(directive)} in map: {plain(element)}")
+    return refusal(f"unknown patch type: {'%!s(<nil>)' if directive is None else plain(directive)} in map: {plain(element)}")
 
 
 def bad_argument_type(expected: str, actual: str) -> StatusError:

@@ -45,7 +45,7 @@ def parse(body: Any) -> Object:
 
 
 def apply(original: Object, patch: Any, node: SchemaNode) -> Object:
-    """The merged object; both given ones are left alone.
+    """The merged object; `original` is left alone, of `patch` remains what upstream shows of it in a refusal of the outcome.
 
     Raises:
         StatusError: 400 or 422, the patch misuses a directive or a merge list.
@@ -56,7 +56,7 @@ def apply(original: Object, patch: Any, node: SchemaNode) -> Object:
 def _merge_maps(original: Object, patch: Object, node: SchemaNode | None) -> Object:
     if DIRECTIVE in patch:
         return _whole_map_directive(patch)
-    merged, patch = dict(original), dict(patch)
+    merged = dict(original)
     _retain_keys(merged, patch)
     for key in [k for k in patch if k.startswith(ORDER_PREFIX)]:
         _set_element_order(merged, patch, key, node)
@@ -78,7 +78,8 @@ def _merge_maps(original: Object, patch: Object, node: SchemaNode | None) -> Obj
 def _whole_map_directive(patch: Object) -> Object:
     match patch[DIRECTIVE]:
         case "replace":
-            return {k: v for k, v in patch.items() if k != DIRECTIVE}
+            del patch[DIRECTIVE]
+            return patch
         case "delete":
             return {}
         case other:
@@ -261,12 +262,29 @@ def _is_directive(value: Any) -> bool:
 
 def _clean(value: Any) -> Any:
     """A new field's value: without its null members and without elements and members that are directives."""
-    if isinstance(value, dict):
-        return {k: _clean(v) for k, v in value.items() if v is not None and not _is_directive(v)}
-    return [_clean(v) for v in value if not _is_directive(v)] if isinstance(value, list) else value
+    _drop_nulls(value)
+    return _without_directives(value)
+
+
+def _drop_nulls(value: Any) -> None:
+    if isinstance(value, list):
+        for element in value:
+            _drop_nulls(element)
+    elif isinstance(value, dict):
+        for name, member in list(value.items()):
+            if member is None:
+                del value[name]
+            else:
+                _drop_nulls(member)
 
 
 def _without_directives(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_directives(v) for v in value if not _is_directive(v)]
     if isinstance(value, dict):
-        return {k: _without_directives(v) for k, v in value.items() if not _is_directive(v)}
-    return [_without_directives(v) for v in value if not _is_directive(v)] if isinstance(value, list) else value
+        for name, member in list(value.items()):
+            if _is_directive(member):
+                del value[name]
+            else:
+                value[name] = _without_directives(member)
+    return value

@@ -23,19 +23,23 @@ class Mismatch(DecodeError):
     def __init__(self, value: Any, wanted: str) -> None:
         super().__init__()
         self._found = _name(value, wanted)
-        self._wanted = wanted
+        self.value, self.wanted = value, wanted
         self._path: list[tuple[str, str]] = []  # definitions and fields of them, innermost first
+
+    @property
+    def named(self) -> str:
+        """The wanted type by its Go name."""
+        return _names(*self._path[0]).get(self.wanted, self.wanted) if self._path else self.wanted
 
     def under(self, definition: str, field: str) -> None:
         self._path.append((definition, field))
 
     def __str__(self) -> str:
         if not self._path:
-            return f"json: cannot unmarshal {self._found} into Go value of type {self._wanted}"
-        definition, field = self._path[0]
-        wanted = _names(definition, field).get(self._wanted, self._wanted)
+            return f"json: cannot unmarshal {self._found} into Go value of type {self.wanted}"
+        definition = self._path[0][0]
         path = ".".join(_embedded(*step) for step in reversed(self._path))
-        return f"json: cannot unmarshal {self._found} into Go struct field {definition.rpartition('.')[2]}.{path} of type {wanted}"
+        return f"json: cannot unmarshal {self._found} into Go struct field {definition.rpartition('.')[2]}.{path} of type {self.named}"
 
 
 def _embedded(definition: str, field: str) -> str:

@@ -133,9 +133,15 @@ def containers(*names: str) -> list[dict[str, Any]]:
     ],
 )
 def test_merging_by_schema(original: Any, patch: Any, expected: Any) -> None:
-    before = copy.deepcopy((original, patch))
-    assert strategic.apply(original, patch, SPEC) == expected
-    assert (original, patch) == before
+    before = copy.deepcopy(original)
+    assert strategic.apply(original, copy.deepcopy(patch), SPEC) == expected
+    assert original == before
+
+
+def test_directives_and_nulls_without_effect_are_gone_from_what_is_left_of_a_patch() -> None:
+    patch = {"$retainKeys": ["a"], "a": {"x": None, "y": {"z": None}, "gone": {"$patch": "delete"}}}
+    assert strategic.apply({"b": 1}, patch, SPEC) == {"a": {"y": {}}}
+    assert patch == {"a": {"y": {}}}
 
 
 @pytest.mark.parametrize(
@@ -181,7 +187,7 @@ NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6)
 @given(NAMES, NAMES)
 def test_a_merged_list_holds_both_and_keeps_the_order_of_the_patch(live: list[str], changes: list[str]) -> None:
     original, patch = {"containers": containers(*live)}, {"containers": [{"name": n, "image": "new"} for n in changes]}
-    merged = strategic.apply(original, patch, SPEC)
+    merged = strategic.apply(original, copy.deepcopy(patch), SPEC)
     names = [c["name"] for c in merged["containers"]]
     assert sorted(names) == sorted({*live, *changes})
     assert [n for n in names if n in changes] == changes

@@ -41,7 +41,7 @@ class Lister:
         self._freshness = freshness
 
     async def list(self, query: ListQuery) -> ListPage:
-        if query.continue_token:
+        if query.continue_token and not query.single:  # of one object there is no rest
             return await self._continued(query)
         try:
             asked = parse_resource_version(query.resource_version)
