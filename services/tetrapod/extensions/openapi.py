@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.generic.openapi.custom import CustomKind, custom_document
+from tetrapod.generic.openapi.custom import CustomKind, custom_document, custom_parts
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.registry.context import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
@@ -38,9 +38,10 @@ class CustomOpenAPI:
     async def parts(self, name: str) -> AsyncIterator[Object]:
         """A document of each kind. One is soon made, unless it is large: others are served in between."""
         for gv, crds in self._served(name):
+            parts = custom_parts((_kind(crd, gv.version) for crd in crds), gv)
             for crd in crds:
                 large = len(crd.entry.raw) >= LARGE
-                yield await asyncio.to_thread(_document, gv, [crd]) if large else _document(gv, [crd])
+                yield await asyncio.to_thread(next, parts) if large else next(parts)
                 await asyncio.sleep(0)
 
     def _served(self, name: str) -> list[tuple[GroupVersion, list[Crd]]]:

@@ -56,7 +56,7 @@ async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(sou
     facts = json.loads((FACTS / "swagger.json").read_text())
     for part in ("paths", "definitions"):
         assert hashlib.sha256("\n".join(sorted(document[part])).encode()).hexdigest() == facts[part]
-    assert document["parameters"] == facts["parameters"]
+    assert without_prose(document["parameters"]) == facts["parameters"]
     assert document["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
 
 

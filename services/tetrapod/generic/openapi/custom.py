@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from tetrapod.generic.openapi.operations import (
@@ -46,15 +47,34 @@ class CustomKind:
 
 
 def custom_document(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Object:
+    return _document(kinds, group_version, set())
+
+
+def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Iterator[Object]:
+    """The same, a part for each kind. What several kinds refer to is in the first of their parts."""
+    known: set[str] = set()
+    for kind in kinds:
+        part = _document([kind], group_version, known)
+        known.update(part["components"]["schemas"])
+        yield part
+
+
+def _document(kinds: Iterable[CustomKind], group_version: GroupVersion, known: set[str]) -> Object:
     paths: dict[str, Object] = {}
     schemas: dict[str, Object] = {}
     for kind in kinds:
         paths.update(_paths(kind, group_version).paths())
         schemas.update(kind_schemas(kind, group_version))
-    wanted = (references(paths) | references(schemas)) - schemas.keys()
+    wanted = (references(paths) | references(schemas)) - schemas.keys() - known
     found = {**schemas_for(wanted, group_version), **schemas}
     components = {"schemas": dict(sorted(found.items()))}
     return {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": dict(sorted(paths.items())), "components": components}
+
+
+@cache
+def _texts(definition: str) -> Mapping[str, str]:
+    """Descriptions of the fields that every object, and every list, has."""
+    return {name: text for name, text in Texts().of(definition)[1].items() if name in ("apiVersion", "kind", "metadata")}
 
 
 def definition_name(group_version: GroupVersion, kind: str) -> str:
@@ -65,7 +85,7 @@ def definition_name(group_version: GroupVersion, kind: str) -> str:
 def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Object]:
     """The schemas of a kind and of its list."""
     name = definition_name(group_version, kind.kind)
-    texts = Texts().of(_LIKE)[1]
+    texts = _texts(_LIKE)
     item = _item_schema(kind, texts)
     item["x-kubernetes-group-version-kind"] = [_gvk(group_version, kind.kind)]
     listed: Object = {
@@ -81,7 +101,7 @@ def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Obj
                 "items": {"$ref": REF + name},
             },
             "kind": _text_field(texts, "kind"),
-            "metadata": _reference("ListMeta", Texts().of(_LIST_LIKE)[1]),
+            "metadata": _reference("ListMeta", _texts(_LIST_LIKE)),
         },
         "x-kubernetes-group-version-kind": [_gvk(group_version, kind.list_kind)],
     }

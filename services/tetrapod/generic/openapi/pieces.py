@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -45,9 +45,9 @@ class JsonForm:
 
     def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
         yield orjson.dumps(head)[:-1] + b',"paths":'
-        yield from members(paths)
+        yield from members(paths, paths.pop)
         yield b',"definitions":'
-        yield from members({name: _with_kinds(definitions.pop(name)) for name in list(definitions)})
+        yield from members(definitions, lambda name: _with_kinds(definitions.pop(name)))
         yield b"," + orjson.dumps(tail)[1:]
 
 
@@ -58,11 +58,11 @@ def _with_kinds(definition: Definition) -> bytes:
     return b'%b%b"%b":%b}' % (definition.schema[:-1], comma, KINDS.encode(), orjson.dumps(definition.kinds))
 
 
-def members(written: dict[str, bytes]) -> Iterator[bytes]:
-    """A JSON object with these members, sorted; takes them out."""
+def members(names: Iterable[str], written: Callable[[str], bytes]) -> Iterator[bytes]:
+    """A JSON object with these members, sorted, each as it is written."""
     before = b"{"
-    for name in sorted(written):
-        yield b"%b%b:%b" % (before, orjson.dumps(name), written.pop(name))
+    for name in sorted(names):
+        yield b"%b%b:%b" % (before, orjson.dumps(name), written(name))
         before = b","
     yield b"}" if before == b"," else b"{}"
 
@@ -95,9 +95,9 @@ async def json_document(source: DocumentSource, name: str) -> Iterator[bytes] | 
 
 def _joined(first: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
     yield orjson.dumps({key: value for key, value in first.items() if key not in ("paths", "components")})[:-1] + b',"paths":'
-    yield from members(paths)
+    yield from members(paths, paths.pop)
     yield b',"components":{"schemas":'
-    yield from members(schemas)
+    yield from members(schemas, schemas.pop)
     yield b"}}"
 
 

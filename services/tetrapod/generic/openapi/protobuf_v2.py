@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from tetrapod.generic.openapi.pieces import KINDS, Definition
@@ -37,8 +37,8 @@ class ProtobufForm:
 
     def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
         yield body(_DOCUMENT, 16, head)
-        yield from _members(8, 2, {path: paths.pop(path) for path in list(paths)})
-        yield from _members(9, 1, {name: _with_kinds(definitions.pop(name)) for name in list(definitions)})
+        yield from _members(8, 2, paths, paths.pop)
+        yield from _members(9, 1, definitions, lambda name: _with_kinds(definitions.pop(name)))
         yield body(_DOCUMENT, 16, tail)
 
 
@@ -46,9 +46,9 @@ def _with_kinds(definition: Definition) -> bytes:
     return definition.schema if definition.kinds is None else definition.schema + body({}, 31, {KINDS: definition.kinds})
 
 
-def _members(field: int, inner: int, written: dict[str, bytes]) -> Iterator[bytes]:
+def _members(field: int, inner: int, names: Iterable[str], written: Callable[[str], bytes]) -> Iterator[bytes]:
     """A field that is a message of pairs of a name and a message, sorted."""
-    entries = [delimited(inner, text(1, name) + delimited(2, written.pop(name))) for name in sorted(written)]
+    entries = [delimited(inner, text(1, name) + delimited(2, written(name))) for name in sorted(names)]
     yield varint(field << 3 | 2) + varint(sum(map(len, entries)))
     yield from entries
 

@@ -64,7 +64,7 @@ class BuiltinSource(Whole):
     async def index(self) -> Mapping[str, str]:
         generation = self._definitions.generation
         if self._index[0] != generation:
-            self._index = (generation, self._hashes())
+            self._index = (generation, await asyncio.to_thread(self._hashes))  # some hundred milliseconds of hashing
         return self._index[1]
 
     async def document(self, name: str) -> Object | None:

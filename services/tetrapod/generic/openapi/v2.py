@@ -20,6 +20,17 @@ from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY
 
 _DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable", "x-kubernetes-validations"})
 _STRINGS: Final[dict[str, Object]] = {QUANTITY: {"type": "string"}, INT_OR_STRING: {"type": "string", "format": "int-or-string"}}
+_MEDIA_TYPES: Final = (
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+)
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
@@ -82,7 +93,7 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
     parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     body = operation.get("requestBody")
     if body is not None:
-        found["consumes"] = list(body["content"])
+        found["consumes"] = sorted(body["content"], key=_turn)
         schema = next(iter(body["content"].values()))["schema"]
         parameter: Object = {"in": "body", "name": "body", "schema": schema_of(schema)}
         if body.get("required"):
@@ -92,17 +103,19 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
         found["consumes"] = list(consumes)
     if parameters:
         found["parameters"] = parameters
-    found["produces"] = next((list(response["content"]) for response in operation["responses"].values() if "content" in response), ["*/*"])
-    found["responses"] = {code: _response(code, response) for code, response in operation["responses"].items()}
+    found["produces"] = next((sorted(response["content"], key=_turn) for response in operation["responses"].values() if "content" in response), ["*/*"])
+    found["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
     found["schemes"] = ["https"]
     return found
 
 
-_REASONS: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
+def _turn(media_type: str) -> int:
+    """Swagger lists media types as a server declares them, not by name."""
+    return _MEDIA_TYPES.index(media_type) if media_type in _MEDIA_TYPES else len(_MEDIA_TYPES)
 
 
-def _response(code: str, response: Object) -> Object:
-    found: Object = {"description": response.get("description") or _REASONS.get(code, "")}
+def _response(response: Object) -> Object:
+    found: Object = {"description": response.get("description", "")}
     for content in response.get("content", {}).values():
         found["schema"] = schema_of(content["schema"])
         break
