@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.core.admission.kinds import RUNTIME_CLASSES
+from tetrapod.core.admission.lookups import name_complaint
 from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
+from tetrapod.core.admission.toleration_merging import merged
 from tetrapod.core.resources_of import amounts
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+
+_OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
 class RuntimeClass(PodPlugin):
@@ -24,10 +31,10 @@ class RuntimeClass(PodPlugin):
         found = await self._class(attributes, spec)
         if found is None:
             return
-        fixed = (found.get("overhead") or {}).get("podFixed")
-        if fixed:
+        if (overhead := found.get("overhead")) is not None:
+            fixed = overhead.get("podFixed") or {}
             if spec.get("overhead") and amounts(spec["overhead"]) != amounts(fixed):
-                raise forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+                raise forbidden(attributes, _OTHER_OVERHEAD)
             spec["overhead"] = dict(fixed)
         if scheduling := found.get("scheduling"):
             _schedule(attributes, spec, scheduling)
@@ -35,17 +42,19 @@ class RuntimeClass(PodPlugin):
     async def validate(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
         found = await self._class(attributes, spec)
-        fixed = ((found or {}).get("overhead") or {}).get("podFixed")
-        if fixed:
-            if amounts(spec.get("overhead")) != amounts(fixed):
-                raise forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-        elif spec.get("overhead"):
+        overhead = (found or {}).get("overhead")
+        if overhead is not None:
+            if amounts(spec.get("overhead")) != amounts(overhead.get("podFixed")):
+                raise forbidden(attributes, _OTHER_OVERHEAD)
+        elif spec.get("overhead") is not None:
             raise forbidden(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
     async def _class(self, attributes: Attributes, spec: Object) -> Object | None:
         name = spec.get("runtimeClassName")
-        if not name:
+        if name is None:
             return None
+        if complaint := name_complaint(name):
+            raise StatusError(500, "", complaint)
         found = await self._classes.get("", name) or await self._classes.get_live("", name)
         if found is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
@@ -60,7 +69,5 @@ def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
             raise forbidden(attributes, f"conflict: {text}")
     if selector:
         spec["nodeSelector"] = selector
-    own = spec.get("tolerations") or []
-    added = [t for t in scheduling.get("tolerations") or () if t not in own]
-    if added:
-        spec["tolerations"] = [*own, *added]
+    if tolerations := merged(spec.get("tolerations") or [], scheduling.get("tolerations") or []):
+        spec["tolerations"] = tolerations

@@ -9,6 +9,7 @@ import asyncio
 from typing import Final
 
 from tetrapod.core.admission.kinds import SERVICE_ACCOUNTS
+from tetrapod.core.admission.lookups import name_complaint
 from tetrapod.core.admission.mirror_pods import refers_to_secrets
 from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mountable
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
@@ -66,7 +67,10 @@ class ServiceAccount(Plugin):
         if attributes.operation == "CREATE" and MIRROR in (pod["metadata"].get("annotations") or {}):
             _check_mirror(attributes, spec)
             return
-        account = await self._account(attributes, spec.get("serviceAccountName") or "")
+        name = spec.get("serviceAccountName") or ""
+        if not name:
+            raise forbidden(attributes, f"no service account specified for pod {attributes.namespace}/{pod['metadata'].get('name') or ''}")
+        account = await self._account(attributes, name)
         if (account["metadata"].get("annotations") or {}).get(ENFORCE) not in ("true", "True", "TRUE", "t", "T", "1"):
             return
         if attributes.operation == "CREATE":
@@ -77,6 +81,8 @@ class ServiceAccount(Plugin):
     async def _account(self, attributes: Attributes, name: str) -> Object:
         """The default account of a namespace made a moment ago may need another moment."""
         namespace = attributes.namespace
+        if complaint := name_complaint(name):
+            raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {complaint}")
         found = await self._accounts.get(namespace, name) or await self._accounts.get_live(namespace, name)
         for _ in range(_ATTEMPTS if name == DEFAULT else 0):
             if found is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tetrapod.core.defaults.images import tag_of
 from tetrapod.core.defaults.resource_lists import round_up
 from tetrapod.core.resources_of import aggregate
 from tetrapod.machinery.gvk import Object
@@ -81,7 +82,7 @@ def _default_host_ports(spec: Object) -> None:
 
 def _default_container(container: Object) -> None:
     if not container.get("imagePullPolicy"):
-        container["imagePullPolicy"] = "Always" if _tag(container.get("image") or "") == "latest" else "IfNotPresent"
+        container["imagePullPolicy"] = "Always" if tag_of(container.get("image") or "") == "latest" else "IfNotPresent"
     if not container.get("terminationMessagePath"):
         container["terminationMessagePath"] = "/dev/termination-log"
     if not container.get("terminationMessagePolicy"):
@@ -103,16 +104,6 @@ def _round_requirements(resources: Object) -> None:
     for name in ("limits", "requests"):
         if listed := resources.get(name):
             round_up(listed)
-
-
-def _tag(image: str) -> str:
-    """The tag of an image name; `latest` where neither tag nor digest is given."""
-    name, at, _ = image.partition("@")
-    last = name.rpartition("/")[2]
-    _, colon, tag = last.partition(":")
-    if colon and tag:
-        return tag
-    return "" if at else "latest"
 
 
 def _default_probe(probe: Object) -> None:
@@ -196,7 +187,7 @@ def default_volume(volume: Object) -> None:
     for name in ("iscsi", "rbd", "azureDisk", "scaleIO"):
         _default_legacy_source(name, volume.get(name))
     if (image := volume.get("image")) is not None and not image.get("pullPolicy"):
-        image["pullPolicy"] = "Always" if _tag(image.get("reference") or "") == "latest" else "IfNotPresent"
+        image["pullPolicy"] = "Always" if tag_of(image.get("reference") or "") == "latest" else "IfNotPresent"
 
 
 def _default_downward(downward: Object) -> None:

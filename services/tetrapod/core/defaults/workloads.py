@@ -74,8 +74,7 @@ def default_stateful_set(obj: Object) -> None:
 
 def default_claim_template(claim: Object) -> None:
     """A PersistentVolumeClaim inside another object has kind, apiVersion and a phase, as upstream writes it."""
-    claim.setdefault("kind", "PersistentVolumeClaim")
-    claim.setdefault("apiVersion", "v1")
+    claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
     default_claim_spec(claim.setdefault("spec", {}))
     status = claim.setdefault("status", {})
     status["phase"] = status.get("phase") or "Pending"

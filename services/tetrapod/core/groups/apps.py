@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from tetrapod.core.defaults import workloads as defaults
+from tetrapod.core.strategies.counted_annotations import ROLLBACK_TO, TEMPLATE_GENERATION, settle_rollback, settle_template_generation
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
@@ -22,12 +23,12 @@ from tetrapod.machinery.names import name_is_dns_label
 class DeploymentStrategy(KindStrategy):
     """Annotations are part of what a new generation means (upstream: deployment/strategy.go)."""
 
+    def default(self, obj: Object, version: str) -> None:
+        super().default(obj, version)
+        settle_rollback(obj)
+
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get("annotations")
-
-
-_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
-_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 
 class DaemonSetStrategy(KindStrategy):
@@ -35,21 +36,19 @@ class DaemonSetStrategy(KindStrategy):
 
     def default(self, obj: Object, version: str) -> None:
         super().default(obj, version)
-        annotations = obj["metadata"].get("annotations")
-        if annotations is None:
-            annotations = obj["metadata"]["annotations"] = {}
-        annotations.setdefault(_TEMPLATE_GENERATION, "0")
+        settle_template_generation(obj)
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = "1"
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations[TEMPLATE_GENERATION] = str(max(1, int(annotations.get(TEMPLATE_GENERATION, "1"))))
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        counted = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION) or "0"
+        counted = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "0"
         if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
             counted = str(int(counted) + 1)
-        new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = counted
+        new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = counted
 
 
 def definitions() -> list[ResourceDefinition]:
@@ -57,7 +56,7 @@ def definitions() -> list[ResourceDefinition]:
 
 
 def _controller_revisions() -> ResourceDefinition:
-    revision = KindStrategy(validate=validation.validate_revision, validate_update=validation.validate_revision_update)
+    revision = KindStrategy(validate=validation.validate_revision, whole_update=validation.validate_revision_update)
     return builtin("apps", "controllerrevisions", revision, table=tables.CONTROLLER_REVISIONS)
 
 
@@ -66,7 +65,7 @@ def _daemon_sets() -> ResourceDefinition:
         default=defaults.default_daemon_set,
         validate=validation.validate_daemon_set,
         warnings=warnings.daemon_set,
-        validate_update=validation.selector_is_kept,
+        whole_update=validation.validate_daemon_set_update,
         status=True,
         initial_status=defaults.DAEMON_SET_STATUS,
         template=("spec", "template"),
@@ -74,7 +73,7 @@ def _daemon_sets() -> ResourceDefinition:
     )
     status = status_of(strategy, validate=validation.validate_daemon_set_status)
     definition = builtin("apps", "daemonsets", strategy, table=tables.DAEMON_SETS, subresources={"status": status})
-    return replace(definition, hidden_annotations=frozenset({_TEMPLATE_GENERATION}))
+    return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}))
 
 
 def _deployments() -> ResourceDefinition:
@@ -89,7 +88,7 @@ def _deployments() -> ResourceDefinition:
     )
     status = status_of(strategy, keep_metadata=("labels",), validate=validation.validate_deployment_status)
     definition = _scaled("deployments", strategy, status, tables.DEPLOYMENTS)
-    return replace(definition, hidden_annotations=frozenset({_ROLLBACK_TO}))
+    return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
 
 
 def _replica_sets() -> ResourceDefinition:
@@ -112,7 +111,7 @@ def _stateful_sets() -> ResourceDefinition:
         validate=stateful_sets.validate,
         template=("spec", "template"),
         warnings=warnings.stateful_set,
-        validate_update=stateful_sets.validate_update,
+        whole_update=stateful_sets.validate_update,
         status=True,
         initial_status={"replicas": 0, "availableReplicas": 0},
         generation=["spec"],

@@ -38,7 +38,6 @@ from tetrapod.core.validation import (
 from tetrapod.core.warnings import cluster as cluster_warnings
 from tetrapod.core.warnings import volumes as volume_warnings
 from tetrapod.core.warnings import workloads as workload_warnings
-from tetrapod.core.warnings.pods import template_warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
@@ -125,7 +124,7 @@ def _simple() -> list[ResourceDefinition]:
                 returns_deleted=True,
                 validate=pod_templates.validate,
                 template=("template",),
-                warnings=lambda new, old: template_warnings(new.get("template"), (old or {}).get("template"), "template"),
+                warnings=workload_warnings.pod_template,
             ),
             table=pod_tables.POD_TEMPLATES,
         ),
@@ -212,7 +211,7 @@ def _replication_controllers() -> ResourceDefinition:
         generation=["spec"],
         validate=pod_templates.validate_controller,
         template=("spec", "template"),
-        warnings=workload_warnings.replicated,
+        warnings=workload_warnings.replication_controller,
         name=lambda name, prefix: [],  # validated with the rest
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )

@@ -1,10 +1,10 @@
-"""Job (upstream: pkg/registry/batch/job/strategy.go)."""
+"""Job and CronJob (upstream: pkg/registry/batch/{job,cronjob}/strategy.go)."""
 
 from __future__ import annotations
 
-from tetrapod.core.defaults.workloads import default_job
+from tetrapod.core.defaults.workloads import default_cron_job, default_job
 from tetrapod.core.strategies.simple import KindStrategy
-from tetrapod.core.validation import jobs
+from tetrapod.core.validation import cron_jobs, jobs
 from tetrapod.core.warnings import workloads
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
@@ -34,6 +34,7 @@ class JobStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
+        _drop_disabled(obj.get("spec") or {}, {})
         template = (obj.get("spec") or {}).get("template") or {}
         meta = obj["metadata"]
         shared = meta.get("labels") and meta["labels"] == (template.get("metadata") or {}).get("labels")
@@ -41,12 +42,47 @@ class JobStrategy(KindStrategy):
         if shared:
             meta["labels"] = dict(obj["spec"]["template"]["metadata"]["labels"])  # one map for both in upstream
 
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        _drop_disabled(new.get("spec") or {}, old.get("spec") or {})
+
     def canonicalize(self, obj: Object) -> None:
         """Upstream defaults labels again whenever it reads the object, after validation that is."""
         super().canonicalize(obj)
         labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = dict(labels)
+
+
+class CronJobStrategy(KindStrategy):
+    def __init__(self) -> None:
+        super().__init__(
+            default=default_cron_job,
+            status=True,
+            validate=cron_jobs.validate,
+            template=("spec", "jobTemplate", "spec", "template"),
+            whole_update=cron_jobs.validate_update,
+            warnings=workloads.cron_job,
+            generation=["spec"],
+        )
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
+        _drop_disabled(_job_spec(obj), {})
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        _drop_disabled(_job_spec(new), _job_spec(old))
+
+
+def _job_spec(cron_job: Object) -> Object:
+    return ((cron_job.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
+
+
+def _drop_disabled(spec: Object, before: Object) -> None:
+    """Fields behind the gate WorkloadWithJob, which is off (upstream: pkg/api/job/util.go)."""
+    if before.get("scheduling") is None:
+        spec.pop("scheduling", None)
 
 
 def generate_selector(job: Object) -> None:

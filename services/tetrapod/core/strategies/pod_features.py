@@ -28,9 +28,8 @@ def drop_disabled(spec: Object, before: Object) -> None:
         if found and not any(holder.get(key) is not None for holder, key in members(before)):
             for holder, key in found:
                 del holder[key]
-    for container in _containers(spec):
-        if container.get("lifecycle") == {}:
-            del container["lifecycle"]
+            if members is _stop_signals:
+                _drop_lifecycles(spec, [holder for holder, _ in found])
 
 
 def drop_init_container_annotations(meta: Object) -> None:
@@ -48,6 +47,14 @@ def drop_disabled_of_template(template: Object | None, before: Object | None) ->
 def _containers(spec: Object) -> Iterator[Object]:
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(kind) or ()
+
+
+def _drop_lifecycles(spec: Object, dropped_from: list[Object]) -> None:
+    """Those that held nothing but what was dropped."""
+    for container in _containers(spec):
+        hooks = container.get("lifecycle")
+        if hooks == {} and any(hooks is holder for holder in dropped_from):
+            del container["lifecycle"]
 
 
 def _stop_signals(spec: Object) -> Holders:

@@ -52,7 +52,7 @@ def app_armor_into_fields(pod: Object) -> list[str]:
         key = APP_ARMOR + (container.get("name") or "")
         if key not in notes or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
             continue
-        profile = _profile(notes[key])
+        profile = app_armor_field(notes[key])
         if profile is not None and profile == common:
             continue
         if profile is not None:
@@ -61,7 +61,7 @@ def app_armor_into_fields(pod: Object) -> list[str]:
     return warnings
 
 
-def _profile(written: str) -> Object | None:
+def app_armor_field(written: str) -> Object | None:
     """The field that says the same, None where there is no valid one."""
     if written in _NAMED_PROFILES:
         return {"type": _NAMED_PROFILES[written]}

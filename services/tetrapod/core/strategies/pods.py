@@ -18,6 +18,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_label
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _SPEC_FIELDS: Final = {
@@ -27,6 +28,9 @@ _SPEC_FIELDS: Final = {
     "spec.serviceAccountName": "serviceAccountName",
 }
 _DEFAULT_GRACE: Final = 30
+_SURPRISING: Final = (
+    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: "
+)
 _GATED: Final = {
     "type": "PodScheduled",
     "status": "False",
@@ -74,7 +78,9 @@ class PodStrategy(Strategy):
             spec["terminationGracePeriodSeconds"] = 1
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
-        return pod_warnings(obj)  # updates are by machines, and many
+        wrong = is_dns1123_label(obj["metadata"].get("name") or "")
+        name = [f"{_SURPRISING}[{' '.join(wrong)}]"] if wrong else []
+        return name + pod_warnings(obj)  # updates are by machines, and many
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return pods.validate(obj)

@@ -14,6 +14,8 @@ from tetrapod.machinery.labels import from_label_selector, validate_label_select
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
+_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+"""A field of older versions; its defaulting has seen to it that it is a number."""
 _REVISION_DATA: Final = "data must be a valid JSON object"
 
 
@@ -37,8 +39,8 @@ def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = T
         return None
     if empty_matches and selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return []
-    given = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    return [] if found.matches(given) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(given), MISMATCH)]
+    given = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    return [] if found.matches(given or {}) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(given), MISMATCH)]
 
 
 def endless(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
@@ -69,6 +71,8 @@ def validate_deployment(obj: Object) -> list[FieldError]:
     errors += _deployment_strategy(spec.get("strategy") or {})
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+    if rollback := (obj["metadata"].get("annotations") or {}).get(_ROLLBACK_TO):
+        errors += not_negative(int(rollback), "spec.rollback.version")
     if (deadline := spec.get("progressDeadlineSeconds")) is not None:
         errors += not_negative(deadline, "spec.progressDeadlineSeconds")
         if deadline <= (spec.get("minReadySeconds") or 0):
@@ -94,7 +98,7 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
 
 def _strategy(kind: str, update: Object | None) -> Object:
     """A strategy as upstream's internal struct prints."""
-    inner = None if update is None else {"MaxUnavailable": update.get("maxUnavailable"), "MaxSurge": update.get("maxSurge")}
+    inner = None if update is None else {name: update.get(name[0].lower() + name[1:], 0) for name in ("MaxUnavailable", "MaxSurge")}
     return {"Type": kind, "RollingUpdate": inner}
 
 
@@ -120,6 +124,10 @@ def validate_daemon_set(obj: Object) -> list[FieldError]:
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += _daemon_set_strategy(spec.get("updateStrategy") or {})
     return errors + not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+
+
+def validate_daemon_set_update(new: Object, old: Object) -> list[FieldError]:
+    return selector_is_kept(new, old) + validate_daemon_set(new)
 
 
 def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
@@ -201,4 +209,5 @@ def validate_revision(obj: Object) -> list[FieldError]:
 
 def validate_revision_update(new: Object, old: Object) -> list[FieldError]:
     data = new.get("data")
-    return [] if data == old.get("data") else [field.invalid("data", data, "field is immutable")]
+    errors = not_negative(new.get("revision"), "revision")
+    return errors if data == old.get("data") else [*errors, field.invalid("data", data, "field is immutable")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tetrapod.core.validation import environment, handlers
 from tetrapod.core.validation.mounts import devices, mounts
@@ -23,6 +23,7 @@ _RESIZABLE: Final = frozenset({"cpu", "memory"})
 _RESIZE_POLICIES: Final = frozenset({"NotRequired", "RestartContainer"})
 _RESTART_POLICIES: Final = frozenset({"Always", "OnFailure", "Never"})
 _RULE_OPERATORS: Final = frozenset({"In", "NotIn"})
+_NO_POLICY: Final = "must specify restartPolicy when restart rules are used"
 _EPHEMERAL_NO: Final = "cannot be set for an Ephemeral Container"
 _NOT_EPHEMERAL: Final = (
     "ports",
@@ -72,8 +73,10 @@ def init_containers(listed: list[Object], regular: list[Object], around: Surroun
     for i, container in enumerate(listed):
         at = f"{path}[{i}]"
         errors += _common(container, around, at)
-        if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
+        if container.get("restartPolicy") is not None:
             errors += _restart_rules(container, at)
+        elif container.get("restartPolicyRules"):
+            errors.append(field.required(f"{at}.restartPolicy", _NO_POLICY))
         name = container.get("name") or ""
         if name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
@@ -103,7 +106,7 @@ def ephemeral_containers(
         seen.add(name)
         if target and target not in others:
             errors.append(field.not_found(f"{at}.targetContainerName", target))
-        errors += [field.forbidden(f"{at}.{key}", _EPHEMERAL_NO) for key in _NOT_EPHEMERAL if _is_set(container.get(key))]
+        errors += [field.forbidden(f"{at}.{key}", _EPHEMERAL_NO) for key in _NOT_EPHEMERAL if _is_set(container, key)]
         for j, mount in enumerate(container.get("volumeMounts") or ()):
             errors += [
                 field.forbidden(f"{at}.volumeMounts[{j}].{key}", _EPHEMERAL_NO) for key in ("subPath", "subPathExpr") if mount.get(key)
@@ -111,9 +114,10 @@ def ephemeral_containers(
     return errors
 
 
-def _is_set(value: Any) -> bool:
-    """Not the zero of its type: an empty struct of requirements is one, a probe is not."""
-    return value not in (None, [], "", {})
+def _is_set(container: Object, name: str) -> bool:
+    """Not the zero of its type: only requirements are a struct, which is one where nothing is in it."""
+    value = container.get(name)
+    return any(part is not None for part in (value or {}).values()) if name == "resources" else value is not None
 
 
 def image_padding(container: Object, path: str) -> list[FieldError]:
@@ -206,7 +210,7 @@ def _restart_rules(container: Object, path: str) -> list[FieldError]:
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     errors: list[FieldError] = []
     if policy is None:
-        errors.append(field.required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+        errors.append(field.required(f"{path}.restartPolicy", _NO_POLICY))
     else:
         errors += known(policy, _RESTART_POLICIES, f"{path}.restartPolicy")
     if len(rules) > 20:

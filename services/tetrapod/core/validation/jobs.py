@@ -173,8 +173,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors += shown.immutable(spec.get("selector"), before.get("selector"), "spec.selector", shown.selector(spec.get("selector")))
     errors += _template_kept(spec, before, old.get("status") or {})
     for name, form in _FROZEN.items():
-        value = spec.get(name)
-        errors += shown.immutable(value, before.get(name), f"spec.{name}", form(value) if value is not None else None)
+        value, was = spec.get(name), before.get(name)
+        same = shown.same(value, was) and (value is None) is (was is None)  # all are pointers, of which an empty one is one
+        errors += [] if same else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
     return errors
 
 

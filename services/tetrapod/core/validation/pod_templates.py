@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.validation import shown
 from tetrapod.core.validation.names import dns_subdomain, not_negative
 from tetrapod.core.validation.pod_annotations import match_fields, pod_annotations
 from tetrapod.core.validation.pod_spec import pod_spec
@@ -50,10 +51,10 @@ def _controller_template(selector: Object, template: Object | None) -> list[Fiel
     errors = [] if selector else [field.required("spec.selector")]
     if template is None:
         return [*errors, field.required("spec.template")]
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if any(labels.get(key) != value for key, value in selector.items()):
+    labels = (template.get("metadata") or {}).get("labels")
+    if any((labels or {}).get(key) != value for key, value in selector.items()):
         text = "`selector` does not match template `labels`"
-        errors.append(field.invalid("spec.template.metadata.labels", dict(sorted(labels.items())) or None, text))
+        errors.append(field.invalid("spec.template.metadata.labels", shown.labels(labels), text))
     errors += pod_template_spec(template, "spec.template")
     inner = template.get("spec") or {}
     if inner.get("restartPolicy") != "Always":

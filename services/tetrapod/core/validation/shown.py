@@ -14,7 +14,23 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
-_META: Final = ("name", "generateName", "namespace", "uid", "labels", "annotations", "finalizers")
+_META: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
 
 
 def selector(value: Mapping[str, Any] | None) -> Object | None:
@@ -36,7 +52,7 @@ def _requirement(expression: Mapping[str, Any]) -> Object:
 
 
 def labels(value: Mapping[str, str] | None) -> Object | None:
-    return dict(sorted(value.items())) if value else None
+    return None if value is None else dict(sorted(value.items()))
 
 
 def metadata(value: Mapping[str, Any] | None) -> Object:

@@ -17,22 +17,30 @@ from tetrapod.machinery.gvk import Object
 _FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
 
 
+_OVERWRITTEN: Final = ("hostname", "subdomain")
+"""Fields of the template that the controller writes over."""
+
+
 def validate(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
+    return _spec(obj.get("spec") or {})
+
+
+def _spec(spec: Object, *, update: bool = False, template: bool = True) -> list[FieldError]:
+    """An update does not look at what may not change, nor at the `template` where that was wrong before."""
     errors = _pod_management(spec) + _update_strategy(spec.get("updateStrategy") or {})
     if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
         for key in ("whenDeleted", "whenScaled"):
             at = f"spec.persistentVolumeClaimRetentionPolicy.{key}"
             errors += known(policy.get(key) or "", ["Retain", "Delete"], at)
-    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+    for i, claim in enumerate((not update and spec.get("volumeClaimTemplates")) or ()):
         errors += claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
     errors += not_negative(spec.get("replicas"), "spec.replicas")
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += not_negative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start")
-    if name := spec.get("serviceName"):
+    if not update and (name := spec.get("serviceName")):
         errors += dns_label(name, "spec.serviceName")
     errors += selector_errors(spec, "statefulset")
-    return errors + _template(spec)
+    return errors + _template(spec, whole=template)
 
 
 def _pod_management(spec: Object) -> list[FieldError]:
@@ -74,28 +82,29 @@ def _rolling_update(update: Object, path: str) -> list[FieldError]:
     return errors + rolling.at_most_all(unavailable, at)
 
 
-def _template(spec: Object) -> list[FieldError]:
+def _template(spec: Object, *, whole: bool) -> list[FieldError]:
     template = spec.get("template") or {}
     errors = matching_labels(spec)
     if errors is None:
         return [field.invalid("spec.selector", shown.selector(spec.get("selector")), ""), *endless(template, "StatefulSet")]
-    return errors + pod_template_spec(_with_claims(template, spec), "spec.template") + endless(template, "StatefulSet")
+    if whole:
+        errors += pod_template_spec(_with_claims(template, spec), "spec.template")
+    return errors + endless(template, "StatefulSet")
 
 
 def _with_claims(template: Object, spec: Object) -> Object:
     """The template as its pods will be: each claim template is a volume of that name."""
-    claims = [(c.get("metadata") or {}).get("name") or "" for c in spec.get("volumeClaimTemplates") or ()]
-    if not any(claims):
-        return template
-    inner = template.get("spec") or {}
-    kept = [v for v in inner.get("volumes") or () if v.get("name") not in claims]
-    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims if name]
-    return {**template, "spec": {**inner, "volumes": [*kept, *added]}}
+    inner = {key: value for key, value in (template.get("spec") or {}).items() if key not in _OVERWRITTEN}
+    claims = dict.fromkeys((c.get("metadata") or {}).get("name") or "" for c in spec.get("volumeClaimTemplates") or ())
+    if claims:
+        kept = [v for v in inner.get("volumes") or () if (v.get("name") or "") not in claims]
+        inner["volumes"] = [*({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims), *kept]
+    return {**template, "spec": inner}
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    errors: list[FieldError] = []
+    errors = _spec(spec, update=True, template=not _spec(before, update=True))
     for name in _FROZEN:
         value = spec.get(name)
         errors += shown.immutable(value, before.get(name), f"spec.{name}", _shown(name, value))

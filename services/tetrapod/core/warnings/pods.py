@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.strategies.pod_preparation import app_armor_field
 from tetrapod.core.validation.pod_annotations import APP_ARMOR
 from tetrapod.core.validation.security import all_containers
 from tetrapod.core.warnings.labels import deprecated_label, node_selector_term
@@ -30,9 +31,9 @@ def pod_warnings(pod: Object) -> list[str]:
     return _warnings(pod.get("spec") or {}, pod["metadata"], "", template=False)
 
 
-def template_warnings(template: Object | None, old: Object | None, path: str) -> list[str]:
+def template_warnings(template: Object | None, path: str) -> list[str]:
     """Of a pod template at `path` (`spec.template`); apps, batch and others call this."""
-    if template is None or (old is not None and template == old):
+    if template is None:
         return []
     return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
 
@@ -63,8 +64,7 @@ def _warnings(spec: Object, meta: Object, prefix: str, *, template: bool) -> lis
     out += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         out.append(f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1")
-    out += _addresses(spec, path)
-    return out + (_pod_affinity(affinity, f"{path}.affinity") if affinity else [])
+    return out + _pod_affinity(affinity, f"{path}.affinity") + _addresses(spec, path)
 
 
 def _node_affinity(node: Object, path: str) -> list[str]:
@@ -125,8 +125,9 @@ def _container(container: Object, path: str, spec: Object, notes: Object, prefix
         if key in notes and not context.get("seccompProfile"):
             out.append(f"{prefix}metadata.annotations[{key}]: {_SECCOMP}")
         key = APP_ARMOR + name
-        confined = context.get("appArmorProfile") or (spec.get("securityContext") or {}).get("appArmorProfile")
-        if template and key in notes and not confined:
+        common = (spec.get("securityContext") or {}).get("appArmorProfile")
+        told = context.get("appArmorProfile") is not None or (common is not None and common == app_armor_field(notes.get(key) or ""))
+        if template and key in notes and not told:
             out.append(f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
     resources = container.get("resources")
     if resources:
@@ -142,7 +143,8 @@ def _environment(env: list[Object], path: str) -> list[str]:
     for i, variable in enumerate(env):
         name = variable.get("name") or ""
         # X="$(X)more" is how one builds on the value before.
-        hides = variable.get("valueFrom") is not None or f"$({name})" not in (variable.get("value") or "")
+        value, before = variable.get("value") or "", f"$({name})"
+        hides = variable.get("valueFrom") is not None or value == before or before not in value
         if name in seen and hides:
             out.append(f"{path}.env[{i}]: hides previous definition of {go_quote(name)}, which may be dropped when using apply")
         seen.add(name)

@@ -22,6 +22,13 @@ _SOURCES: Final = {
 }
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+_CERTIFICATE_PATHS: Final = (
+    ("certificateChainPath", "chain"),
+    ("keyPath", "key"),
+    ("credentialBundlePath", "credential bundle"),
+)
+_Path = tuple[str | None, str]
+"""A file of a volume and where it comes from; no path where a source has nothing."""
 _RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
 
 
@@ -73,16 +80,20 @@ def overlapping_paths(volumes: list[Object]) -> list[str]:
     """Files of one volume of which one would have to be a directory of another."""
     out: list[str] = []
     for volume in volumes:
+        name = go_quote(volume.get("name") or "")
         described, paths = _paths(volume)
         for i, (path, source) in enumerate(paths):
+            if path is None:
+                out.append(f"volume {name} ({described}) has no sources provided")
+                continue
             for other, other_source in paths[:i]:
-                if path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/"):
+                if path and other and (path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/")):
                     body = f"{go_quote(path)}{source} with {go_quote(other)}{other_source}"
-                    out.append(f"volume {go_quote(volume.get('name') or '')} ({described}): overlapping paths: {body}")
+                    out.append(f"volume {name} ({described}): overlapping paths: {body}")
     return out
 
 
-def _paths(volume: Object) -> tuple[str, list[tuple[str, str]]]:
+def _paths(volume: Object) -> tuple[str, list[_Path]]:
     """What the volume is, and its files with their sources, where it has several."""
     if bag := volume.get("configMap"):
         return f"ConfigMap {go_quote(bag.get('name') or '')}", _items(bag, "")
@@ -90,21 +101,31 @@ def _paths(volume: Object) -> tuple[str, list[tuple[str, str]]]:
         return f"Secret {go_quote(bag.get('secretName') or '')}", _items(bag, "")
     if bag := volume.get("downwardAPI"):
         return "DownwardAPI", _items(bag, "")
-    found: list[tuple[str, str]] = []
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        if bag := source.get("configMap"):
-            found += _items(bag, f" (ConfigMap {go_quote(bag.get('name') or '')})")
-        elif bag := source.get("secret"):
-            found += _items(bag, f" (Secret {go_quote(bag.get('name') or '')})")
-        elif bag := source.get("downwardAPI"):
-            found += _items(bag, " (DownwardAPI)")
-        elif (token := source.get("serviceAccountToken")) and token.get("path"):
-            found.append((token["path"].rstrip("/"), " (ServiceAccountToken)"))
-        elif (bundle := source.get("clusterTrustBundle")) and bundle.get("path"):
-            named = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName") or ""
-            found.append((bundle["path"].rstrip("/"), f" (ClusterTrustBundle {go_quote(named or '')})"))
-    return "Projected", found
+    sources = (volume.get("projected") or {}).get("sources") or ()
+    return "Projected", [path for source in sources for path in _projected(source)]
 
 
-def _items(bag: Object, source: str) -> list[tuple[str, str]]:
-    return [(item["path"].rstrip("/"), source) for item in bag.get("items") or () if item.get("path")]
+def _projected(source: Object) -> list[_Path]:
+    if all(value is None for value in source.values()):
+        return [(None, "")]
+    if bag := source.get("configMap"):
+        return _items(bag, f" (ConfigMap {go_quote(bag.get('name') or '')})")
+    if bag := source.get("secret"):
+        return _items(bag, f" (Secret {go_quote(bag.get('name') or '')})")
+    if bag := source.get("downwardAPI"):
+        return _items(bag, " (DownwardAPI)")
+    if token := source.get("serviceAccountToken"):
+        return [_path(token.get("path"), " (ServiceAccountToken)")]
+    if bundle := source.get("clusterTrustBundle"):
+        named = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName")
+        return [_path(bundle.get("path"), f" (ClusterTrustBundle {go_quote(named or '')})")]
+    certificate = source.get("podCertificate") or {}
+    return [_path(certificate[key], f" (PodCertificate {what})") for key, what in _CERTIFICATE_PATHS if certificate.get(key)]
+
+
+def _items(bag: Object, source: str) -> list[_Path]:
+    return [_path(item.get("path"), source) for item in bag.get("items") or ()]
+
+
+def _path(path: str | None, source: str) -> _Path:
+    return (path or "").rstrip("/"), source

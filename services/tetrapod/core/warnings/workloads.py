@@ -33,10 +33,11 @@ def _same_generation(obj: Object, old: Object | None) -> bool:
 
 
 def _template(obj: Object, old: Object | None) -> list[str]:
-    if _same_generation(obj, old):
-        return []
-    template, before = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
-    return template_warnings(template, before, "spec.template")
+    return [] if _same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
+
+
+def pod_template(obj: Object, old: Object | None) -> list[str]:
+    return [] if _same_generation(obj, old) else template_warnings(obj.get("template"), "template")
 
 
 def daemon_set(obj: Object, old: Object | None) -> list[str]:
@@ -44,36 +45,43 @@ def daemon_set(obj: Object, old: Object | None) -> list[str]:
 
 
 def replicated(obj: Object, old: Object | None) -> list[str]:
-    """Deployment, ReplicaSet and ReplicationController, after which pods are named."""
+    """Deployment and ReplicaSet, after which pods are named."""
     return _name(obj, old) + _template(obj, old)
+
+
+def replication_controller(obj: Object, old: Object | None) -> list[str]:
+    """Upstream looks at the old template at an update."""
+    if _same_generation(obj, old):
+        return []
+    return _name(obj, old) + template_warnings(((old or obj).get("spec") or {}).get("template"), "spec.template")
 
 
 def stateful_set(obj: Object, old: Object | None) -> list[str]:
     spec = obj.get("spec") or {}
     found = _template(obj, old)
+    inner = "" if old is None else ".Spec"  # so upstream writes it, at updates only
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]")
+        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{inner}")
     return [*found, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else found
 
 
 def job(obj: Object, old: Object | None) -> list[str]:
     if _same_generation(obj, old):
         return []
-    return _name(obj, old) + _job_spec(obj.get("spec") or {}, (old or {}).get("spec") or {}, "spec")
+    return _name(obj, old) + _job_spec(obj.get("spec") or {}, "spec")
 
 
 def cron_job(obj: Object, old: Object | None) -> list[str]:
     found = _name(obj, old)
-    spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
+    spec = obj.get("spec") or {}
     if not _same_generation(obj, old):
-        jobs, jobs_before = ((s.get("jobTemplate") or {}).get("spec") or {} for s in (spec, before))
-        found += _job_spec(jobs, jobs_before, "spec.jobTemplate.spec")
+        found += _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     if "TZ" in (spec.get("schedule") or ""):
         found.append("cannot use TZ or CRON_TZ in spec.schedule, use timeZone instead")
     return found
 
 
-def _job_spec(spec: Object, before: Object, path: str) -> list[str]:
+def _job_spec(spec: Object, path: str) -> list[str]:
     many = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
     found = [_INDEXES.replace("spec:", f"{path}:", 1)] if many and spec.get("completionMode") == "Indexed" else []
-    return found + template_warnings(spec.get("template"), before.get("template"), f"{path}.template")
+    return found + template_warnings(spec.get("template"), f"{path}.template")

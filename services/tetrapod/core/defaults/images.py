@@ -1,0 +1,47 @@
+"""Names of container images: which tag one means (upstream: pkg/util/parsers, over github.com/distribution/reference)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_DEFAULT_DOMAIN: Final = "docker.io"
+_LEGACY_DOMAIN: Final = "index.docker.io"
+_PATH_LIMIT: Final = 255
+_DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
+
+_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_DOMAIN: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_DIGEST: Final = r"([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*):([0-9A-Fa-f]{32,})"
+_reference = re.compile(rf"{_DOMAIN}/({_PART}(?:/{_PART})*)(?::(\w[\w.-]{{0,127}}))?(?:@{_DIGEST})?", re.ASCII).fullmatch
+_identifier = re.compile(r"[a-f0-9]{64}").fullmatch
+
+
+@lru_cache(maxsize=1024)
+def tag_of(image: str) -> str:
+    """The tag: `latest` where there is neither tag nor digest, nothing where the name is none."""
+    if _identifier(image):
+        return ""
+    found = _reference("/".join(_split(image)))
+    if found is None or len(found[1]) > _PATH_LIMIT:
+        return ""
+    _, tag, algorithm, encoded = found.groups()
+    if algorithm is None:
+        return tag or "latest"
+    known = len(encoded) == _DIGEST_LENGTHS.get(algorithm) and encoded == encoded.lower()
+    return tag or "" if known else ""
+
+
+def _split(image: str) -> tuple[str, str]:
+    """The registry, and the path there with tag and digest."""
+    first, slash, rest = image.partition("/")
+    domain, path = _DEFAULT_DOMAIN, image
+    if slash and first == _LEGACY_DOMAIN:
+        path = rest
+    elif slash and (first == "localhost" or "." in first or ":" in first or first.lower() != first):
+        domain, path = first, rest
+    if domain == _DEFAULT_DOMAIN and "/" not in path:
+        path = f"library/{path}"
+    return domain, path

@@ -1,0 +1,55 @@
+"""Annotations of apps/v1 that are fields inside upstream, where they are numbers (upstream: pkg/apis/apps/v1/conversion.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tetrapod.generic.endpoints.decoding import ShapeError
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+_LIMIT: Final = 2**63
+_number = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+def settle_template_generation(obj: Object) -> None:
+    """Of a DaemonSet that was sent.
+
+    Raises:
+        ShapeError: it is no number.
+    """
+    annotations = obj["metadata"].get("annotations")
+    if annotations is None:
+        annotations = obj["metadata"]["annotations"] = {}
+    annotations[TEMPLATE_GENERATION] = str(_parse(annotations.get(TEMPLATE_GENERATION, "0")))
+
+
+def settle_rollback(obj: Object) -> None:
+    """Of a Deployment that was sent.
+
+    Raises:
+        ShapeError: it is no number.
+    """
+    annotations = obj["metadata"].get("annotations") or {}
+    if not (text := annotations.get(ROLLBACK_TO)):
+        annotations.pop(ROLLBACK_TO, None)
+        if not annotations:
+            obj["metadata"].pop("annotations", None)
+        return
+    try:
+        annotations[ROLLBACK_TO] = str(_parse(text))
+    except ShapeError as error:
+        raise ShapeError(f"failed to parse annotation[{ROLLBACK_TO}]={text} as int64: {error}") from None
+
+
+def _parse(text: str) -> int:
+    """As Go's strconv.ParseInt reads 64 bits."""
+    if not _number(text):
+        raise ShapeError(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
+    number = int(text)
+    if not -_LIMIT <= number < _LIMIT:
+        raise ShapeError(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
+    return number

@@ -1,0 +1,35 @@
+"""Which tag an image's name means decides whether it is pulled always."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.core.defaults.images import tag_of
+
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("image", "tag"),
+    [
+        ("nginx", "latest"),
+        ("nginx:1.27", "1.27"),
+        ("localhost/nginx", "latest"),
+        ("localhost:5000/a/b", "latest"),
+        ("registry.example:5000/a:v1", "v1"),
+        ("[fd00::1]:5000/a:v1", "v1"),
+        ("index.docker.io/nginx", "latest"),
+        ("Upper/nginx", "latest"),
+        (f"nginx@{DIGEST}", ""),
+        (f"nginx:latest@{DIGEST}", "latest"),
+    ],
+)
+def test_a_name_means_a_tag(image: str, tag: str) -> None:
+    assert tag_of(image) == tag
+
+
+@pytest.mark.parametrize(
+    "image", ["", "UPPER", "a b", "-x", "nginx:", "a//b", "0" * 64, "a/" + "b" * 256, "a:" + "t" * 129, "a@sha256:" + "0" * 40, "é"]
+)
+def test_what_is_no_name_has_no_tag(image: str) -> None:
+    assert tag_of(image) == ""

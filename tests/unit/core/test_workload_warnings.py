@@ -1,0 +1,62 @@
+"""What is odd in a pod template is told of, in the words and at the moments of upstream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.core.warnings import workloads
+from tetrapod.core.warnings.pods import template_warnings
+
+ARCH = "beta.kubernetes.io/arch"
+
+
+def template(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {}, "spec": spec}
+
+
+def controller(generation: int, *, old_arch: bool) -> dict[str, Any]:
+    spec = {"template": template(nodeSelector={ARCH: "arm64"} if old_arch else {})}
+    return {"metadata": {"name": "c", "generation": generation}, "spec": spec}
+
+
+def test_a_template_is_looked_at_in_every_new_generation_though_it_stays() -> None:
+    before, after = controller(1, old_arch=True), controller(2, old_arch=True)
+    assert any(ARCH in text for text in workloads.replicated(after, before))
+    assert workloads.replicated(before, before) == []
+
+
+def test_a_replication_controllers_old_template_is_looked_at() -> None:
+    assert workloads.replication_controller(controller(2, old_arch=False), controller(1, old_arch=True))
+    assert not workloads.replication_controller(controller(2, old_arch=True), controller(1, old_arch=False))
+
+
+def test_claims_are_named_otherwise_in_an_update() -> None:
+    claim = {"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "500m"}}}}
+    obj = {"metadata": {"generation": 1}, "spec": {"volumeClaimTemplates": [claim]}}
+    assert workloads.stateful_set(obj, None)[0].startswith("spec.volumeClaimTemplates[0].resources")
+    assert workloads.stateful_set(obj, obj)[0].startswith("spec.volumeClaimTemplates[0].Spec.resources")
+
+
+def test_a_variable_that_is_only_itself_hides_the_one_before() -> None:
+    env = [{"name": "A", "value": "x"}, {"name": "A", "value": "$(A)"}, {"name": "A", "value": "$(A)y"}]
+    found = template_warnings(template(containers=[{"name": "c", "env": env}]), "spec.template")
+    assert len(found) == 1
+    assert "env[1]" in found[0]
+
+
+def test_an_annotation_that_says_what_the_pods_profile_says_is_not_told_of() -> None:
+    key = "container.apparmor.security.beta.kubernetes.io/c"
+    common = {"appArmorProfile": {"type": "RuntimeDefault"}}
+    for profile, told in (("runtime/default", 0), ("unconfined", 1)):
+        given = template(containers=[{"name": "c"}], securityContext=common)
+        given["metadata"]["annotations"] = {key: profile}
+        assert len(template_warnings(given, "spec.template")) == told
+
+
+def test_projections_of_nothing_and_certificates_over_one_another() -> None:
+    certificate = {"keyPath": "a", "certificateChainPath": "a/b"}
+    volume = {"name": "v", "projected": {"sources": [{}, {"podCertificate": certificate}]}}
+    assert template_warnings(template(volumes=[volume]), "spec.template") == [
+        'volume "v" (Projected) has no sources provided',
+        'volume "v" (Projected): overlapping paths: "a" (PodCertificate key) with "a/b" (PodCertificate chain)',
+    ]
