@@ -70,10 +70,12 @@ class Declarations:
 @pytest.fixture(scope="session")
 def source() -> BuiltinSource:
     def jwks() -> Any:
-        return text_document("/openid/v1/jwks/", "getServiceAccountIssuerOpenIDKeyset", "application/jwk-set+json")
+        return text_document("/openid/v1/jwks/", "getServiceAccountIssuerOpenIDKeyset", "application/jwk-set+json", "keys")
 
     def configuration() -> Any:
-        return text_document("/.well-known/openid-configuration/", "getServiceAccountIssuerOpenIDConfiguration", "application/json")
+        return text_document(
+            "/.well-known/openid-configuration/", "getServiceAccountIssuerOpenIDConfiguration", "application/json", "configuration"
+        )
 
     extra = {"version": version_document, "openid/v1/jwks": jwks, ".well-known/openid-configuration": configuration}
     return BuiltinSource(Declarations(), extra)

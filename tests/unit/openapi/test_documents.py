@@ -183,3 +183,20 @@ async def test_pieces_are_even_and_lose_nothing() -> None:
     assert b"".join(pieces) == data
     assert len({len(piece) for piece in pieces[:-1]}) == 1
     assert await evened([]) == [b""]
+
+
+async def test_operations_and_parameters_are_described_as_upstream_does(source: BuiltinSource) -> None:
+    document = await written(source)
+    paths = document["paths"]
+    item = paths["/api/v1/namespaces/{namespace}/pods/{name}"]
+    assert item["get"]["description"] == "read the specified Pod"
+    assert paths["/api/v1/namespaces/{namespace}/events"]["post"]["description"] == "create an Event"
+    assert paths["/api/v1/namespaces/{namespace}/endpoints/{name}"]["delete"]["description"] == "delete Endpoints"
+    assert paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]["put"]["description"].endswith(
+        "of the specified Deployment"
+    )
+    assert paths["/api/v1/services"]["get"]["description"] == "list or watch objects of kind Service"
+    assert item["parameters"][0]["description"] == "name of the Pod"
+    assert document["parameters"]["watch-XNNPZGbK"]["description"].startswith("Watch for changes to the described resources")
+    assert document["parameters"]["stdin-sEFnN3IS"]["description"] != document["parameters"]["stdin-PSzNhyUC"]["description"]
+    assert all(o["responses"]["401"] == {"description": "Unauthorized"} for p in paths.values() for m, o in p.items() if m != "parameters")

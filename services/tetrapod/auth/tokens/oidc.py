@@ -20,6 +20,8 @@ CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 JWKS_PATH: Final = "/openid/v1/jwks"
 _JSON: Final = "application/json"
 _JWKS: Final = "application/jwk-set+json"
+_ABOUT_CONFIGURATION: Final = "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'"
+_ABOUT_KEYS: Final = "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)"
 
 
 def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
@@ -43,8 +45,10 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
 def openapi_documents() -> dict[str, Callable[[], Object]]:
     """Of the two, by name."""
     return {
-        CONFIGURATION_PATH[1:]: lambda: text_document(f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON),
-        JWKS_PATH[1:]: lambda: text_document(f"{JWKS_PATH}/", "getServiceAccountIssuerOpenIDKeyset", _JWKS),
+        CONFIGURATION_PATH[1:]: lambda: text_document(
+            f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON, _ABOUT_CONFIGURATION
+        ),
+        JWKS_PATH[1:]: lambda: text_document(f"{JWKS_PATH}/", "getServiceAccountIssuerOpenIDKeyset", _JWKS, _ABOUT_KEYS),
     }
 
 

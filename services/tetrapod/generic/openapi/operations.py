@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tetrapod.generic.openapi.texts import path_text, query_text
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 
 REF: Final = "#/components/schemas/"
@@ -90,6 +91,9 @@ PATCH_TYPES: Final = (
 )
 
 
+_REASONS: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """`body` and `answer` are definitions; "" is none and a plain string. `codes` answer with `answer`."""
@@ -106,15 +110,17 @@ class Operation:
     body_types: Sequence[str] = ("*/*",)
     body_required: bool = True
     produces: Sequence[str] = BUILTIN_TYPES
+    text: str = ""
 
     def document(self) -> Object:
         content = {media_type: {"schema": _schema(self.answer)} for media_type in self.produces}
-        found: Object = {"tags": [self.tag], "operationId": self.id}
+        found: Object = {"tags": [self.tag], "description": self.text, "operationId": self.id}
         if self.body:
             found["requestBody"] = {"content": {media_type: {"schema": _schema(self.body)} for media_type in self.body_types}}
             if self.body_required:
                 found["requestBody"]["required"] = True
-        found["responses"] = {**{code: {"content": content} for code in self.codes}, "401": {}}
+        answers = {code: {"description": _REASONS[code], "content": content} for code in self.codes}
+        found["responses"] = {**answers, "401": {"description": "Unauthorized"}}
         if self.action:
             found["x-kubernetes-action"] = self.action
         if self.kind is not None:
@@ -138,25 +144,29 @@ def streamed(produces: Sequence[str]) -> tuple[str, ...]:
 def path_item(path: str, operations: Iterable[Operation]) -> Object:
     """The operations of a path; parameters that all have are the path's."""
     listed = list(operations)
-    in_path = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    parts = path.split("/")
+    in_path = [part[1:-1] for part in parts if part.startswith("{")]
     shared = set(listed[0].query).intersection(*(operation.query for operation in listed[1:])) if listed else set()
     item: Object = {}
     for operation in listed:
         document = operation.document()
         own = sorted(set(operation.query) - shared)
         if own:
-            document["parameters"] = [_query(name) for name in own]
+            context = {*parts, operation.method}
+            document["parameters"] = [_query(name, context) for name in own]
         item[operation.method] = document
+    kind = listed[0].kind.kind if listed and listed[0].kind is not None else ""
     parameters = sorted([("path", name) for name in in_path] + [("query", name) for name in shared], key=lambda p: (p[1], p[0]))
     if parameters:
-        item["parameters"] = [_in_path(name) if where == "path" else _query(name) for where, name in parameters]
+        item["parameters"] = [_in_path(name, kind) if where == "path" else _query(name, set(parts)) for where, name in parameters]
     return item
 
 
-def _query(name: str) -> Object:
-    return {"in": "query", "name": name, "schema": {"type": _TYPES.get(name, "string"), "uniqueItems": True}}
+def _query(name: str, context: set[str]) -> Object:
+    schema = {"type": _TYPES.get(name, "string"), "uniqueItems": True}
+    return {"in": "query", "name": name, "description": query_text(name, context), "schema": schema}
 
 
-def _in_path(name: str) -> Object:
+def _in_path(name: str, kind: str) -> Object:
     schema: dict[str, Any] = {"type": "string", "uniqueItems": True}
-    return {"in": "path", "name": name, "required": True, "schema": schema}
+    return {"in": "path", "name": name, "description": path_text(name, kind), "required": True, "schema": schema}

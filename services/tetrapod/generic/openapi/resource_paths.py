@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tetrapod.generic.openapi.naming import operation_id, tag
@@ -22,6 +22,7 @@ from tetrapod.generic.openapi.operations import (
     path_item,
     streamed,
 )
+from tetrapod.generic.openapi.texts import operation_text
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 
 _PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "put")
@@ -56,10 +57,15 @@ class ResourcePaths:
     def paths(self) -> dict[str, Object]:
         found = {}
         for path, operations in self._operations():
-            listed = list(operations)
+            listed = [self._described(operation, path) for operation in operations]
             if listed:
                 found[path] = path_item(path, listed)
         return found
+
+    def _described(self, operation: Operation, path: str) -> Operation:
+        subresource = path.partition("/{name}/")[2].partition("/")[0]
+        watched = "watch" in self.verbs
+        return replace(operation, text=operation_text(operation.action, operation.method, self.gvk.kind, subresource, watched=watched))
 
     @property
     def _root(self) -> str:

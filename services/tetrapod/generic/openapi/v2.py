@@ -21,6 +21,7 @@ from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY
 _DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable", "x-kubernetes-validations"})
 _STRINGS: Final[dict[str, Object]] = {QUANTITY: {"type": "string"}, INT_OR_STRING: {"type": "string", "format": "int-or-string"}}
 _MEDIA_TYPES: Final = (
+    "text/plain",
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
@@ -99,11 +100,14 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
         if body.get("required"):
             parameter["required"] = True
         parameters.insert(0, parameter)
-    else:
+    elif "x-kubernetes-action" in operation:
         found["consumes"] = list(consumes)
     if parameters:
         found["parameters"] = parameters
-    found["produces"] = next((sorted(response["content"], key=_turn) for response in operation["responses"].values() if "content" in response), ["*/*"])
+    produced = next((response["content"] for response in operation["responses"].values() if "content" in response), ["*/*"])
+    found["produces"] = sorted(produced, key=_turn)
+    if "consumes" not in found and _MEDIA_TYPES[1] in produced:  # about the API, not of a resource
+        found["consumes"] = found["produces"]
     found["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
     found["schemes"] = ["https"]
     return found

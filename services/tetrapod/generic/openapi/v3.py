@@ -21,6 +21,9 @@ INFO: Final = {"title": "Kubernetes", "version": "1.37"}
 SECURITY: Final = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
 
 
+_VERSIONS: Final = "get available API versions"
+
+
 def assemble(paths: dict[str, Object], schemas: dict[str, Object]) -> Object:
     components: Object = {"schemas": schemas} if schemas else {}
     return {"openapi": "3.0.0", "info": INFO, "paths": paths, "components": {**components, "securitySchemes": SECURITY}}
@@ -30,7 +33,8 @@ def group_version_document(definitions: Iterable[ResourceDefinition], group_vers
     """`definitions`: the resources that are served in the group-version."""
     group, version = group_version
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
-    about = Operation("get", operation_id("get", group, version, "APIResources"), tag(group, version), META + "APIResourceList")
+    name, answer = operation_id("get", group, version, "APIResources"), META + "APIResourceList"
+    about = Operation("get", name, tag(group, version), answer, text="get available resources")
     paths = {root: path_item(root, [about])}
     for definition in definitions:
         paths.update(resource_paths(definition, version).paths())
@@ -39,28 +43,29 @@ def group_version_document(definitions: Iterable[ResourceDefinition], group_vers
 
 def group_document(group: str) -> Object:
     path = f"/apis/{group}/"
-    about = Operation("get", operation_id("get", group, "", "APIGroup"), tag(group), META + "APIGroup")
+    about = Operation("get", operation_id("get", group, "", "APIGroup"), tag(group), META + "APIGroup", text="get information of a group")
     return _small(path, about)
 
 
 def api_document() -> Object:
-    return _small("/api/", Operation("get", "getCoreAPIVersions", "core", META + "APIVersions"))
+    return _small("/api/", Operation("get", "getCoreAPIVersions", "core", META + "APIVersions", text=_VERSIONS))
 
 
 def apis_document() -> Object:
-    return _small("/apis/", Operation("get", "getAPIVersions", "apis", META + "APIGroupList"))
+    return _small("/apis/", Operation("get", "getAPIVersions", "apis", META + "APIGroupList", text=_VERSIONS))
 
 
 def version_document() -> Object:
     answer = "io.k8s.apimachinery.pkg.version.Info"
-    return _small("/version/", Operation("get", "getCodeVersion", "version", answer, produces=("application/json",)))
+    text = "get the version information for this server"
+    return _small("/version/", Operation("get", "getCodeVersion", "version", answer, produces=("application/json",), text=text))
 
 
-def text_document(path: str, name: str, media_type: str) -> Object:
+def text_document(path: str, name: str, media_type: str, text: str) -> Object:
     """Of an endpoint that answers a text of its own (`/openid/v1/jwks/`)."""
     first = operation_part(path.strip("/").split("/")[0], False)
     label = first[:1].upper() + first[1:] if path.startswith("/.") else first
-    return _small(path, Operation("get", name, label, "", produces=(media_type,)))
+    return _small(path, Operation("get", name, label, "", produces=(media_type,), text=text))
 
 
 def _small(path: str, operation: Operation) -> Object:

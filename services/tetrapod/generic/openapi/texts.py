@@ -1,0 +1,64 @@
+"""What operations and their parameters are described as.
+
+Upstream: the Doc() of each route in k8s.io/apiserver/pkg/endpoints/installer.go; the texts of parameters are those of the options' fields
+(k8s.io/apimachinery/pkg/apis/meta/v1/types.go and core/v1, Apache-2.0) and stay beside this file, as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import orjson
+
+_ITEM: Final = "filtered to a single item with the 'fieldSelector' parameter."
+_DEPRECATED: Final = "deprecated: use the 'watch' parameter with a list operation instead"
+_OF_ITEM: Final = {"get": "read", "put": "replace", "patch": "partially update"}
+
+
+def operation_text(action: str, method: str, kind: str, subresource: str = "", *, watched: bool = False) -> str:
+    """`kind` is the resource's own, also where a subresource is of another."""
+    of = f"{subresource} of " if subresource else ""
+    if action in _OF_ITEM:
+        return f"{_OF_ITEM[action]} {of}the specified {kind}"
+    match action:
+        case "list":
+            return f"list{' or watch' if watched else ''} objects of kind {kind}"
+        case "post":
+            return f"create {of}{_with_article(kind)}"
+        case "delete":
+            return f"delete {of}{_with_article(kind)}"
+        case "deletecollection":
+            return f"delete collection of {kind}"
+        case "watch":
+            return f"watch changes to an object of kind {kind}. {_DEPRECATED}, {_ITEM}"
+        case "watchlist":
+            return f"watch individual changes to a list of {kind}. {_DEPRECATED}."
+    return f"connect {method.upper()} requests to {subresource} of {kind}"
+
+
+def _with_article(noun: str) -> str:
+    if noun.endswith("s") and not noun.endswith("ss"):  # a plural
+        return noun
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def query_text(name: str, context: Container[str]) -> str:
+    """`context`: the parts of the path and the method, where the same name means different things."""
+    found = _texts().get(name, "")
+    return found if isinstance(found, str) else next((text for key, text in found.items() if key in context), found.get("", ""))
+
+
+def path_text(name: str, kind: str) -> str:
+    if name == "name":
+        return f"name of the {kind}"
+    found = _texts().get(name, "")
+    return found if isinstance(found, str) else found["in path"]
+
+
+@cache
+def _texts() -> dict[str, str | dict[str, str]]:
+    found: dict[str, str | dict[str, str]] = orjson.loads(files(__package__).joinpath("data/parameters.json").read_bytes())
+    return found
