@@ -76,8 +76,12 @@ class Embedded:
 
     def _assemble(self) -> None:
         options = self.options
-        client_ca = read_file(options.client_ca_file or self.pki.client_ca, "client-ca-file")
-        front_proxy_ca = read_file(options.requestheader_client_ca_file or self.pki.front_proxy_ca, "requestheader-client-ca-file")
+        client_cas = [str(self.pki.client_ca)]  # whose certificate the admin's kubeconfig holds, whatever else is believed
+        if options.client_ca_file:
+            client_cas.append(options.client_ca_file)
+        client_ca = b"\n".join(read_file(file, "client-ca-file") for file in client_cas)
+        front_proxy_file = options.requestheader_client_ca_file or str(self.pki.front_proxy_ca)
+        front_proxy_ca = read_file(front_proxy_file, "requestheader-client-ca-file")
         self.auth = AuthService(
             self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
         )
@@ -108,7 +112,7 @@ class Embedded:
             port=options.secure_port,
             tls=ServingTLS(
                 [CertificatePair(options.tls_cert_file or str(certificate), options.tls_private_key_file or str(key))],
-                [options.client_ca_file or str(self.pki.client_ca), str(self.pki.front_proxy_ca)],
+                [*client_cas, front_proxy_file],
             ),
         )
 

@@ -1,0 +1,71 @@
+"""Client certificates of CAs that the operator brings, beside the server's own: users, and front proxies."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.door import Door
+from support.server import Server, running
+from tetrapod.generic.certificates.authority import Authority
+
+REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+ASKED = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+
+@dataclass
+class Trusting:
+    server: Server
+    users: Authority
+    proxies: Authority
+    directory: Path
+
+    def whoami(self, issued: tuple[bytes, bytes], **headers: str) -> Any:
+        pair = self.directory / "pair.pem"
+        pair.write_bytes(b"".join(issued))
+        context = ssl.create_default_context(cafile=str(self.server.ca))
+        context.check_hostname = False
+        context.load_cert_chain(pair)
+        address = urlsplit(self.server.url)
+        connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=30)
+        connection.request("POST", REVIEW, json.dumps(ASKED), {"content-type": "application/json", **headers})
+        answer = connection.getresponse()
+        found = json.loads(answer.read())
+        connection.close()
+        return found["status"]["userInfo"] if answer.status == 201 else answer.status
+
+
+@pytest.fixture(scope="module")
+def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trusting]:
+    directory = tmp_path_factory.mktemp("trusting")
+    users, proxies = Authority.create("users"), Authority.create("proxies")
+    for name, authority in (("users", users), ("proxies", proxies)):
+        (directory / f"{name}.crt").write_bytes(authority.certificate_pem)
+    flags = (f"--client-ca-file={directory}/users.crt", f"--requestheader-client-ca-file={directory}/proxies.crt")
+    with running(directory, *flags, "--requestheader-allowed-names=front") as server:
+        yield Trusting(server, users, proxies, directory)
+
+
+def test_a_certificate_of_the_given_ca_names_its_user(trusting: Trusting) -> None:
+    found = trusting.whoami(trusting.users.issue_client("eve", ["readers"]))
+    assert found["username"] == "eve"
+    assert found["groups"] == ["readers", "system:authenticated"]
+
+
+def test_the_administrators_own_kubeconfig_goes_on_working(trusting: Trusting) -> None:
+    assert "system:masters" in Door(trusting.server.kubeconfig).call("POST", REVIEW, ASKED).body["status"]["userInfo"]["groups"]
+
+
+def test_only_the_allowed_proxy_may_say_for_whom_it_asks(trusting: Trusting) -> None:
+    said = {"X-Remote-User": "carol", "X-Remote-Group": "readers"}
+    assert trusting.whoami(trusting.proxies.issue_client("front"), **said)["username"] == "carol"
+    assert trusting.whoami(trusting.proxies.issue_client("other"), **said) in (401, 403)
+    assert trusting.whoami(trusting.users.issue_client("front"), **said)["username"] == "front"
