@@ -1,0 +1,115 @@
+"""A server with an audit log, asked through its public door; and its events by the request's Audit-ID."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from support.server import Server, running
+
+TOKENS = 'admin-token,admin,u-admin,"system:masters"\nalice-token,alice,u-alice,"developers"\n'
+POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- {level: None, users: ["system:apiserver"]}
+- {level: None, nonResourceURLs: ["/readyz*"]}
+- {level: Metadata, users: [alice]}
+- {level: Request, namespaces: [requested]}
+- {level: RequestResponse, namespaces: [unmanaged], omitManagedFields: true, omitStages: [RequestReceived]}
+- {level: RequestResponse}
+"""
+_numbers = itertools.count()
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+    audit_id: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Audited:
+    """`events` waits until the last stage of a request has been written."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        self.host, self.log = url.removeprefix("https://"), log
+
+    def ask(self, method: str, path: str, body: Any = None, token: str = "admin-token", audit_id: str = "", **headers: str) -> Answer:
+        """Headers with underscores for dashes."""
+        audit_id = audit_id or f"test-{next(_numbers)}"
+        sent = {"audit-id": audit_id, "user-agent": "tests", "content-type": "application/json"}
+        sent |= {"authorization": f"Bearer {token}"} if token else {}
+        connection = http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context(), timeout=30)
+        try:
+            data = body if body is None or isinstance(body, str) else json.dumps(body)
+            connection.request(method, path, data, sent | {key.replace("_", "-"): value for key, value in headers.items()})
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read(), audit_id)
+        finally:
+            connection.close()
+
+    def lines(self) -> list[Any]:
+        text = self.log.read_bytes() if self.log.exists() else b""
+        return [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+
+    def events(self, audit_id: str, last: str = "ResponseComplete") -> list[Any]:
+        found: list[Any] = []
+
+        def complete() -> bool:
+            found[:] = [event for event in self.lines() if event["auditID"] == audit_id]
+            return any(event["stage"] == last for event in found)
+
+        eventually(complete)
+        return found
+
+    def last(self, *args: Any, **kwargs: Any) -> Any:
+        """The last event of a new request."""
+        return self.events(self.ask(*args, **kwargs).audit_id)[-1]
+
+
+def eventually(holds: Callable[[], bool], patience: float = 20) -> None:
+    end = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def config_map(name: str = "a", **more: Any) -> Any:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, **more}
+
+
+@pytest.fixture(scope="package")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory: Path = tmp_path_factory.mktemp("audit")
+    (directory / "policy.yaml").write_text(POLICY)
+    (directory / "tokens.csv").write_text(TOKENS)
+    return directory
+
+
+@pytest.fixture(scope="package")
+def server(files: Path) -> Iterator[Server]:
+    flags = ["--audit-policy-file", str(files / "policy.yaml"), "--audit-log-path", str(files / "logs" / "audit.log")]
+    with running(files / "data", "--token-auth-file", str(files / "tokens.csv"), *flags) as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
+def audited(files: Path, server: Server) -> Audited:
+    found = Audited(server.url, files / "logs" / "audit.log")
+    for name in ("requested", "unmanaged", "strict"):
+        labels = {"pod-security.kubernetes.io/audit": "restricted", "pod-security.kubernetes.io/enforce": "privileged"}
+        assert found.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}}).status == 201
+    return found

@@ -1,0 +1,227 @@
+"""What the events of a request say, through the public door; the expectations are what a real kube-apiserver wrote for the same."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import ssl
+from typing import Any
+
+import pytest
+
+from integration.audit.conftest import Audited, config_map, eventually
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ADMIN = {"username": "admin", "uid": "u-admin", "groups": ["system:masters", "system:authenticated"]}
+ALLOWED = {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
+MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+
+def stages(events: list[Any]) -> list[str]:
+    return [event["stage"] for event in events]
+
+
+def test_a_request_has_an_event_when_it_comes_and_one_when_it_is_answered(audited: Audited) -> None:
+    answer = audited.ask("POST", f"{MAPS}?fieldManager=m", {"metadata": {"name": "whole", "uid": "given"}, "data": {"k": "<v>"}})
+    received, complete = audited.events(answer.audit_id)
+    common = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "RequestResponse",
+        "auditID": answer.headers["audit-id"],
+        "requestURI": f"{MAPS}?fieldManager=m",
+        "verb": "create",
+        "user": ADMIN,
+        "sourceIPs": ["127.0.0.1"],
+        "userAgent": "tests",
+    }
+    times = {name: received.pop(name) for name in ("requestReceivedTimestamp", "stageTimestamp")}
+    assert times["requestReceivedTimestamp"] == times["stageTimestamp"] and MICRO.fullmatch(times["stageTimestamp"])
+    reference = {"resource": "configmaps", "namespace": "default", "apiVersion": "v1"}
+    assert received == {**common, "stage": "RequestReceived", "objectRef": reference}
+    assert complete.pop("requestReceivedTimestamp") == times["stageTimestamp"] < complete.pop("stageTimestamp")
+    assert complete == {
+        **common,
+        "stage": "ResponseComplete",
+        "objectRef": {**reference, "name": "whole", "uid": "given"},
+        "responseStatus": {"metadata": {}, "code": 201},
+        "requestObject": {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "whole", "uid": "given"}, "data": {"k": "<v>"}},
+        "responseObject": answer.json,
+        "annotations": ALLOWED,
+    }
+
+
+def test_metadata_says_nothing_of_contents(audited: Audited) -> None:
+    event = audited.last("GET", MAPS, token="alice-token")
+    status = event["responseStatus"]
+    assert (status["code"], status["reason"], status["status"]) == (403, "Forbidden", "Failure")
+    assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
+    assert not {"requestObject", "responseObject"} & event.keys()
+
+
+def test_level_request_has_no_answers(audited: Audited) -> None:
+    event = audited.last("POST", "/api/v1/namespaces/requested/configmaps", config_map())
+    assert event["requestObject"] == config_map() and "responseObject" not in event
+
+
+def test_managed_fields_and_stages_are_left_out_where_the_policy_says_so(audited: Audited) -> None:
+    path = "/api/v1/namespaces/unmanaged/configmaps"
+    answer = audited.ask("POST", path, config_map(data={"k": "v"}))
+    assert "managedFields" in answer.json["metadata"]
+    assert stages(audited.events(answer.audit_id)) == ["ResponseComplete"]
+    got = audited.ask("GET", f"{path}/a").json
+    replaced = audited.last("PUT", f"{path}/a", got)
+    assert "managedFields" not in replaced["requestObject"]["metadata"] and "managedFields" not in replaced["responseObject"]["metadata"]
+    assert replaced["objectRef"]["resourceVersion"] == got["metadata"]["resourceVersion"]
+    listed = audited.last("GET", path, accept="application/json;as=Table;v=v1;g=meta.k8s.io")["responseObject"]
+    assert all("managedFields" not in row["object"]["metadata"] for row in listed["rows"])
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "shown"),
+    [
+        ("application/merge-patch+json", '{ "data" : {"a": null},\n "x": 1.50 }', {"data": {"a": None}, "x": 1.5}),
+        ("application/json-patch+json", '[{"op": "add", "path": "/data", "value": {}}]', [{"op": "add", "path": "/data", "value": {}}]),
+        ("application/apply-patch+yaml", "kind: ConfigMap\napiVersion: v1\nmetadata: {name: patched}\n", config_map("patched")),
+        ("application/merge-patch+json", "nonsense", None),
+    ],
+)
+def test_patches_are_shown_as_they_were_sent(audited: Audited, content_type: str, body: str, shown: Any) -> None:
+    audited.ask("POST", MAPS, config_map("patched"))
+    query = "?fieldManager=f&force=true" if "apply" in content_type else ""
+    event = audited.last("PATCH", f"{MAPS}/patched{query}", body, content_type=content_type)
+    assert event.get("requestObject") == shown
+
+
+def test_options_of_a_deletion_are_a_request_object(audited: Audited) -> None:
+    audited.ask("POST", MAPS, config_map("deleted"))
+    event = audited.last("DELETE", f"{MAPS}/deleted", {"propagationPolicy": "Background"})
+    assert event["requestObject"] == {
+        "kind": "DeleteOptions",
+        "apiVersion": "meta.k8s.io/__internal",
+        "propagationPolicy": "Background",
+    }
+    assert event["responseStatus"] == {"metadata": {}, "status": "Success", "details": event["responseObject"]["details"], "code": 200}
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/yaml", "application/vnd.kubernetes.protobuf", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"]
+)
+def test_answers_are_shown_as_json_in_whatever_form_they_went_out(audited: Audited, accept: str) -> None:
+    audited.ask("POST", MAPS, config_map("formed", data={"k": "v"}))
+    shown = audited.last("GET", f"{MAPS}/formed", accept=accept)["responseObject"]
+    plain = audited.ask("GET", f"{MAPS}/formed").json
+    if "Partial" in accept:
+        plain = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": plain["metadata"]}
+    assert shown == plain
+
+
+def test_a_list_that_is_written_in_pieces_is_shown_whole(audited: Audited) -> None:
+    for i in range(4):
+        audited.ask("POST", MAPS, config_map(f"large-{i}", data={"k": "x" * 100_000}))
+    answer = audited.ask("GET", MAPS, accept_encoding="gzip")
+    assert answer.headers["content-encoding"] == "gzip"
+    listed = audited.events(answer.audit_id)[-1]["responseObject"]
+    assert listed == audited.ask("GET", MAPS).json and listed["kind"] == "ConfigMapList"
+
+
+def test_discovery_is_shown_and_what_is_no_object_is_not(audited: Audited) -> None:
+    assert audited.last("GET", "/apis/apps")["responseObject"]["kind"] == "APIGroup"
+    assert audited.last("GET", "/api/v1")["responseObject"]["kind"] == "APIResourceList"
+    for path, code in (("/version", 200), ("/nothing", 404)):
+        event = audited.last("GET", path)
+        assert event["responseStatus"] == {"metadata": {}, "code": code} and "responseObject" not in event
+
+
+def test_a_watch_has_an_event_when_it_begins_and_one_when_it_ends(audited: Audited) -> None:
+    answer = audited.ask("GET", f"{MAPS}?watch=1&timeoutSeconds=1")
+    events = audited.events(answer.audit_id)
+    assert stages(events) == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
+    assert events[1]["responseStatus"] == events[2]["responseStatus"] == {"metadata": {}, "code": 200}
+    assert events[1]["stageTimestamp"] < events[2]["stageTimestamp"]
+
+
+def test_a_watch_whose_client_goes_is_complete(audited: Audited) -> None:
+    connection = http.client.HTTPSConnection(audited.host, context=ssl._create_unverified_context(), timeout=30)
+    connection.request("GET", f"{MAPS}?watch=1", headers={"authorization": "Bearer admin-token", "audit-id": "leaving"})
+    connection.getresponse()
+    assert stages(audited.events("leaving", "ResponseStarted")) == ["RequestReceived", "ResponseStarted"]
+    connection.close()
+    assert stages(audited.events("leaving"))[-1] == "ResponseComplete"
+
+
+def test_who_is_refused_before_he_is_known_has_one_event(audited: Audited) -> None:
+    for path, token, code in (("/api/v1/pods", "wrong", 401), ("/api/v1/pods?timeout=bad", "admin-token", 400)):
+        answer = audited.ask("GET", path, token=token)
+        assert answer.status == code
+        (event,) = audited.events(answer.audit_id, "ResponseStarted")
+        assert event["user"] == {} and event["responseStatus"]["code"] == code and "annotations" not in event
+
+
+def test_impersonation_tells_both(audited: Audited) -> None:
+    event = audited.last("GET", MAPS, impersonate_user="jane", impersonate_group="system:masters", impersonate_extra_scopes="x")
+    assert event["user"] == ADMIN
+    expected = {"username": "jane", "groups": ["system:masters", "system:authenticated"], "extra": {"scopes": ["x"]}}
+    assert event["impersonatedUser"] == expected
+
+
+def test_issued_tokens_and_deprecated_versions_are_annotated(audited: Audited) -> None:
+    eventually(lambda: audited.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+    event = audited.last("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
+    assert re.fullmatch(r"JTI=[-0-9a-f]{36}", event["annotations"]["authentication.kubernetes.io/issued-credential-id"])
+    assert audited.last("GET", "/api/v1/namespaces/default/endpoints")["annotations"]["k8s.io/deprecated"] == "true"
+
+
+def test_pod_security_says_what_it_would_refuse(audited: Audited) -> None:
+    eventually(lambda: audited.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    event = audited.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
+    notes = event["annotations"]
+    assert notes["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
+    assert notes["pod-security.kubernetes.io/audit-violations"].startswith('would violate PodSecurity "restricted:latest"')
+    assert event["requestObject"]["spec"]["restartPolicy"] == "Always"  # defaulted, as upstream's
+
+
+def test_policies_annotate_and_failures_are_told(audited: Audited) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "object.metadata.name != 'doubtful'", "message": "doubtful"}],
+        "auditAnnotations": [{"key": "k", "valueExpression": "'named ' + object.metadata.name"}],
+    }
+    binding = {"policyName": "noting", "validationActions": ["Audit"]}
+    for resource, found in (("policies", spec), ("policybindings", binding)):
+        kind = "ValidatingAdmissionPolicy" + ("Binding" if "bindings" in resource else "")
+        obj = {"kind": kind, "apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "noting"}, "spec": found}
+        assert audited.ask("POST", f"{group}/validatingadmission{resource}", obj).status == 201
+    try:
+        found: dict[str, Any] = {}
+
+        def noted() -> bool:
+            found.update(audited.last("POST", f"{MAPS}?dryRun=All", config_map("doubtful"))["annotations"])
+            return "noting/k" in found
+
+        eventually(noted)
+        assert found["noting/k"] == "named doubtful"
+        assert '"message":"doubtful","policy":"noting","binding":"noting"' in found["validation.policy.admission.k8s.io/validation_failure"]
+    finally:
+        for resource in ("policies", "policybindings"):
+            audited.ask("DELETE", f"{group}/validatingadmission{resource}/noting")
+
+
+def test_names_of_requests_are_never_shortened(audited: Audited) -> None:
+    name = "n" * 200
+    assert audited.ask("GET", "/version", audit_id=name).headers.get_all("audit-id") == [name]
+    assert stages(audited.events(name)) == ["RequestReceived", "ResponseComplete"]
+
+
+def test_what_the_policy_does_not_want_is_not_there_and_metrics_count(audited: Audited) -> None:
+    ready = audited.ask("GET", "/readyz")
+    text = audited.ask("GET", "/metrics").body.decode()
+    audited.last("GET", "/version")
+    assert all(event["auditID"] != ready.audit_id for event in audited.lines())
+    assert all(event["user"].get("username") != "system:apiserver" for event in audited.lines())
+    counted = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("apiserver_audit_")}
+    assert counted["apiserver_audit_event_total"] > 20
+    assert counted['apiserver_audit_level_total{level="RequestResponse"}'] > 10 < counted['apiserver_audit_level_total{level="None"}']
