@@ -25,8 +25,9 @@ class BindingRest(Rest):
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         meta = obj.setdefault("metadata", {})
-        name = name or meta.get("name", "")
-        if meta.get("name", name) != name:
+        given = meta.get("name") or ""
+        name = name or given
+        if given != name:
             raise status.bad_request("name in URL does not match name in Binding object")
         target = obj.get("target") or {}
         errors = []
@@ -36,9 +37,9 @@ class BindingRest(Rest):
             errors.append(field.required("target.name"))
         elif not errors:
             errors += dns_subdomain(target["name"], "target.name")
-        if errors:  # upstream's text has no head here
+        if errors:  # upstream forgets to make a refusal of them
             texts = [str(error) for error in errors]
-            raise status.StatusError(422, "Invalid", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+            raise status.StatusError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
         if validate is not None:
             await validate(obj)
         await self._assign(ctx, name, target["name"], obj)
@@ -62,7 +63,7 @@ class BindingRest(Rest):
             _merge(current["metadata"], "annotations", binding["metadata"].get("annotations"))
             _merge(current["metadata"], "labels", binding["metadata"].get("labels"))
             drop_init_container_annotations(current["metadata"])
-            _set_condition(current, {"type": "PodScheduled", "status": "True"})
+            set_condition(current, {"type": "PodScheduled", "status": "True"})
             return current
 
         meta = binding["metadata"]
@@ -81,7 +82,9 @@ def _conflict(name: str, why: str) -> status.StatusError:
 
 
 class _Unchecked(Strategy):
-    """Binding changes what a user may not change."""
+    """Binding changes what a user may not change, and nobody looks at the labels it brings."""
+
+    metadata_rules = "none"
 
 
 def _merge(meta: Object, key: str, more: Object | None) -> None:
@@ -89,7 +92,8 @@ def _merge(meta: Object, key: str, more: Object | None) -> None:
         meta[key] = {**(meta.get(key) or {}), **more}
 
 
-def _set_condition(pod: Object, condition: Object) -> None:
+def set_condition(pod: Object, condition: Object) -> None:
+    """In place of that of its type, whose time it keeps where the status stays (upstream: UpdatePodCondition)."""
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     for i, existing in enumerate(conditions):
         if existing.get("type") == condition["type"]:

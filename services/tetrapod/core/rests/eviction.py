@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tetrapod.core.rests.binding import SUCCESS
+from tetrapod.core.rests.binding import SUCCESS, set_condition
 from tetrapod.core.rests.stores import BUDGETS, PODS, Stores
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.endpoints.options import validate_delete_options
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import ListQuery
-from tetrapod.machinery import labels, status
-from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery import field, labels, status
+from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
 
@@ -22,6 +23,14 @@ _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption bud
 _SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _MAX_DISRUPTED: Final = 2000
 _BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
+_KIND: Final = GroupKind("policy", "Eviction")
+_RECORD: Final = GroupResource("", "Pod")
+_EVICTED: Final[Object] = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 _ATTEMPTS: Final = 20
 _BACKOFF: Final = 0.01
 
@@ -34,12 +43,12 @@ class EvictionRest(Rest):
         self._client = client
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        if obj.get("metadata", {}).get("name", name) != name:
+        if ((obj.get("metadata") or {}).get("name") or "") != name:
             raise status.bad_request("name in URL does not match name in Eviction object")
+        wanted = _delete_options(obj, name, options)
         if validate is not None:
             await validate(obj)
-        wanted = dict(obj.get("deleteOptions") or {})
-        dry_run = ctx.dry_run or bool(wanted.get("dryRun"))
+        dry_run = bool(wanted.get("dryRun"))
         inner = Context(ctx.user, ctx.namespace, ctx.version, "", dry_run, ctx.warnings, ctx.annotations)
         store = self._stores[PODS]
         pod = (await store.get(inner, name)).peek()
@@ -47,7 +56,9 @@ class EvictionRest(Rest):
             budget = await self._budget_of(ctx.namespace, pod)
             if budget is not None and not (_ready(pod) is False and _evicts_unhealthy(budget)):
                 await self._use(inner, budget, name)
-        await self._mark(inner, store, name)
+        if not dry_run:
+            await self._mark(inner, store, name, wanted)
+        validate_delete_options(wanted)
         await store.delete(inner, name, wanted, None)
         return dict(SUCCESS)
 
@@ -79,27 +90,48 @@ class EvictionRest(Rest):
                     raise
             await asyncio.sleep(_BACKOFF)
 
-    async def _mark(self, ctx: Context, store: Store, name: str) -> None:
-        """Say in the pod's status why it goes."""
+    async def _mark(self, ctx: Context, store: Store, name: str, wanted: Object) -> None:
+        """Say in the pod's status why it goes. A version that `wanted` names is the new one from then on."""
+        preconditions = wanted.get("preconditions") or {}
 
         async def mark(current: Object | None) -> Object:
             if current is None:
                 raise status.not_found(PODS, name)
-            conditions = current.setdefault("status", {}).setdefault("conditions", [])
-            conditions[:] = [c for c in conditions if c.get("type") != "DisruptionTarget"]
-            conditions.append(
-                {
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "lastProbeTime": None,
-                    "lastTransitionTime": now_rfc3339(),
-                    "reason": "EvictionByEvictionAPI",
-                    "message": "Eviction API: evicting",
-                }
-            )
+            _check(preconditions, current)
+            set_condition(current, dict(_EVICTED))
             return current
 
-        await store.update(ctx, name, mark, strategy=_Unchecked())
+        marked, _ = await store.update(ctx, name, mark, strategy=_Unchecked())
+        if preconditions.get("resourceVersion") is not None:
+            wanted["preconditions"] = {**preconditions, "resourceVersion": str(marked.revision)}
+
+
+def _delete_options(eviction: Object, name: str, options: Object) -> Object:
+    """What the deletion is asked to be; a dry run by what either says."""
+    wanted = dict(eviction.get("deleteOptions") or {})
+    unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
+    if wanted.get(unsafe):
+        text = "can not be set for pod eviction, try after removing the option"
+        raise status.invalid(_KIND, name, [field.invalid(f"deleteOptions.{unsafe}", True, text)])
+    inner, outer = wanted.get("dryRun") or [], options.get("dryRun") or []
+    if inner and outer and inner != outer:
+        texts = " and ".join(f"[{' '.join(given)}]" for given in (outer, inner))
+        raise StatusError(500, "", f"Non-matching dry-run options in request and content: {texts}")
+    if inner or outer:
+        wanted["dryRun"] = inner or outer
+    return wanted
+
+
+def _check(preconditions: Object, pod: Object) -> None:
+    """The deletion's preconditions hold for the mark that goes before it, too."""
+    meta = pod["metadata"]
+    for key, what, gone in (
+        ("uid", "UID", "have been deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "have been modified"),
+    ):
+        if (wanted := preconditions.get(key)) and wanted != meta.get(key):
+            why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({meta.get(key)})."
+            raise status.conflict(_RECORD, meta.get("name") or "", f"{why} The object might {gone}")
 
 
 def _take(budget: Object, pod: str) -> None:

@@ -20,6 +20,10 @@ _INDEXES: Final = (
     "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4,"
     " Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
 )
+_ZONE: Final = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead,"
+    " see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
 _HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
 
 
@@ -41,7 +45,9 @@ def pod_template(obj: Object, old: Object | None) -> list[str]:
 
 
 def daemon_set(obj: Object, old: Object | None) -> list[str]:
-    return _template(obj, old)
+    """Only a change of the template begins what counts here as a generation."""
+    template, before = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
+    return [] if old is not None and template == before else template_warnings(template, "spec.template")
 
 
 def replicated(obj: Object, old: Object | None) -> list[str]:
@@ -76,8 +82,8 @@ def cron_job(obj: Object, old: Object | None) -> list[str]:
     spec = obj.get("spec") or {}
     if not _same_generation(obj, old):
         found += _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
-    if "TZ" in (spec.get("schedule") or ""):
-        found.append("cannot use TZ or CRON_TZ in spec.schedule, use timeZone instead")
+    if old is not None and "TZ" in (spec.get("schedule") or ""):
+        found.append(_ZONE)
     return found
 
 

@@ -38,9 +38,10 @@ class Strategy:
     """What field selectors may name beside metadata.name and metadata.namespace; `selectable_fields` gives the values."""
     qualified_finalizers: bool = True
     """Finalizers need a domain. False for custom resources, CustomResourceDefinition and APIService."""
-    metadata_rules: Literal["kube", "plain", "late"] = "kube"
+    metadata_rules: Literal["kube", "plain", "late", "none"] = "kube"
     """How metadata is validated: with finalizers that need a domain, without, or (upstream's own validation of the kind leaves
-    metadata out) only when a new object is right in all else, and its name a path segment."""
+    metadata out) only when a new object is right in all else, and its name a path segment; or, where the server itself writes past
+    the kind's rules, not at all."""
     repeats_errors: bool = False
     """An update's refusal says a complaint as often as it was made (custom resources); else each once."""
 

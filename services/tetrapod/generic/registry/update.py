@@ -174,6 +174,8 @@ def _restore_system_fields(meta: Object, old_meta: Object) -> None:
 
 def _update_errors(store: Store, strategy: Strategy, ctx: Context, new: Object, old: Object) -> list[FieldError]:
     meta, old_meta = new["metadata"], old["metadata"]
+    if strategy.metadata_rules == "none":
+        return strategy.validate_update(ctx, new, old)
     if strategy.qualified_finalizers and strategy.metadata_rules == "kube":
         errors = validate_kube_object_meta(meta, store.namespaced, strategy.validate_name)
     else:
