@@ -24,7 +24,7 @@ def definitions() -> list[ResourceDefinition]:
     autoscaler = AutoscalerStrategy(
         default={"v1": default_autoscaler_v1, "v2": default_autoscaler_v2},
         validate=autoscalers.validate,
-        whole_update=autoscalers.validate_update,
+        whole_update=autoscalers.validate,
         status=True,
         initial_status={"desiredReplicas": 0, "currentMetrics": None},
         generation=["spec"],

@@ -11,6 +11,7 @@ from tetrapod.core.defaults import cluster, networking, volumes, workloads
 from tetrapod.core.defaults.pod_spec import default_pod_template
 from tetrapod.core.groups.events import core_events
 from tetrapod.core.strategies.claims import ClaimStatusStrategy, ClaimStrategy
+from tetrapod.core.strategies.limit_ranges import LimitRangeStrategy
 from tetrapod.core.strategies.namespace_store import NamespaceStore
 from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
 from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
@@ -113,7 +114,7 @@ def _simple() -> list[ResourceDefinition]:
         builtin(
             "",
             "limitranges",
-            KindStrategy(default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate),
+            LimitRangeStrategy(default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate),
         ),
         builtin(
             "",
@@ -154,7 +155,7 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
         node,
         storage_prefix="minions",
         table=tables.NODES,
-        subresources={"proxy": rests["nodes/proxy"], "status": NodeStatusStrategy(node, validate=nodes.validate_update)},
+        subresources={"proxy": rests["nodes/proxy"], "status": NodeStatusStrategy(node, validate=nodes.validate_status)},
     )
 
 

@@ -6,24 +6,40 @@ from tetrapod.core.defaults import networking as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import networking as tables
 from tetrapod.core.validation import endpoint_slices, ingresses, network_policies, service_networks
+from tetrapod.core.validation.shown import same
 from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_subdomain
 
 GROUP = "networking.k8s.io"
+_HOST_NAME = "kubernetes.io/hostname"
 
 
 class EndpointSliceStrategy(KindStrategy):
     """A change of labels is a new generation too; the topology of v1beta1 is only carried along where it was."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        for endpoint in obj.get("endpoints") or ():
-            endpoint.pop("deprecatedTopology", None)
+        _drop_topology(obj, frozenset())
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        before = old.get("endpoints") or ()
+        if not same(new.get("endpoints"), before or None):
+            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1  # even where nothing of it is kept
+            _drop_topology(new, frozenset((e.get("deprecatedTopology") or {}).get(_HOST_NAME, "") for e in before))
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
+def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
+    """Where it named a node that the slice had before, the node stays named (upstream: dropTopologyOnV1)."""
+    for endpoint in obj.get("endpoints") or ():
+        node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME, "")
+        if endpoint.get("nodeName") is None and node in known_nodes and not is_dns1123_subdomain(node):
+            endpoint["nodeName"] = node
 
 
 def definitions() -> list[ResourceDefinition]:
@@ -44,13 +60,14 @@ def definitions() -> list[ResourceDefinition]:
     policy = KindStrategy(
         default=defaults.default_network_policy,
         validate=network_policies.validate,
+        warnings=warnings.network_policy,
         whole_update=network_policies.validate_update,
         generation=["spec"],
     )
     cidr = KindStrategy(validate=service_networks.validate_cidrs, whole_update=service_networks.validate_cidrs_update, status=True)
     address = KindStrategy(
         validate=service_networks.validate_address,
-        whole_update=service_networks.validate_address_update,
+        validate_update=service_networks.validate_address_update,
         name=service_networks.address_name,
     )
     return [

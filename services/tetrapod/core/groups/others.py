@@ -77,6 +77,7 @@ def _certificates() -> list[ResourceDefinition]:
                 validate=trust_bundles.validate,
                 whole_update=trust_bundles.validate_update,
                 metadata="late",
+                unconditional_update=False,
                 fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
             ),
             table=tables.CLUSTER_TRUST_BUNDLES,
@@ -97,6 +98,8 @@ def _coordination() -> list[ResourceDefinition]:
         validate=classes.validate_runtime,
         whole_update=classes.validate_runtime_update,
         warnings=warnings.runtime_class,
+        create_on_update=True,
+        unconditional_update=False,
         metadata="plain",
     )
     priority = KindStrategy(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tetrapod.core.defaults import volumes as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as cluster_tables
@@ -18,21 +16,13 @@ from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery.gvk import Object
 
 GROUP = "storage.k8s.io"
-_COUNTED: Final = (
-    "tokenRequests",
-    "requiresRepublish",
-    "seLinuxMount",
-    "nodeAllocatableUpdatePeriodSeconds",
-    "serviceAccountTokenInSecrets",
-)
 
 
 class CSIDriverStrategy(KindStrategy):
-    """Generations are counted from the first change of what may change on (upstream: csidriver/strategy.go)."""
+    """Generations are counted from the first change on (upstream: csidriver/strategy.go)."""
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        spec, before = new.get("spec") or {}, old.get("spec") or {}
-        if any(spec.get(name) != before.get(name) for name in _COUNTED):
+        if new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
@@ -46,12 +36,19 @@ def _csi() -> list[ResourceDefinition]:
         validate=csi.validate_driver,
         whole_update=csi.validate_driver_update,
         warnings=csi.driver_warnings,
+        unconditional_update=False,
         returns_deleted=True,
     )
-    node = KindStrategy(validate=csi.validate_node, whole_update=csi.validate_node_update, status=True, returns_deleted=True)
+    node = KindStrategy(
+        validate=csi.validate_node,
+        whole_update=csi.validate_node_update,
+        status=True,
+        unconditional_update=False,
+        returns_deleted=True,
+    )
     capacity = KindStrategy(
         validate=csi.validate_capacity,
-        whole_update=csi.validate_capacity_update,
+        validate_update=csi.validate_capacity_update,
         warnings=warnings.storage_capacity,
         unconditional_update=False,
     )
@@ -66,7 +63,7 @@ def _classes() -> list[ResourceDefinition]:
     storage = KindStrategy(
         default=defaults.default_storage_class,
         validate=classes.validate,
-        whole_update=classes.validate_update,
+        validate_update=classes.validate_update,
         warnings=warnings.storage_class,
         returns_deleted=True,
     )
@@ -83,6 +80,7 @@ def _attachments() -> ResourceDefinition:
         whole_update=volume_attachments.validate_update,
         status=True,
         initial_status={"attached": False},
+        unconditional_update=False,
         returns_deleted=True,
     )
     status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status)
@@ -90,7 +88,9 @@ def _attachments() -> ResourceDefinition:
 
 
 def _migrations() -> ResourceDefinition:
-    migration = KindStrategy(validate=migrations.validate, validate_update=migrations.validate_update, status=True)
+    migration = KindStrategy(
+        validate=migrations.validate, validate_update=migrations.validate_update, status=True, unconditional_update=False
+    )
     return builtin(
         "storagemigration.k8s.io",
         "storageversionmigrations",

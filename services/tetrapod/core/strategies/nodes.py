@@ -35,8 +35,6 @@ class NodeStatusStrategy(StatusStrategy):
         status, before = new.get("status") or {}, old.get("status") or {}
         if before.get("config") is None:
             status.pop("config", None)
-        if (before.get("nodeInfo") or {}).get("runningInUserNamespace") is None:
-            (status.get("nodeInfo") or {}).pop("runningInUserNamespace", None)
 
 
 def _drop_disabled(spec: Object, before: Object) -> None:

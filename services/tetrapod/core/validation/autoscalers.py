@@ -18,30 +18,24 @@ _SELECT: Final = frozenset({"Max", "Min", "Disabled"})
 _POLICIES: Final = frozenset({"Pods", "Percent"})
 _TARGETS: Final = frozenset({"Utilization", "Value", "AverageValue"})
 _NO_ZERO: Final = "must specify at least one Object or External metric to support scaling to zero replicas"
+_DESCRIBED_VERSION: Final = "describedObject.apiVersion"
 _RAW_OR_UTILIZATION: Final = "must set either a target raw value or a target utilization"
 
 
-def validate(obj: Object) -> list[FieldError]:
-    return _validate(obj, empty_group=False)
-
-
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """What had no group in its reference may stay without."""
-    before = (old.get("spec") or {}).get("scaleTargetRef") or {}
-    return _validate(new, empty_group=bool(_api_version(before)))
-
-
-def _validate(obj: Object, *, empty_group: bool) -> list[FieldError]:
+def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
+    """A version that was let through once may stay: that of the target as long as its kind does, those of metrics at all."""
     spec = obj.get("spec") or {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     errors: list[FieldError] = []
     if least is not None and most < least:
         errors.append(field.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
-    target = spec.get("scaleTargetRef") or {}
-    errors += reference(target, "spec.scaleTargetRef")
-    if not empty_group and (text := _api_version(target)):
-        errors.append(field.invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", text))
-    errors += _metrics(spec.get("metrics") or [], least)
+    target, before = spec.get("scaleTargetRef") or {}, ((old or {}).get("spec") or {}).get("scaleTargetRef") or {}
+    path = "spec.scaleTargetRef.apiVersion"
+    errors += _names(target, "spec.scaleTargetRef")
+    kept = old is not None and all((target.get(key) or "") == (before.get(key) or "") for key in ("kind", "apiVersion"))
+    if not kept and (text := _api_version(target, grouped=target.get("kind") != "ReplicationController")):
+        errors.append(field.invalid(path, target.get("apiVersion") or "", text))
+    errors += _metrics(spec.get("metrics") or [], least, described_before=_described(old))
     for name in ("scaleUp", "scaleDown"):
         if (rules := (spec.get("behavior") or {}).get(name)) is not None:
             errors += _rules(rules, f"spec.behavior.{name}")
@@ -53,7 +47,7 @@ def _validate(obj: Object, *, empty_group: bool) -> list[FieldError]:
     return errors
 
 
-def reference(target: Object, path: str) -> list[FieldError]:
+def _names(target: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for key in ("kind", "name"):
         if value := target.get(key):
@@ -63,22 +57,28 @@ def reference(target: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _api_version(target: Object) -> str:
-    """What is wrong with the version of a target; only replication controllers have no group."""
+def _api_version(target: Object, *, grouped: bool) -> str:
+    """What is wrong with the version of a reference."""
     version = target.get("apiVersion") or ""
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
-    if "/" not in version and not (version == "v1" and target.get("kind") == "ReplicationController"):
-        return "apiVersion must specify API group"
-    return ""
+    return "apiVersion must specify API group" if grouped and not version.rpartition("/")[0] else ""
 
 
-def _metrics(metrics: list[Object], least: int | None) -> list[FieldError]:
+def _described(obj: Object | None) -> list[Object]:
+    """What metrics of objects refer to."""
+    metrics = ((obj or {}).get("spec") or {}).get("metrics") or ()
+    return [(m.get("object") or {}).get("describedObject") or {} for m in metrics if m.get("type") == "Object"]
+
+
+def _metrics(metrics: list[Object], least: int | None, described_before: list[Object]) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, metric in enumerate(metrics):
         errors += _metric(metric, f"spec.metrics[{i}]")
     if least == 0 and not any(m.get("type") in ("Object", "External") for m in metrics):
         errors.append(field.forbidden("spec.metrics", _NO_ZERO))
+    if any(_api_version(target, grouped=False) for target in described_before):
+        return [error for error in errors if not error.field.endswith(_DESCRIBED_VERSION)]
     return errors
 
 
@@ -122,7 +122,10 @@ def _target(source: Object, path: str) -> list[FieldError]:
 
 
 def _object(source: Object, path: str) -> list[FieldError]:
-    errors = reference(source.get("describedObject") or {}, f"{path}.describedObject")
+    described = source.get("describedObject") or {}
+    errors = _names(described, f"{path}.describedObject")
+    if text := _api_version(described, grouped=False):
+        errors.append(field.invalid(f"{path}.{_DESCRIBED_VERSION}", described["apiVersion"], text))
     errors += _identifier(source, path) + _target(source, path)
     return errors + _needs_value(source, path, "must set either a target value or averageValue")
 

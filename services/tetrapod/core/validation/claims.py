@@ -17,6 +17,8 @@ from tetrapod.machinery.quantity import Quantity
 ACCESS_MODES: Final = frozenset({"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"})
 VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_POINTERS: Final = frozenset({"selector", "storageClassName", "volumeMode", "dataSource", "dataSourceRef", "volumeAttributesClassName"})
+"""Fields of a claim's spec in which an empty value is not the same as none."""
 _RESIZE_STATUSES: Final = frozenset(
     {
         "ControllerResizeInProgress",
@@ -98,8 +100,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate(new)
     spec, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
     wanted, had = new.get("spec") or {}, old.get("spec") or {}
-    if not before.get("volumeName") and spec.get("volumeName"):
-        before["volumeName"] = spec["volumeName"]
+    if not before.get("volumeName"):
+        before["volumeName"] = spec.get("volumeName")
     annotations, old_annotations = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
     if _class_from_annotation(old_annotations, annotations, before.get("storageClassName"), spec.get("storageClassName")):
         spec.pop("storageClassName", None)
@@ -114,7 +116,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         errors.append(field.forbidden("spec", f"{_ONLY}\n{spec_difference('PersistentVolumeClaimSpec', before, spec)}"))
     errors += _shrinking(wanted, had, old)
     errors += immutable(wanted.get("volumeMode"), had.get("volumeMode"), "volumeMode")
-    return errors + _attributes_class(wanted.get("volumeAttributesClassName"), had.get("volumeAttributesClassName"))
+    return errors + _attributes_class(wanted.get("volumeAttributesClassName"), had.get("volumeAttributesClassName"), old)
 
 
 def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_class: str | None) -> bool:
@@ -133,13 +135,12 @@ def _keep_size_and_attributes(spec: Object, before: Object) -> None:
         size = ((before.get("resources") or {}).get("requests") or {}).get("storage")
         kept["storage"] = size
         spec["resources"] = {**spec["resources"], "requests": kept}
-    if spec.get("volumeAttributesClassName") is not None:
-        spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
+    spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
 
 
 def _semantic(spec: Object) -> Object:
     """Without what is empty, quantities as numbers: as upstream's semantic equality sees it."""
-    found = {k: v for k, v in spec.items() if v not in (None, "", [], {})}
+    found = {k: v for k, v in spec.items() if (v is not None if k in _POINTERS else v not in (None, "", [], {}))}
     if resources := found.get("resources"):
         found["resources"] = {
             part: {k: quantity(v) for k, v in listed.items()} for part, listed in resources.items() if listed and isinstance(listed, dict)
@@ -161,13 +162,12 @@ def _shrinking(wanted: Object, had: Object, old: Object) -> list[FieldError]:
     return [field.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")]
 
 
-def _attributes_class(new: str | None, old: str | None) -> list[FieldError]:
-    path = "spec.volumeAttributesClassName"
-    if not old or new == old:
+def _attributes_class(new: str | None, had: str | None, old: Object) -> list[FieldError]:
+    """A class that took effect can be changed for another, not be given up."""
+    if new == had or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return []
-    if new is None:
-        return [field.forbidden(path, "update from non-nil value to nil is forbidden")]
-    return [] if new else [field.forbidden(path, "update from non-nil value to an empty string is forbidden")]
+    text = f"update to {'nil' if new is None else 'empty string'} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    return [field.forbidden("spec.volumeAttributesClassName", text)]
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:

@@ -24,8 +24,7 @@ _UNSET: Final = "serviceAccountTokenInSecrets is set but no tokenRequests are sp
 
 def validate_driver(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    errors = csi_driver_name(obj["metadata"].get("name") or "", "metadata.name") if len(obj["metadata"].get("name") or "") > 63 else []
-    errors += [field.required(f"spec.{name}") for name in _FLAGS if spec.get(name) is None]
+    errors = [field.required(f"spec.{name}") for name in _FLAGS if spec.get(name) is None]
     if (policy := spec.get("fsGroupPolicy")) is None:
         errors.append(field.required("spec.fsGroupPolicy"))
     else:
@@ -69,15 +68,16 @@ def _token_requests(requests: list[Object]) -> list[FieldError]:
 
 def validate_driver_update(new: Object, old: Object) -> list[FieldError]:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    errors = immutable(spec.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired")
-    modes = spec.get("volumeLifecycleModes")
-    errors += immutable(modes, before.get("volumeLifecycleModes"), "spec.volumeLifecycleModes")
-    return errors + _token_requests(spec.get("tokenRequests") or []) + _driver_rest(spec)
+    errors = validate_driver(new)
+    errors += immutable(spec.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired")
+    return errors + immutable(spec.get("volumeLifecycleModes"), before.get("volumeLifecycleModes"), "spec.volumeLifecycleModes")
 
 
 def driver_warnings(new: Object, old: Object | None) -> list[str]:
     spec = new.get("spec") or {}
     if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
+        return []
+    if old is not None and spec["tokenRequests"] == (old.get("spec") or {}).get("tokenRequests"):
         return []
     return [
         "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true"
@@ -103,7 +103,7 @@ def validate_node(obj: Object) -> list[FieldError]:
 def _node_id(value: str, path: str) -> list[FieldError]:
     if not value:
         return [field.required(path)]
-    return [field.invalid(path, value, f"must be {_NODE_ID} bytes or less")] if len(value.encode()) > _NODE_ID else []
+    return [field.invalid(path, value, f"must be {_NODE_ID} characters or less")] if len(value.encode()) > _NODE_ID else []
 
 
 def _topology_keys(keys: list[str], path: str) -> list[FieldError]:
@@ -120,12 +120,12 @@ def _topology_keys(keys: list[str], path: str) -> list[FieldError]:
 def validate_node_update(new: Object, old: Object) -> list[FieldError]:
     """A driver may come or go, and count anew what it can attach, but else not change."""
     wanted = {d.get("name"): d for d in (new.get("spec") or {}).get("drivers") or ()}
-    errors: list[FieldError] = []
+    errors = validate_node(new)
     for before in (old.get("spec") or {}).get("drivers") or ():
         now: Any = wanted.get(before.get("name"))
         if now is not None and not shown.same(_driver(now), _driver(before)):
             errors.append(field.invalid("spec.drivers", _driver(now), "field is immutable"))
-    return errors + validate_node(new)
+    return errors
 
 
 def _driver(driver: Object) -> Object:

@@ -45,13 +45,13 @@ def _value(kind: str, type_name: str, value: Any) -> Any:
         case "=":
             return internal(type_name, value or {})
         case "[]":
-            return internal_list(type_name, value or None)
+            return internal_list(type_name, value)
         case "map":
             return dict(sorted(value.items())) if value else None
         case "resources":
-            return {name: str(Quantity.of(value[name])) for name in sorted(value)} if value else None
+            return None if value is None else {name: str(Quantity.of(value[name])) for name in sorted(value)}
         case "list":
-            return value or None
+            return value
         case "quantity":
             return str(Quantity.of(value))
         case "ptr" | "wire":

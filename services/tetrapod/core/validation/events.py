@@ -88,7 +88,7 @@ def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldE
     errors += _fixed(new, old, "count", 0) + _fixed(new, old, "type", "") + _fixed(new, old, "eventTime", None)
     errors += _fixed(new, old, "action", "")
     if new.get("related") != old.get("related"):
-        errors.append(field.invalid("related", _reference(new, "related") if new.get("related") else None, IMMUTABLE))
+        errors.append(field.invalid("related", _reference(new, "related") if new.get("related") is not None else None, IMMUTABLE))
     if (new.get("reportingComponent") or "") != (old.get("reportingComponent") or ""):
         errors.append(field.invalid("reportingController", new.get("reportingComponent") or "", IMMUTABLE))
     return errors + _fixed(new, old, "reportingInstance", "")

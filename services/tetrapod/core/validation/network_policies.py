@@ -29,8 +29,8 @@ def _networks(spec: Object) -> list[str]:
     for direction, peers in (("ingress", "from"), ("egress", "to")):
         for rule in spec.get(direction) or ():
             for peer in rule.get(peers) or ():
-                block = peer.get("ipBlock") or {}
-                found += [block.get("cidr") or "", *(block.get("except") or ())]
+                if (block := peer.get("ipBlock")) is not None:
+                    found += [block.get("cidr") or "", *(block.get("except") or ())]
     return found
 
 

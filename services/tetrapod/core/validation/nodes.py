@@ -82,7 +82,7 @@ def _pod_networks(cidrs: list[str]) -> list[FieldError]:
         errors.append(field.internal_error(_CIDRS, f"invalid PodCIDRs. failed to check with dual stack with error:{why}"))
     if not both or len(cidrs) > 2:
         errors.append(field.invalid(_CIDRS, cidrs, "may specify no more than one CIDR for each IP family"))
-    return errors + [field.duplicate(f"{_CIDRS}[{i}]", cidr) for i, cidr in enumerate(cidrs) if cidr in cidrs[:i]]
+    return errors
 
 
 def _dual_stack(cidrs: list[str]) -> tuple[bool, str]:
@@ -110,6 +110,11 @@ def _declared_features(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    return validate(new) + validate_status(new, old)
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Every update's, one of the status too (upstream: ValidateNodeUpdate)."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     errors = _annotations(new) + _resources(new) + _declared_features(new)
     seen: list[Any] = []

@@ -21,7 +21,7 @@ def validate_cidrs(obj: Object) -> list[FieldError]:
         return [field.invalid(path, {"CIDRs": cidrs}, "may only hold up to 2 values")]
     errors = [error for i, cidr in enumerate(cidrs) for error in complaints(is_valid_cidr, cidr, f"{path}[{i}]")]
     found = [parse_cidr_sloppy(cidr) for cidr in cidrs]
-    if len(cidrs) == 2 and (None in found or len({f[1].version for f in found if f}) < 2):
+    if len(cidrs) == 2 and all(found) and len({f[1].version for f in found if f}) < 2:
         errors.append(field.invalid(path, cidrs, _ONE_EACH))
     return errors
 
@@ -36,7 +36,7 @@ def validate_cidrs_update(new: Object, old: Object) -> list[FieldError]:
         kept = [] if cidrs[0] == before[0] else [field.invalid(f"{path}[0]", cidrs[0], IMMUTABLE)]
         return kept + validate_cidrs(new)
     if len(before) != len(cidrs):
-        return [field.invalid(path, cidrs or None, IMMUTABLE)]
+        return [field.invalid(path, (new.get("spec") or {}).get("cidrs"), IMMUTABLE)]
     return [field.invalid(f"{path}[{i}]", new, IMMUTABLE) for i, (new, old) in enumerate(zip(cidrs, before, strict=True)) if new != old]
 
 

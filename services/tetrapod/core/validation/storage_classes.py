@@ -18,17 +18,16 @@ _BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 def provisioner(name: str, path: str) -> list[FieldError]:
     if not name:
         return [field.required(path)]
-    return [field.invalid(path, name, error.detail) for error in qualified_name(name.lower(), path)]
+    return qualified_name(name.lower(), path)
 
 
 def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> list[FieldError]:
-    if needed and not listed:
-        return [field.required(path, "must contain at least one key/value pair")]
-    errors = [field.too_long(path, _MOST_PARAMETERS)] if len(listed) > _MOST_PARAMETERS else []
-    errors += [field.invalid(path, key, "field can not be empty.") for key in listed if not key]
+    if len(listed) > _MOST_PARAMETERS:
+        return [field.too_long(path, _MOST_PARAMETERS)]
+    errors = [field.invalid(path, key, "field can not be empty.") for key in listed if not key]
     if sum(len(key.encode()) + len(value.encode()) for key, value in listed.items()) > _PARAMETERS_SIZE:
         errors.append(field.too_long(path, _PARAMETERS_SIZE))
-    return errors
+    return [*errors, field.required(path, "must contain at least one key/value pair")] if needed and not listed else errors
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -75,8 +74,5 @@ def validate_attributes(obj: Object) -> list[FieldError]:
 
 
 def validate_attributes_update(new: Object, old: Object) -> list[FieldError]:
-    return [
-        field.forbidden(key, f"updates to {key} are forbidden.")
-        for key in ("driverName", "parameters")
-        if (new.get(key) or None) != (old.get(key) or None)
-    ]
+    changed = [key for key in ("driverName", "parameters") if (new.get(key) or None) != (old.get(key) or None)]
+    return [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed] + validate_attributes(new)

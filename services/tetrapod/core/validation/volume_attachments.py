@@ -6,11 +6,12 @@ from typing import Final
 
 from tetrapod.core.validation import shown
 from tetrapod.core.validation.names import complaints, in_range
+from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.core.validation.volumes_persistent import inline_volume
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain, is_dns1123_subdomain_caseless
+from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name_caseless
 
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _DRIVER: Final = 63
@@ -37,8 +38,8 @@ def _attacher(name: str) -> list[FieldError]:
     path = "spec.attacher"
     if not name:
         return [field.required(path)]
-    errors = complaints(is_dns1123_subdomain_caseless, name, path)
-    return [*errors, field.too_long(path, _DRIVER)] if len(name) > _DRIVER else errors
+    errors = complaints(is_long_name_caseless, name, path)
+    return [*errors, field.too_many_characters(path, _DRIVER)] if len(name) > _DRIVER else errors
 
 
 def _source(source: Object) -> list[FieldError]:
@@ -55,7 +56,8 @@ def _source(source: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     if shown.same(new.get("spec") or {}, old.get("spec") or {}):
         return validate(new)
-    return [*_written(new), field.invalid("spec", None, "field is immutable")]
+    attacher = csi_driver_name((new.get("spec") or {}).get("attacher") or "", "spec.attacher")  # what the field declares is not asked then
+    return [*attacher, *_written(new), field.invalid("spec", None, "field is immutable")]
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:

@@ -143,7 +143,7 @@ def _common(spec: Object) -> list[FieldError]:
     if not capacity:
         errors.append(field.required("spec.capacity"))
     if "storage" not in capacity or len(capacity) > 1:
-        shown = {name: str(quantities.quantity(capacity[name])) for name in sorted(capacity)} or None
+        shown = {name: str(quantities.quantity(capacity[name])) for name in sorted(capacity)} or spec.get("capacity")
         errors.append(field.not_supported("spec.capacity", shown, ["storage"]))
     for name, value in capacity.items():
         errors += basic_resources({name: value}, "spec.capacity")

@@ -26,8 +26,7 @@ def node_warnings(node: Object, old: Object | None) -> list[str]:
 
 
 def service_account_warnings(account: Object, old: Object | None) -> list[str]:
-    value = (account["metadata"].get("annotations") or {}).get(ENFORCE)
-    if value is None or (old is not None and value == (old["metadata"].get("annotations") or {}).get(ENFORCE)):
+    if ENFORCE not in (account["metadata"].get("annotations") or {}) or (old and ENFORCE in (old["metadata"].get("annotations") or {})):
         return []
     return [f"metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
 

@@ -23,8 +23,17 @@ __all__ = ["DecodeError", "decode", "zero"]
 Make: TypeAlias = Callable[[], Any]
 
 _CORE: Final = "io.k8s.api.core.v1."
-_TELLING_EMPTY: Final = frozenset({("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")})
-"""Lists with omitempty that are kept when empty: a default and validation tell them from absent ones, and none is ever stored."""
+_TELLING_EMPTY: Final = frozenset(
+    {
+        ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
+        (f"{_CORE}PersistentVolumeSpec", "accessModes"),
+        (f"{_CORE}PersistentVolumeSpec", "capacity"),
+        (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
+        (f"{_CORE}VolumeResourceRequirements", "requests"),
+        ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
+    }
+)
+"""Lists and maps with omitempty that are kept when empty: a default or a refusal tells them from absent ones; none is ever stored."""
 
 
 def decode(node: SchemaNode, obj: Object) -> list[str]:
@@ -119,15 +128,15 @@ def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: Schema
     def first(value: Any) -> Any:
         walk = field_walk(child, parent)
         if (parent.definition, name) in _TELLING_EMPTY:
-            walk = _keeping_empty(walk)
+            walk = _keeping_empty(walk, list if child.type == "array" else dict)
         walks[name] = walk
         return walk(value)
 
     return first
 
 
-def _keeping_empty(walk: Walk) -> Walk:
-    return lambda value: value if value == [] else walk(value)
+def _keeping_empty(walk: Walk, kind: type) -> Walk:
+    return lambda value: value if value.__class__ is kind and not value else walk(value)
 
 
 def _made_when_absent(child: SchemaNode) -> Make | None:

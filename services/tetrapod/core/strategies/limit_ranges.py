@@ -1,0 +1,15 @@
+"""LimitRange: one without a name gets one (upstream: pkg/registry/core/limitrange/strategy.go)."""
+
+from __future__ import annotations
+
+import uuid
+
+from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.generic.registry.context import Context
+from tetrapod.machinery.gvk import Object
+
+
+class LimitRangeStrategy(KindStrategy):
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        if not obj["metadata"].get("name"):
+            obj["metadata"]["name"] = str(uuid.uuid4())
