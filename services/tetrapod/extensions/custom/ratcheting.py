@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.node import SchemaNode
@@ -35,7 +36,7 @@ def _unchanged(node: SchemaNode | None, new: Any, old: Any, path: str) -> bool:
     """Whether the value at a path, or what it is part of, is what it was."""
     if old is _ABSENT:
         return False
-    if new == old and type(new) is type(old):
+    if identical(new, old):
         return True
     if not path:
         return False

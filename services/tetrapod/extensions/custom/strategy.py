@@ -13,10 +13,12 @@ from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import copy_object, copy_value
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta_update
 from tetrapod.machinery.schema import defaulting, pruning
+from tetrapod.machinery.serializer.numbers import integral
 
 
 class CustomStrategy(Strategy):
@@ -49,7 +51,7 @@ class CustomStrategy(Strategy):
                 new["status"] = copy_value(old["status"])
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        return new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata")
+        return new.keys() != old.keys() or any(not identical(new[key], old[key]) for key in new if key != "metadata")
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return self.version_of(ctx).validator.create(self.in_version(ctx, obj), on_loop=not ctx.large)
@@ -68,7 +70,8 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """What is stored has the fields of the storage version only, and its defaults."""
+        """What is stored has the fields of the storage version only, and its defaults; its numbers are as they are read back."""
+        integral(obj)
         pruning.prune(self.stored.node, obj)
         defaulting.apply(self.stored.node, obj)
 

@@ -48,7 +48,7 @@ class Applying(Mechanism):
             self.warnings = list(self.duplicates) if self.validation == "Warn" else []
         new: Object = orjson.loads(orjson.dumps(merged))
         try:
-            self.scope.decoder.shape(new)
+            self.scope.decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
             raise bad_request(f"failed to convert merged object to last applied version: {error}") from None
         return new

@@ -149,8 +149,9 @@ class Decoder:
             errors.append(invalid("apiVersion", gvk.api_version, f"must be {self.kind.api_version}"))
         return errors
 
-    def shape(self, obj: Object, gvk: GroupVersionKind | None = None) -> list[str]:
+    def shape(self, obj: Object, gvk: GroupVersionKind | None = None, *, keep_nulls: bool = False) -> list[str]:
         """Bring an object into its stored form, in place, with defaults. Returns the paths of what its type does not have.
+        `keep_nulls`: validation shall see those of a custom object.
 
         Raises:
             ShapeError: a value of a wrong type.
@@ -161,7 +162,7 @@ class Decoder:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
             unknown = self._decode_typed(obj) if gvk == self.kind else []
         else:
-            unknown = self._decode_custom(obj)
+            unknown = self._decode_custom(obj, keep_nulls)
         if obj.get("metadata") is None:
             obj["metadata"] = {}
         if disowned:
@@ -176,9 +177,9 @@ class Decoder:
         except typed.DecodeError as error:
             raise ShapeError(str(error)) from error
 
-    def _decode_custom(self, obj: Object) -> list[str]:
+    def _decode_custom(self, obj: Object, keep_nulls: bool) -> list[str]:
         try:
-            return custom.decode(self._schema(), obj)
+            return custom.decode(self._schema(), obj, keep_nulls=keep_nulls)
         except (typed.DecodeError, CoerceError) as error:
             raise ShapeError(str(error)) from None
 

@@ -19,6 +19,7 @@ from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
 from tetrapod.machinery.schema.decode_errors import Mismatch
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
+from tetrapod.machinery.serializer.numbers import integral
 from tetrapod.machinery.status import StatusError, bad_request, not_found
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -175,7 +176,7 @@ class StrategicPatching(Patching):
     """Of the patch, once it has been applied; upstream shows this in refusals."""
 
     def parse(self, decoded: Decoded) -> Any:
-        return strategic.parse(decoded.obj)
+        return strategic.parse(integral(decoded.obj))  # upstream applies it to maps, which go through JSON once more
 
     def apply(self, current: Object) -> Object:
         node = self.scope.decoder.schema

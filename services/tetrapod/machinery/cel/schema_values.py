@@ -18,6 +18,8 @@ from tetrapod.machinery.cel.escaping import escape, unescape
 from tetrapod.machinery.cel.schema_types import is_map, with_meta
 from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
 from tetrapod.machinery.cel.values import CorrelatedList, ObjectLike, Timestamp, equal, find, no_such_overload
+from tetrapod.machinery.patch.goformat import type_name
+from tetrapod.machinery.schema.formats import of_type
 from tetrapod.machinery.schema.node import SchemaNode
 
 Convert = Callable[[Any], Any] | None
@@ -28,67 +30,91 @@ _EPOCH: Final = date(1970, 1, 1).toordinal()
 _NULL: Final = "invalid data, got null for schema with nullable=false"
 
 
-def bound(node: SchemaNode, value: Any, *, root: bool = False) -> Any:
-    """The value of a variable whose type is that of a schema. `root`: it is a resource."""
-    convert = _converter(with_meta(node) if root else node)
+def bound(node: SchemaNode, value: Any, *, root: bool = False, floats: bool = False) -> Any:
+    """The value of a variable whose type is that of a schema. `root`: it is a resource; `floats`: there are whole ones in it
+    (1.0), which validation takes for integers, but rules do not.
+    """
+    convert = _converter(with_meta(node) if root else node, floats)
     return value if convert is None else convert(value)
 
 
-def _converter(node: SchemaNode) -> Convert:
-    if "cel-value" not in node.compiled:
-        node.compiled["cel-value"] = _make(node)
-    known: Convert = node.compiled["cel-value"]
+def _converter(node: SchemaNode, floats: bool) -> Convert:
+    place = "cel-value-floats" if floats else "cel-value"
+    if place not in node.compiled:
+        node.compiled[place] = _make(node, floats)
+    known: Convert = node.compiled[place]
     return known
 
 
-def _make(node: SchemaNode) -> Convert:
-    convert = _not_null(node)
+def _make(node: SchemaNode, floats: bool) -> Convert:
+    convert = _not_null(node, floats)
     if convert is None or not node.nullable:
         return convert
     return lambda value: None if value is None else convert(value)
 
 
-def _not_null(node: SchemaNode) -> Convert:
+def _not_null(node: SchemaNode, floats: bool) -> Convert:
     if node.int_or_string:
-        return None
+        return _int_or_string if floats else None
     match node.type:
         case "object":
-            return _map_converter(node) if is_map(node) and not node.properties else _object_converter(node)
+            return _map_converter(node, floats) if is_map(node) and not node.properties else _object_converter(node, floats)
         case "array":
-            return _list_converter(node)
+            return _list_converter(node, floats)
         case "string":
-            return _FORMATS.get(node.format)
+            return _FORMATS.get(node.format, _text if of_type("string", node.format) else None)
         case "number":
             return _double
+        case "integer" if floats:
+            return _int
     return None
 
 
 def _double(value: Any) -> float:
     if value.__class__ not in (int, float):
-        raise EvaluationError(_NULL if value is None else "invalid data, expected float")
+        raise EvaluationError(_NULL if value is None else f"invalid data, expected float, got {type_name(value)}")
     return float(value)
 
 
-def _object_converter(node: SchemaNode) -> Convert:
+def _int(value: Any) -> Any:
+    if value.__class__ is float:
+        raise EvaluationError("invalid data, expected int, got float64")
+    return value
+
+
+def _int_or_string(value: Any) -> Any:
+    if value.__class__ is float:
+        raise EvaluationError("invalid data, expected XIntOrString value to be either a string or integer")
+    return value
+
+
+def _text(value: Any) -> Any:
+    """Validation passes lists as strings where there is a format."""
+    if value.__class__ is not str:
+        raise EvaluationError(_NULL if value is None else f"invalid data, expected string, got {type_name(value)}")
+    return value
+
+
+def _object_converter(node: SchemaNode, floats: bool) -> Convert:
     if node.embedded_resource:
         node = with_meta(node)
-    fields = {name: _converter(child) for name, child in node.properties.items()}
+    fields = {name: _converter(child, floats) for name, child in node.properties.items()}
     strict = node.preserve_unknown or node.embedded_resource or any(child.nullable for child in node.properties.values())
     if not strict and all(convert is None and escape(name) in (name, None) for name, convert in fields.items()):
         return None
     return lambda value: _Object(value, fields) if value.__class__ is dict else _wrong(value, "a map", "object")
 
 
-def _map_converter(node: SchemaNode) -> Convert:
+def _map_converter(node: SchemaNode, floats: bool) -> Convert:
     assert node.additional_properties is not None
-    convert = _converter(node.additional_properties)
+    convert = _converter(node.additional_properties, floats)
     if convert is None:
         return None
     return lambda value: _Map(value, convert) if value.__class__ is dict else _wrong(value, "a map", "object")
 
 
-def _list_converter(node: SchemaNode) -> Convert:
-    convert = None if node.items is None else _converter(node.items)
+def _list_converter(node: SchemaNode, floats: bool) -> Convert:
+    convert = None if node.items is None else _converter(node.items, floats)
     keys = node.list_map_keys
 
     def items(value: Any) -> list[Any]:
@@ -213,9 +239,7 @@ def _field(item: Any, key: str) -> Any:
 
 
 def _duration(value: Any) -> Any:
-    if value.__class__ is not str:
-        raise EvaluationError(_NULL if value is None else "invalid data, expected string")
-    found = parse_duration(value)
+    found = parse_duration(_text(value))
     if found is None:
         from tetrapod.machinery.cel.library.strfmt import parse_words
 
@@ -226,6 +250,7 @@ def _duration(value: Any) -> Any:
 
 
 def _date(value: Any) -> Any:
+    _text(value)
     try:
         return Timestamp((date.fromisoformat(value).toordinal() - _EPOCH) * _DAY)
     except (TypeError, ValueError):
@@ -233,15 +258,15 @@ def _date(value: Any) -> Any:
 
 
 def _date_time(value: Any) -> Any:
-    found = parse_timestamp(value.upper().replace(" ", "T")) if value.__class__ is str else None
+    found = parse_timestamp(_text(value).upper().replace(" ", "T"))
     if found is None:
-        raise EvaluationError(_NULL if value is None else f"Invalid date-time formatted string {value}")
+        raise EvaluationError(f"Invalid date-time formatted string {value}")
     return found
 
 
 def _bytes(value: Any) -> bytes:
     try:
-        return base64.b64decode(value, validate=True)
+        return base64.b64decode(_text(value), validate=True)
     except (TypeError, ValueError, binascii.Error):
         raise EvaluationError(f"Invalid byte formatted string {value}") from None
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from math import isnan
 from typing import Any, ClassVar, Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.types import CelType
+from tetrapod.machinery.gofloat import go_float
 
 NO_OVERLOAD: Final = "no such overload"
 
@@ -273,43 +273,15 @@ def shown(value: Any) -> str:
     if value.__class__ is bool:
         return "true" if value else "false"
     if isinstance(value, float):
-        return format_float(value)
+        return go_float(value)
     return str(value)
-
-
-def format_float(value: float) -> str:
-    """As Go's %g."""
-    if isnan(value):
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "+Inf" if value > 0 else "-Inf"
-    text = repr(value)
-    mantissa, _, exponent = text.partition("e")
-    digits = mantissa.replace(".", "").replace("-", "").strip("0")
-    if value != 0:
-        point = _exponent(mantissa, int(exponent or 0))
-        if not -4 <= point < 6:
-            sign = "-" if value < 0 else ""
-            shown_digits = digits[0] + (f".{digits[1:]}" if digits[1:] else "")
-            return f"{sign}{shown_digits}e{'-' if point < 0 else '+'}{abs(point):02d}"
-    if exponent:
-        text = f"{value:.20f}".rstrip("0") if abs(value) < 1 else f"{value:.0f}"
-    return text.removesuffix(".0")
 
 
 def plain_float(value: float) -> str:
     """As Go's FormatFloat(…, 'f', -1): never with an exponent."""
     if value - value != 0:
-        return format_float(value)
+        return go_float(value)
     return format(Decimal(repr(value)), "f").removesuffix(".0")
-
-
-def _exponent(mantissa: str, exponent: int) -> int:
-    """Of the first digit that is not zero."""
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    if whole.strip("0"):
-        return len(whole.lstrip("0")) - 1 + exponent
-    return -(len(fraction) - len(fraction.lstrip("0")) + 1) + exponent
 
 
 def json_value(value: Any) -> Any:

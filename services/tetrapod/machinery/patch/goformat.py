@@ -6,10 +6,10 @@ apply code prints the values of a refused body through this file.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gofloat import go_float
 
 
 def plain(value: Any) -> str:
@@ -82,37 +82,3 @@ def json_kind(value: Any) -> str:
             return "object"
         case _:
             return "array"
-
-
-def go_float(value: float) -> str:
-    """Go's shortest `%v`: exponents below -4 and from 21 on, at least two digits in the exponent."""
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    if math.isnan(value):
-        return "NaN"
-    sign, digits, exponent = _shortest(value)
-    point = len(digits) + exponent
-    if digits == "0":
-        return f"{sign}0"
-    if not -4 < point <= 21:
-        mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
-        power = point - 1
-        return f"{sign}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
-    if point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}"
-    if exponent >= 0:
-        return f"{sign}{digits}{'0' * exponent}"
-    return f"{sign}{digits[:point]}.{digits[point:]}"
-
-
-def _shortest(value: float) -> tuple[str, str, int]:
-    """Sign, significant digits without trailing zeros, and the power of ten they are multiplied by."""
-    text = repr(abs(value))
-    mantissa, _, power = text.partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    exponent = int(power or 0) - len(fraction)
-    stripped = digits.rstrip("0")
-    exponent += len(digits) - len(stripped)
-    sign = "-" if math.copysign(1.0, value) < 0 else ""
-    return sign, stripped or "0", exponent if stripped else 0

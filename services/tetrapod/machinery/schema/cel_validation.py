@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, go_quote, index, invalid, key, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.serializer.numbers import has_whole_floats
 
 if TYPE_CHECKING:
     from tetrapod.machinery.cel.environment import Program
@@ -81,7 +83,7 @@ class Correlated:
 
     @property
     def kept(self) -> bool:
-        return self.equal_above if self.old is _ABSENT else _same(self.new, self.old)
+        return self.equal_above if self.old is _ABSENT else identical(self.new, self.old)
 
     def below(self, new: Any, old: Any) -> Correlated:
         if self.old is _ABSENT:
@@ -90,10 +92,6 @@ class Correlated:
 
 
 NOT_CORRELATED: Final = Correlated(None, _ABSENT)
-
-
-def _same(new: Any, old: Any) -> bool:
-    return bool(new == old) and type(new) is type(old)
 
 
 class RuleValidator:
@@ -286,7 +284,8 @@ class _Values:
         from tetrapod.machinery.cel.schema_values import bound
         from tetrapod.machinery.cel.values import NONE, Optional
 
-        self.plain: dict[str, Any] = {"self": _safe(lambda: bound(node, obj, root=root))}
+        floats = has_whole_floats(obj)
+        self.plain: dict[str, Any] = {"self": _safe(lambda: bound(node, obj, root=root, floats=floats))}
         self.optional = self.plain
         if wanted:
             self.optional = {**self.plain, "oldSelf": NONE}

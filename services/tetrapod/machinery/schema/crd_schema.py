@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, not_supported
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema import formats
 from tetrapod.machinery.schema.cel_rule_errors import RuleErrors, has_rules
 from tetrapod.machinery.schema.default_rules import validate_defaults
-from tetrapod.machinery.schema.formats import known
 from tetrapod.machinery.schema.list_type_rules import list_type_errors
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 from tetrapod.machinery.schema.validation_rules import rule_errors
@@ -28,7 +28,6 @@ _PARTS: Final = (
     "items", "allOf", "anyOf", "oneOf", "not", "properties", "additionalProperties", "patternProperties", "additionalItems",
     "definitions", "dependencies",
 )  # fmt: skip
-_NUMBER_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +70,7 @@ def unrecognized_formats(schema: Object) -> list[str]:
 
     Upstream: GetUnrecognizedFormats of apiextensions-apiserver/pkg/apiserver/validation/formats.go.
     """
-    return [name for s in walk(schema) if (name := s.get("format")) and not _recognized(s.get("type") or "", name)]
-
-
-def _recognized(kind: str, form: str) -> bool:
-    return known(form) if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
+    return [name for s in walk(schema) if (name := s.get("format")) and not formats.of_type(s.get("type") or "", name)]
 
 
 def unkeyed_sets(schema: Object) -> set[str]:

@@ -12,6 +12,7 @@ from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk
 from tetrapod.machinery.schema.decode_times import micro_time, time
 from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.serializer.numbers import integral
 
 
 def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk | None:
@@ -97,7 +98,7 @@ _WALKS: Final[dict[str, Walk]] = {
     "IntOrString": _int_or_string,
     "RawExtension": _anything,
     "FieldsV1": _anything,
-    "JSON": _anything,
+    "JSON": integral,
 }
 
 

@@ -14,14 +14,24 @@ from email.utils import parseaddr
 from typing import Final
 from urllib.parse import urlsplit
 
+from tetrapod.machinery.addresses import parse_cidr_sloppy, parse_sloppy
 from tetrapod.machinery.duration import parse_nanoseconds
 from tetrapod.machinery.names import is_dns1123_label, is_dns1123_subdomain
 
 _HEX: Final = "[0-9a-fA-F]"
+_NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def known(name: str) -> bool:
     return name.replace("-", "") in _FORMATS
+
+
+def of_type(kind: str, name: str) -> str:
+    """The format of a schema of this type where it has a meaning there, else "" (upstream strips it)."""
+    if not name:
+        return ""
+    recognized = known(name) if kind in ("", "string") else name in _NUMBERS.get(kind, ())
+    return name if recognized else ""
 
 
 def matches(name: str, text: str) -> bool:
@@ -98,25 +108,19 @@ def _is_uri(text: str) -> bool:
     return " " not in host and (rest.startswith("/") or bool(rest))
 
 
-def _is_ip(version: int) -> Callable[[str], bool]:
-    def check(text: str) -> bool:
-        try:
-            return ipaddress.ip_address(text).version == version and "%" not in text
-        except ValueError:
-            return False
+def _is_ipv4(text: str) -> bool:
+    return "." in text and parse_sloppy(text) is not None
 
-    return check
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).version == 6 and "%" not in text
+    except ValueError:
+        return False
 
 
 def _is_cidr(text: str) -> bool:
-    address, slash, bits = text.partition("/")
-    if not slash or not bits.isascii() or not bits.isdigit() or (len(bits) > 1 and bits[0] == "0"):
-        return False
-    try:
-        ipaddress.ip_network(f"{address}/{bits}", strict=False)
-    except ValueError:
-        return False
-    return "%" not in address
+    return parse_cidr_sloppy(text) is not None
 
 
 _MAC: Final = re.compile(
@@ -170,8 +174,8 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "email": _is_email,
     "hexcolor": _pattern(f"#?(?:{_HEX}{{3}}|{_HEX}{{6}})"),
     "hostname": _pattern(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9\-]{0,61}[a-zA-Z0-9])?)*"),
-    "ipv4": _is_ip(4),
-    "ipv6": _is_ip(6),
+    "ipv4": _is_ipv4,
+    "ipv6": _is_ipv6,
     "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,

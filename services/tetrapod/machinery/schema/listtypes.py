@@ -71,5 +71,10 @@ def _duplicates(entries: list[tuple[Any, Any]], path: str) -> list[FieldError]:
         key = orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)
         seen[key] = seen.get(key, 0) + 1
         if seen[key] == 2:
-            errors.append(field.duplicate(field.index(path, index), shown))
+            errors.append(field.duplicate(field.index(path, index), _sorted(shown)))
     return errors
+
+
+def _sorted(value: Any) -> Any:
+    """With its keys in order, as Go prints maps."""
+    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict) else value

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.schema import formats
 from tetrapod.machinery.schema.combinations import Combinations
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.paths import Path, text_of
@@ -21,7 +22,6 @@ Validator: TypeAlias = Callable[[Any, Path, list[FieldError]], int]
 
 _NAMES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _FORMATS: Final = {int: "int64", float: "float64"}
-_NUMERIC_FORMATS: Final = frozenset({"int32", "int64", "float", "float32", "float64", "double"})
 
 
 def validate(node: SchemaNode, obj: Any, path: str = "") -> list[FieldError]:
@@ -34,7 +34,7 @@ def validate(node: SchemaNode, obj: Any, path: str = "") -> list[FieldError]:
 
 
 def _below(path: str, error: FieldError) -> FieldError:
-    joined = f"{path}.{error.field}" if error.field else path  # of a list's item upstream writes `default.[0]`
+    joined = f"{path}.{error.field.removeprefix('.')}" if error.field else path  # of a list's item upstream writes `default.[0]`
     return FieldError(error.type, joined, error.detail, error.value)
 
 
@@ -77,15 +77,17 @@ def _compile(node: SchemaNode) -> Validator:
 def _type_check(node: SchemaNode) -> Validator:
     allowed = ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
     expected = ",".join(allowed)
-    form = node.format if node.format in _NUMERIC_FORMATS else ""
-    numeric = "number" in allowed or "integer" in allowed
+    form = formats.of_type("" if node.int_or_string else node.type, node.format)
+    textual = bool(form) and "number" not in allowed and "integer" not in allowed
 
     def check(value: Any, path: Path, errors: list[FieldError]) -> int:
         name = _NAMES[value.__class__]
-        if name in allowed or not allowed:
-            return 1 if allowed else 0
+        if name in allowed:
+            return 1
+        if not expected and not form:
+            return 0
         if value is None:
-            if node.nullable:
+            if node.nullable or not expected:
                 return 1
             errors.append(invalid_type(path, expected, "null"))
             return 0
@@ -93,8 +95,11 @@ def _type_check(node: SchemaNode) -> Validator:
             return 1
         if name == "integer" and "number" in allowed:
             return 1
-        if name not in ("string", "array") and (form if numeric else node.format):
-            errors.append(invalid_type(path, node.format, _FORMATS.get(value.__class__, "")))
+        if name in ("string", "array"):
+            if textual:  # the format is all that is asked of them, and nobody asks it of a list
+                return 1
+        elif form:
+            errors.append(invalid_type(path, form, _FORMATS.get(value.__class__, "")))
             return 0
         errors.append(invalid_type(path, expected, name))
         return 0
@@ -112,18 +117,15 @@ def _object_check(node: SchemaNode) -> Validator:
         if least is not None and size < least:
             name = text_of(path)
             errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {least} properties", size))
-            return 0
         if most is not None and size > most:
             errors.append(_too_many(path, size, most))
-            return 0
         passed = 0
         for key, item in value.items():
             child = properties.get(key)
-            if child is None:
-                if rest is None:
-                    continue
-                child = rest
-            passed += validator(child)(item, (path, key), errors)
+            if child is not None:
+                passed += validator(child)(item, (path, key), errors)
+            elif rest is not None:  # upstream joins its key with a dot even where there is nothing before
+                passed += validator(rest)(item, (path, key if path else f".{key}"), errors)
         errors.extend(FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value)
         return passed
 

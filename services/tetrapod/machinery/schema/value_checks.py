@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gofloat import go_float
 from tetrapod.machinery.schema import formats
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.paths import Path, text_of
@@ -38,8 +39,9 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
         error = _string_error(rules, value, path)
         if error is not None:
             errors.append(error)
-    if node.format and not formats.matches(node.format, value):
-        errors.append(invalid_type(path, node.format, value))
+    form = formats.of_type("" if node.int_or_string else node.type, node.format)
+    if form and not formats.matches(form, value):
+        errors.append(invalid_type(path, form, value))
 
 
 def _string_error(rules: dict[str, Any], value: str, path: Path) -> FieldError | None:
@@ -93,9 +95,9 @@ def _bound(node: SchemaNode, bound: float, value: float, name: str, path: Path, 
     """What the schema compares with, and whether as integers: where it fits the type, an integer meets an integer, rounded to zero."""
     if (text := _out_of_range(node, bound, name, path)) is not None:
         errors.append(composite(text))
-        return bound, False
+        return float(bound), False
     whole = value.__class__ is int
-    return int(bound) if whole else bound, whole
+    return int(bound) if whole else float(bound), whole
 
 
 def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:
@@ -117,16 +119,19 @@ def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[Fie
 
 
 def _out_of_range(node: SchemaNode, value: float, prefix: str, path: Path) -> str | None:
+    if node.int_or_string:
+        return None
+    form = formats.of_type(node.type, node.format)
     if node.type == "integer":
-        limit = 1 << 31 if node.format == "int32" else 1 << 63
+        limit = 1 << 31 if form == "int32" else 1 << 63
         fits = float(value).is_integer() and -limit <= value < limit
-    elif node.type in ("number", "") and node.format in ("float", "float32"):
+    elif node.type == "number" and form == "float":
         fits = _fits_float32(value)
     else:
         return None
     if fits:
         return None
-    form = f"with format {node.format}" if node.format else "(default format)"
+    form = f"with format {form}" if form else "(default format)"
     return f"{prefix} value must be of type {node.type} {form} in {text_of(path)}"
 
 
@@ -139,20 +144,27 @@ def _fits_float32(value: float) -> bool:
 
 
 def _go_number(value: float) -> str:
-    """A number as Go's %v prints it: floats of 1e21 and more, or below 1e-4, with an exponent."""
-    if isinstance(value, int):
-        return str(value)
-    if value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    text = repr(value)
-    return text.replace("e-0", "e-0") if "e" in text else text
+    return go_float(value) if isinstance(value, float) else str(value)
 
 
 def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
     """Null equals no value of an enum, not even null."""
     assert node.enum is not None
-    for allowed in node.enum:
-        if allowed is not None and isinstance(allowed, bool) == isinstance(value, bool) and allowed == value:
-            return None
+    if any(_converted(value, allowed.__class__) == [allowed] for allowed in node.enum if allowed is not None):
+        return None
     listed = ", ".join(go_quote(v if isinstance(v, str) else orjson.dumps(v).decode()) for v in node.enum)
-    return FieldError("FieldValueNotSupported", text_of(path), f"supported values: {listed}", value)
+    shown = orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict | list) else value
+    return FieldError("FieldValueNotSupported", text_of(path), f"supported values: {listed}", shown)
+
+
+def _converted(value: Any, kind: type) -> list[Any]:
+    """The value in another one's type if Go converts them, as upstream does to compare: 1.7 becomes 1, and 97 becomes "a"."""
+    if value.__class__ is kind:
+        return [value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    if kind is int or kind is float:
+        return [kind(value)]
+    if kind is str and isinstance(value, int):
+        return [chr(value if 0 <= value < 0x110000 and not 0xD800 <= value < 0xE000 else 0xFFFD)]
+    return []

@@ -23,16 +23,13 @@ from tetrapod.machinery.serializer.syntax import explain
 _INT64: Final = 1 << 63
 _MAX_STRICT_ERRORS: Final = 100
 _surrogate = re.compile("[\ud800-\udfff]").search
-_WHOLE_FLOAT_SIGNS: Final = (b".0", b"e16", b"e17", b"e18")
-"""One of these is in every encoding of a whole float below 2^63; looking for them costs a tenth of the expression below."""
-_whole_float = re.compile(rb"[0-9]\.0[,\]}]|[0-9]\.0$|[0-9]e1[678]").search
 
 
 def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
     """Decode a body.
 
     Built-in kinds fill structs upstream, so an object that comes twice is merged; for custom resources (`unstructured`) the
-    last one wins, and a number without a fraction (`1.0`) is an integer.
+    last one wins.
 
     Raises:
         DecodeError: not JSON (NumberError: a number too large for anything).
@@ -41,8 +38,6 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
         obj = orjson.loads(data)
         encoded = orjson.dumps(obj, option=orjson.OPT_STRICT_INTEGER)
     except (orjson.JSONDecodeError, TypeError):
-        return _decode_slowly(data, unstructured)
-    if unstructured and any(sign in encoded for sign in _WHOLE_FLOAT_SIGNS) and _whole_float(encoded):
         return _decode_slowly(data, unstructured)
     if encoded == data or encoded == data.rstrip():
         return Decoded(obj, [])
@@ -157,8 +152,6 @@ def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, de
         return [_build(item, f"{path}[{i}]", found, unstructured, depth + 1) for i, item in enumerate(value)]
     if isinstance(value, str):
         return _clean(value)
-    if unstructured and isinstance(value, float) and value.is_integer() and abs(value) < _INT64:
-        return int(value)
     return value
 
 
@@ -228,3 +221,18 @@ def ordered(obj: Object) -> Object:
 def encode(obj: Object) -> bytes:
     """An object as JSON: kind, apiVersion and metadata first, the rest in its order."""
     return orjson.dumps(ordered(obj))
+
+
+_HTML: Final = re.compile(rb"[&<>]|\xe2\x80[\xa8\xa9]")
+_ESCAPED: Final = {
+    b"&": rb"\u0026",
+    b"<": rb"\u003c",
+    b">": rb"\u003e",
+    b"\xe2\x80\xa8": rb"\u2028",
+    b"\xe2\x80\xa9": rb"\u2029",
+}
+
+
+def go_escaped(data: bytes) -> bytes:
+    """JSON as Go's Marshal writes it: what HTML would read, which in JSON can only be in strings, is escaped."""
+    return _HTML.sub(lambda found: _ESCAPED[found[0]], data)

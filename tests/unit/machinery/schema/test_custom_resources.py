@@ -13,6 +13,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import custom, listtypes, objectmeta, validation
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.serializer.json import decode
 
 FACTS = Path(__file__).parents[3] / "facts/schema/custom_resources.json"
 
@@ -31,7 +32,7 @@ def errors_of(node: SchemaNode, obj: Object) -> list[FieldError]:
 
 @pytest.mark.parametrize(("schema", "case"), cases())
 def test_recorded_custom_resources(schema: Object, case: Object) -> None:
-    node, obj = build(schema), json.loads(case["sent"])
+    node, obj = build(schema), decode(case["sent"].encode(), unstructured=True).obj
     custom.decode(node, obj)
     found = [[error.field, error.type, error.body()] for error in errors_of(node, obj)]
     assert found == case.get("causes", [])

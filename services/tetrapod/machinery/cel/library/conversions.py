@@ -18,10 +18,10 @@ from tetrapod.machinery.cel.values import (
     Special,
     Timestamp,
     Uint,
-    format_float,
     size_of,
     type_of_value,
 )
+from tetrapod.machinery.gofloat import go_float
 
 _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT: Final = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
@@ -142,7 +142,7 @@ FUNCTIONS: Final[Functions] = {
         ((str,), _same),
         ((bool,), lambda value: "true" if value else "false"),
         ((bytes,), _decoded),
-        ((float,), format_float),
+        ((float,), go_float),
         ((int,), str),
         ((Uint,), lambda value: str(int(value))),
         ((Timestamp,), text_of),

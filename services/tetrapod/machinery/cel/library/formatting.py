@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.time import text_of
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, format_float, plain_float, type_of_value
+from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, plain_float, type_of_value
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gofloat import go_float
 
 MAX_PRECISION: Final = 100
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]*))?([\s\S]?)")
@@ -130,7 +131,7 @@ def _quoted(value: Any) -> str:
     if isinstance(value, bytes):
         return f"b{go_quote(value.decode('utf-8', 'replace'))}"
     if isinstance(value, float):
-        return f"{value:.6f}" if value - value == 0 else f'"{format_float(value)}"'
+        return f"{value:.6f}" if value - value == 0 else f'"{go_float(value)}"'
     if isinstance(value, Timestamp):
         return f'timestamp("{text_of(value)}")'
     if isinstance(value, Duration):
