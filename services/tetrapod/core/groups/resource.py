@@ -31,7 +31,13 @@ def _classes() -> ResourceDefinition:
 
 
 def _taint_rules() -> ResourceDefinition:
-    rule = KindStrategy(default=defaults.default_taint_rule, validate=claims.validate_taint_rule, status=True, generation=["spec"])
+    rule = KindStrategy(
+        default=defaults.default_taint_rule,
+        validate=claims.validate_taint_rule,
+        status=True,
+        generation=["spec"],
+        unconditional_update=False,
+    )
     status = status_of(rule, keep_metadata=ALL_METADATA, validate=claims.validate_taint_rule_status)
     return builtin(GROUP, "devicetaintrules", rule, table=tables.DEVICE_TAINT_RULES, subresources={"status": status})
 

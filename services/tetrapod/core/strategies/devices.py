@@ -33,9 +33,11 @@ class SliceStrategy(KindStrategy):
         super().prepare_for_create(ctx, obj)
         _drop_of_slice(obj.get("spec") or {})
 
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        """What is dropped counts: upstream compares before it drops."""
+        changed = super().changes_generation(new, old)
         _drop_of_slice(new.get("spec") or {})
+        return changed
 
 
 def drop_of_requests(requests: list[Object]) -> None:

@@ -16,7 +16,6 @@ from tetrapod.core.validation.devices import (
     taint,
 )
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label
-from tetrapod.core.validation.shown import same
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -46,7 +45,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
+    return [] if new.get("spec") == old.get("spec") else [field.invalid("spec", None, IMMUTABLE)]
 
 
 def validate_template(obj: Object) -> list[FieldError]:

@@ -98,7 +98,9 @@ def _url(url: str, path: str) -> list[FieldError]:
 
 
 def _service(service: Any, path: str) -> list[FieldError]:
-    errors = [field.required(f"{path}.{key}") for key in ("name", "namespace") if not service.get(key)]
+    # Upstream hands the two over in the wrong order, and so blames the one for the other.
+    missing = (("name", "namespace"), ("namespace", "name"))
+    errors = [field.required(f"{path}.{blamed}") for blamed, key in missing if not service.get(key)]
     port = service.get("port")
     if port is not None and not 1 <= port <= 65535:
         errors.append(field.invalid(f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive"))

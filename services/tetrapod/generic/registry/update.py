@@ -17,11 +17,11 @@ from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, 
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta, validate_object_meta_update
 from tetrapod.machinery.names import name_is_path_segment
-from tetrapod.machinery.status import bad_request, conflict, invalid
+from tetrapod.machinery.status import StatusError, conflict, invalid
 
 if TYPE_CHECKING:
     from tetrapod.generic.registry.store import Store
@@ -117,7 +117,7 @@ class _Update:
             meta["resourceVersion"] = str(stored)
         elif given != str(stored):
             if not (given.isascii() and given.isdigit()):
-                raise bad_request(f'resourceVersion: Invalid value: "{given}": strconv.ParseUint: parsing "{given}": invalid syntax')
+                raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(given)}: invalid syntax")
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
