@@ -25,14 +25,24 @@ from tetrapod.machinery.requestinfo import RequestInfo
 _MAX_USER_AGENT: Final = 1024
 _SLOW: Final = 0.5
 """Seconds from which on a request's event tells where they went."""
-LATENCY: Final = "latency"
-"""Where in `Request.state` the layers leave their seconds."""
 
 
 class AuditContext:
     """`sink` is None where another server writes the events, and only asks for what is found out here."""
 
-    __slots__ = ("_head", "_reference", "_refused", "_request_object", "_response_object", "auditing", "level", "request", "sink", "status")
+    __slots__ = (
+        "_head",
+        "_layers",
+        "_reference",
+        "_refused",
+        "_request_object",
+        "_response_object",
+        "auditing",
+        "level",
+        "request",
+        "sink",
+        "status",
+    )
 
     def __init__(self, request: Request, auditing: Auditing, sink: Backend | None, user: UserInfo | None) -> None:
         self.request = request
@@ -43,6 +53,7 @@ class AuditContext:
         self._head: Object = _head(request, user) if sink is not None else {}
         self._reference = _reference(request.info)
         self._refused: Object | None = None
+        self._layers: dict[str, float] = {}
         self._request_object: bytes = b""
         self._response_object: bytes = b""
 
@@ -129,10 +140,11 @@ class AuditContext:
             found = {**detailed, **found}
         return dict(sorted(found.items()))
 
-    def took(self, layer: str, seconds: float) -> None:
-        """A layer's share, by upstream's name of it; several of one layer add up."""
-        layers: dict[str, float] = self.request.state.setdefault(LATENCY, {})
-        layers[layer] = layers.get(layer, 0.0) + seconds
+    def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
+        """A layer's share since `began`, by upstream's name of it. Several add up; of those that run `at_once` the longest counts."""
+        layers, seconds = self._layers, time.monotonic() - began
+        before = layers.get(layer, 0.0)
+        layers[layer] = max(before, seconds) if at_once else before + seconds
 
     def code(self, code: int) -> None:
         """The HTTP status, once it is sent."""
@@ -141,17 +153,16 @@ class AuditContext:
     def annotate_latency(self) -> None:
         """Of a slow request: how long each layer took, where that was measured."""
         seconds = time.monotonic() - self.request.received
-        layers: dict[str, float] = self.request.state.get(LATENCY) or {}
-        if seconds <= _SLOW or not layers:
+        if seconds <= _SLOW:
             return
-        for name, taken in (*layers.items(), ("total", seconds)):
+        for name, taken in (*self._layers.items(), ("total", seconds)):
             self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", go_duration(taken))
 
     # --- between servers
 
     def findings(self) -> Object:
         """What only the server that serves the request can know, for the one that writes its events."""
-        found: Object = {"annotations": self.request.annotations, "objectRef": self._reference}
+        found: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}
         if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
             found["detailed"] = detailed
         if self._refused is not None:
@@ -169,6 +180,7 @@ class AuditContext:
             request.state[DETAILED_ANNOTATIONS] = detailed
         if found.get("objectRef"):
             self._reference = found["objectRef"]
+        self._layers = {**(found.get("layers") or {}), **self._layers}
         if "refusal" in found:
             self.refusal(found["refusal"])
         if "requestObject" in found:

@@ -5,7 +5,6 @@ Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/format.go.
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import UTC, datetime
 from typing import Final
@@ -14,20 +13,10 @@ import orjson
 
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.json import cleaned
+from tetrapod.machinery.serializer.json import cleaned, go_escaped
 
 API_VERSION: Final = "audit.k8s.io/v1"
 _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
-_HTML: Final = re.compile(rb"[&<>]|\xe2\x80[\xa8\xa9]")
-_ESCAPED: Final = {
-    b"&": rb"\u0026",
-    b"<": rb"\u003c",
-    b">": rb"\u003e",
-    b"\xe2\x80\xa8": rb"\u2028",
-    b"\xe2\x80\xa9": rb"\u2029",
-}
-
-
 FIELDS: Final = (
     "level",
     "auditID",
@@ -66,7 +55,7 @@ class Event:
                 encoded = orjson.dumps(self.document)
             except orjson.JSONEncodeError:  # a text that is no UTF-8
                 encoded = orjson.dumps({key: v if isinstance(v, orjson.Fragment) else cleaned(v) for key, v in self.document.items()})
-            self._encoded = _go_escaped(encoded)
+            self._encoded = go_escaped(encoded)
         return self._encoded
 
     def line(self) -> bytes:
@@ -78,11 +67,6 @@ class Event:
         document = {key: value for key, value in self.document.items() if key not in ("requestObject", "responseObject")}
         document["annotations"] = {**document.get("annotations", {}), "audit.k8s.io/truncated": "true"}
         return Event(document)
-
-
-def _go_escaped(data: bytes) -> bytes:
-    """Go escapes what HTML would read, which in JSON can only be in strings."""
-    return _HTML.sub(lambda found: _ESCAPED[found[0]], data)
 
 
 def micro_time(seconds: float) -> str:

@@ -59,6 +59,7 @@ def with_audit(handler: Handler, audit: Audit | None) -> Handler:
         context = request.audit = audit.context(request, request.user)
         if context is None:
             return await handler(request)
+        context.took("authentication", request.received)  # nothing else of weight has been done for it
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
             return _not_stored(request)
@@ -146,7 +147,7 @@ def _until_done(run: Callable[[Any], Awaitable[None]], context: AuditContext, st
             await run(to)
         finally:
             if layer:
-                context.took(layer, time.monotonic() - begun)
+                context.took(layer, begun)
             context.annotate_latency()
             await context.stage(RESPONSE_COMPLETE)
 

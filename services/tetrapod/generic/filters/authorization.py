@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
 from tetrapod.generic.filters.selector_attributes import requirements_of
@@ -11,7 +13,10 @@ from tetrapod.generic.request import Handler, Request, Response
 def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
     async def authorization(request: Request) -> Response:
         attributes = attributes_of(request)
+        began = time.monotonic() if request.audit is not None else 0.0
         answer = await authorizer.authorize(attributes)
+        if request.audit is not None:
+            request.audit.took("authorization", began)
         if answer.decision is not Decision.ALLOW:
             request.annotations["authorization.k8s.io/decision"] = "forbid"
             request.annotations["authorization.k8s.io/reason"] = answer.reason

@@ -6,6 +6,7 @@ the last one). The modes are in `impersonation_modes.py`; the one that last work
 
 from __future__ import annotations
 
+import time
 from typing import Final
 from urllib.parse import unquote
 
@@ -34,7 +35,10 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
         wanted = wanted_user(request)
         if wanted is None:
             return await handler(request)
+        began = time.monotonic()
         impersonated = await tracker.impersonate(wanted, attributes_of(request))
+        if request.audit is not None:
+            request.audit.took("impersonation", began)
         request.headers = [h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)]
         request.state["impersonator"] = request.user
         request.state["impersonation_constraint"] = impersonated.constraint

@@ -102,10 +102,13 @@ class WebhookPlugin(Plugin):
             client = hook.client
         except Unusable as error:
             raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
+        began = time.monotonic()
         try:
             review = await self._client.call(client, asked.body, _time_left(hook, attributes), asked.expected)
         except CallFailed as error:
             raise CallingFailed(hook.name, f"failed to call webhook: {error}", error.code) from None
+        finally:
+            _tell_latency(attributes, self.mutating, began)
         try:
             found = verdict(asked, review, mutating=self.mutating)
         except InvalidResponse as error:
@@ -158,3 +161,10 @@ def _time_left(hook: Hook, attributes: Attributes) -> float:
     if request.deadline is not None:
         deadline = min(deadline, request.deadline)
     return max(min(left, deadline - time.monotonic()), 0.001)
+
+
+def _tell_latency(attributes: Attributes, mutating: bool, began: float) -> None:
+    """Mutating webhooks are asked one after another, validating ones all at once."""
+    audit = attributes.request.audit if attributes.request is not None else None
+    if audit is not None:
+        audit.took("mutating-webhook" if mutating else "validating-webhook", began, at_once=not mutating)

@@ -22,6 +22,7 @@ from tetrapod.machinery.patch import json_patch
 from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.json import go_escaped
 from tetrapod.machinery.serializer.recognize import recognize
 from tetrapod.machinery.status import StatusError, internal_error
 
@@ -83,7 +84,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             return
         finally:
             said = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.annotate(_MUTATION + place, orjson.dumps(said).decode())
+            attributes.annotate(_MUTATION + place, go_escaped(orjson.dumps(said)).decode())
         observed.called(200, rejected=False)
         if changed:
             turns.changed()
@@ -108,8 +109,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, seen_as.kind)
         except ValueError as error:
             raise internal_error(str(error)) from None
-        said = {"configuration": hook.configuration, "webhook": hook.name, "patch": operations, "patchType": "JSONPatch"}
-        attributes.annotate(_PATCH + place, orjson.dumps(said).decode(), level="Request")
+        if attributes.request is not None and attributes.request.audit is not None:  # a patch may be large
+            said = {"configuration": hook.configuration, "webhook": hook.name, "patch": operations, "patchType": "JSONPatch"}
+            attributes.annotate(_PATCH + place, go_escaped(orjson.dumps(said)).decode(), level="Request")
         changed = accepted != attributes.object
         attributes.object = accepted
         return changed
