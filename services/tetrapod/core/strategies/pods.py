@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tetrapod.core.defaults.pod_spec import default_pod, default_pod_resources
@@ -40,6 +40,9 @@ _GATED: Final = {
 
 
 _CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
+_GATED_STATUS: Final = ("nodeAllocatableResourceClaimStatuses", "volumeHealth")
+"""Behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is ImageVolumeWithDigest (upstream:
+dropDisabledPodStatusFields)."""
 _KEPT_IN_STATUS: Final = ("qosClass", "observedGeneration", "extendedResourceClaimStatus", *_CLEARED_BY_EMPTY)
 
 
@@ -130,6 +133,12 @@ class PodStatusStrategy(StatusStrategy):
             if not status.get(key) and not (key in _CLEARED_BY_EMPTY and status.get(key) == []) and before.get(key):
                 status[key] = before[key]
         _keep_observed_generations(status.get("conditions") or [], before.get("conditions") or [])
+        for key in _GATED_STATUS:
+            if not before.get(key):
+                status.pop(key, None)
+        if not any(mount.get("volumeStatus") is not None for mount in _mounts(before)):
+            for mount in _mounts(status):
+                mount.pop("volumeStatus", None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return pod_status.validate_status(new, old)
@@ -144,6 +153,12 @@ class PodStatusStrategy(StatusStrategy):
             for i, entry in enumerate(status.get(key) or ()):
                 out += ip_warnings(f"status.{key}[{i}].ip", entry.get("ip") or "")
         return out
+
+
+def _mounts(status: Object) -> Iterator[Object]:
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container in status.get(kind) or ():
+            yield from container.get("volumeMounts") or ()
 
 
 def _keep_observed_generations(conditions: list[Object], before: list[Object]) -> None:

@@ -43,8 +43,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         errors += _transitions(status.get(name) or [], before.get(name) or [], name, old_spec)
     errors += _claim_statuses(status, spec)
     errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
-    errors += _pod_addresses(status)
-    errors += _host_addresses(status)
+    errors += _addresses(status, before, "podIPs")
+    if status.get("hostIPs") and (status.get("hostIP") or "") != (first := status["hostIPs"][0].get("ip") or ""):
+        errors.append(field.invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
+    errors += _addresses(status, before, "hostIPs")
     for name in _STATUSES:
         errors += _users(status.get(name) or [], spec, f"status.{name}")
     for name, kind in _STATUSES.items():
@@ -129,26 +131,12 @@ def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[Field
     return errors + (dns_subdomain(name, f"{path}.resourceClaimName") if name else [field.required(f"{path}.resourceClaimName")])
 
 
-def _pod_addresses(status: Object) -> list[FieldError]:
-    path, ips = "status.podIPs", status.get("podIPs") or []
-    values = [ip.get("ip") or "" for ip in ips]
-    errors = [error for i, value in enumerate(values) for error in address(value, f"{path}[{i}]")]
-    if len(values) < 2:
-        return errors
-    errors += _dual_stack(values, ips, path)
-    return errors + _repeated(values, ips, path)
-
-
-def _host_addresses(status: Object) -> list[FieldError]:
-    path, ips = "status.hostIPs", status.get("hostIPs") or []
-    values = [ip.get("ip") or "" for ip in ips]
-    if not values:
-        return []
-    errors: list[FieldError] = []
-    if (status.get("hostIP") or "") != values[0]:
-        errors.append(field.invalid(f"{path}[0].ip", values[0], "must be equal to `hostIP`"))
-    errors += [error for i, value in enumerate(values) for error in address(value, f"{path}[{i}]")]
-    return errors + _repeated(values, ips, path) + _dual_stack(values, ips, path) if len(values) > 1 else errors
+def _addresses(status: Object, before: Object, name: str) -> list[FieldError]:
+    """New ones are addresses; one of each family."""
+    path, ips = f"status.{name}", status.get(name) or []
+    values, kept = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, before))
+    errors = [error for i, value in enumerate(values) if value not in kept for error in address(value, f"{path}[{i}]")]
+    return errors + _dual_stack(values, ips, path) if len(values) > 1 else errors
 
 
 def _dual_stack(values: list[str], ips: list[Object], path: str) -> list[FieldError]:
@@ -160,10 +148,6 @@ def _dual_stack(values: list[str], ips: list[Object], path: str) -> list[FieldEr
         shown = internal_list("IPHolder", ips)
         errors.append(field.invalid(path, shown, "may specify no more than one IP for each IP family"))
     return errors
-
-
-def _repeated(values: list[str], ips: list[Object], path: str) -> list[FieldError]:
-    return [field.duplicate(f"{path}[{i}]", {"IP": value}) for i, value in enumerate(values) if value in values[:i]]
 
 
 def _users(statuses: list[Object], spec: Object, path: str) -> list[FieldError]:

@@ -31,6 +31,7 @@ _META: Final = (
     "finalizers",
     "managedFields",
 )
+_POINTERS: Final = ("deletionGracePeriodSeconds",)
 
 
 def selector(value: Mapping[str, Any] | None) -> Object | None:
@@ -57,7 +58,7 @@ def labels(value: Mapping[str, str] | None) -> Object | None:
 
 def metadata(value: Mapping[str, Any] | None) -> Object:
     """The set fields of an embedded ObjectMeta, which keeps its names on the wire."""
-    found: Object = {key: value[key] for key in _META if value and value.get(key)}
+    found: Object = {key: value[key] for key in _META if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))}
     for key in ("labels", "annotations"):
         if key in found:
             found[key] = dict(sorted(found[key].items()))
@@ -69,12 +70,12 @@ def pod_template(template: Object) -> Object:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal, where what is empty or null counts as absent."""
+    """Equal, where null and an empty list count as absent. (An empty text that is left of decoding is behind a pointer.)"""
     if isinstance(a, dict) and isinstance(b, dict):
         return all(same(a.get(key), b.get(key)) for key in {*a, *b})
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(same, a, b))
-    if a in (None, [], "") and b in (None, [], ""):
+    if a in (None, []) and b in (None, []):
         return True
     return type(a) is type(b) and bool(a == b)
 
