@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.auth.authorizers.chain import AuthorizerChain
 from tetrapod.auth.rbac.index import RbacIndex
 from tetrapod.auth.tokens.issuer import TokenIssuer
 from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
@@ -20,6 +21,7 @@ from tetrapod.generic.authentication.services import RULES_PATH, SECRET_TOKENS_P
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
+from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.status import bad_request
@@ -29,6 +31,7 @@ _REVIEWS: Final = frozenset((gvr.group, gvr.resource) for gvr in (TOKEN_REVIEWS,
 _ALLOW: Final = Answer(Decision.ALLOW)
 _DENY: Final = Answer(Decision.DENY)
 _NO_OPINION: Final = Answer(Decision.NO_OPINION)
+_VALIDITY: Final = 5.0
 _BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
@@ -43,9 +46,11 @@ class InternalAuthorizer:
         return _ALLOW if service else _DENY
 
 
-def internal_routes(index: RbacIndex, requests: TokenRequests | None, issuer: TokenIssuer | None, objects: Objects) -> dict[str, Handler]:
+def internal_routes(
+    index: RbacIndex, chain: AuthorizerChain, requests: TokenRequests | None, issuer: TokenIssuer | None, objects: Objects
+) -> dict[str, Handler]:
     """Without a signing key there are no tokens to be had."""
-    routes = {RULES_PATH: _json(_rules(index))}
+    routes = {RULES_PATH: _json(_rules(index, chain))}
     if requests is not None and issuer is not None:
         routes[TOKEN_REQUESTS_PATH] = _json(_token_requests(requests))
         routes[SECRET_TOKENS_PATH] = _json(_secret_tokens(issuer, objects))
@@ -68,13 +73,19 @@ def _json(answer: _Answer) -> Handler:
     return handler
 
 
-def _rules(index: RbacIndex) -> _Answer:
-    """A user's whole rule set, of no older state than the caller has seen, and of which state it is."""
+def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
+    """A user's whole rule set, of no older state than the caller has seen, and of which state it is.
+
+    The set is empty where the rules do not decide (a webhook is asked first, or there is no RBAC): every question is then one for a
+    review. It is good for so many `seconds` where the order of authorizers may change.
+    """
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
         await index.reach(question["revisions"])
-        rules = index.rules_of(UserInfo(question["user"], groups=tuple(question["groups"])))
-        return {"revisions": index.revisions(), **rules.to_wire()}
+        user = UserInfo(question["user"], groups=tuple(question["groups"]))
+        rules = index.rules_of(user) if chain.decided_by_rules else RuleSet()
+        validity = {"seconds": _VALIDITY} if chain.may_change else {}
+        return {"revisions": index.revisions(), **validity, **rules.to_wire()}
 
     return answer
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from tetrapod.auth.authorizers.chain import AuthorizerChain, Resolving
+from tetrapod.auth.authorizers.configuration import AuthorizationOptions
 from tetrapod.auth.internal import InternalAuthorizer, internal_routes
 from tetrapod.auth.node.authorizer import NodeAuthorizer
 from tetrapod.auth.node.graph import NodeGraph
-from tetrapod.auth.oidc.authenticators import JwtAuthenticators, JwtOptions
+from tetrapod.auth.oidc.configuration import JwtOptions
 from tetrapod.auth.rbac.aggregation import AggregationController
 from tetrapod.auth.rbac.authorizer import RbacAuthorizer
 from tetrapod.auth.rbac.bootstrap import reconcile_bootstrap_policy
@@ -40,7 +42,7 @@ from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.interface import RuleResolver
-from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
+from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.controllers import enabled
 from tetrapod.generic.lifecycle import Lifecycle
@@ -48,6 +50,9 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.gvk import Object
+
+if TYPE_CHECKING:
+    from tetrapod.auth.oidc.authenticators import JwtAuthenticators
 
 BOOTSTRAP_HOOK: Final = "rbac/bootstrap-roles"
 SecretSigner = Callable[[str, str, str], Awaitable[str]]
@@ -83,7 +88,7 @@ class AuthOptions:
     jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
     anonymous: bool = True  # --anonymous-auth, or as --authentication-config says
     anonymous_paths: Sequence[str] = ()  # where that is limited to some
-    authorization_modes: Sequence[str] = ("Node", "RBAC")  # --authorization-mode
+    authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)  # --authorization-*
     controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
     """Groups that no certificate gives. Where users connect directly (one process): SERVICES_GROUP."""
@@ -116,25 +121,14 @@ class AuthService:
         """OIDC discovery: for `Routes.add_rest`."""
         self.documents = openapi_documents() if self.rest_routes else {}
         """Their OpenAPI documents: for `GenericAPIServer.documents`."""
-        self.routes = internal_routes(self.index, self._requests, self.issuer, self.objects)
+        self.routes = internal_routes(self.index, self._chain, self._requests, self.issuer, self.objects)
         """For the other services, four-process form: `Routes.add`. Never proxied."""
 
     def _make_authorizers(self) -> None:
-        node, rbac = NodeAuthorizer(self.graph), RbacAuthorizer(self.index)
-        known: dict[str, NodeAuthorizer | RbacAuthorizer | AlwaysAllow | AlwaysDeny] = {
-            "Node": node,
-            "RBAC": rbac,
-            "AlwaysAllow": AlwaysAllow(),
-            "AlwaysDeny": AlwaysDeny(),
-        }
-        unknown = [mode for mode in self._options.authorization_modes if mode not in known]
-        if unknown:
-            raise ValueError(f"authorization-mode {unknown[0]!r} is not a valid mode")
-        chosen = [(mode, known[mode]) for mode in self._options.authorization_modes]
-        self.authorizer = UnionAuthorizer(
-            [Named("", InternalAuthorizer()), Named("", PrivilegedGroup()), *(Named(mode.lower(), a) for mode, a in chosen)]
-        )
-        self.resolver: RuleResolver = UnionRuleResolver([authorizer for _, authorizer in chosen])
+        built_in: dict[str, Resolving] = {"Node": NodeAuthorizer(self.graph), "RBAC": RbacAuthorizer(self.index)}
+        self._chain = AuthorizerChain(self._options.authorization, [Named("", InternalAuthorizer())], built_in, self._pool)
+        self.authorizer = self._chain.authorizer
+        self.resolver: RuleResolver = self._chain.resolver
 
     def _make_issuer(self) -> None:
         options = self._options
@@ -168,7 +162,10 @@ class AuthService:
         if options.bootstrap_tokens:
             tokens.append(BootstrapTokenAuthenticator(self.objects, self.audiences))
         self._jwt: JwtAuthenticators | None = None
-        if options.jwt is not None:  # behind service accounts: their tokens are no reason to ask an issuer for its keys
+        if options.jwt is not None:
+            from tetrapod.auth.oidc.authenticators import JwtAuthenticators  # which imports CEL
+
+            # behind service accounts: their tokens are no reason to ask an issuer for its keys
             self._jwt = JwtAuthenticators(replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool)
             tokens.append(self._jwt)
         if (webhook := options.token_webhook) is not None:  # last: it costs a request
@@ -226,6 +223,7 @@ class AuthService:
 
             lifecycle.on_start("start-legacy-token-tracking-controller", track)
         lifecycle.on_start(BOOTSTRAP_HOOK, bootstrap_roles)
+        self._chain.register(lifecycle)
         if self._jwt is not None:
             self._jwt.register(lifecycle)
         lifecycle.on_shutdown("node-graph", self.graph.close)

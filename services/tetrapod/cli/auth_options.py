@@ -11,6 +11,7 @@ from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
 from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_verification_keys
 from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.cli.authentication_options import jwt_options, token_webhook
+from tetrapod.cli.authorization_options import authorization_options
 from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.user import UserInfo
 
@@ -45,7 +46,7 @@ def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *,
         jwt=jwt,
         anonymous=anonymous.allowed,
         anonymous_paths=anonymous.paths,
-        authorization_modes=options.authorization_mode,
+        authorization=authorization_options(options),
         controllers=options.controllers,
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
     )

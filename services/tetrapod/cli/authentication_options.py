@@ -13,11 +13,11 @@ from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS
 from tetrapod.generic.configuration.files import read
 from tetrapod.machinery.duration import format_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.field import aggregate, go_quote
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
-    from tetrapod.auth.oidc.authenticators import JwtOptions
+    from tetrapod.auth.oidc.configuration import JwtOptions
     from tetrapod.auth.service import TokenWebhook
 
 log = logging.getLogger(__name__)
@@ -63,9 +63,8 @@ def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
     _check_flags(options)
     if not options.authentication_config and not options.oidc_issuer_url:
         return None, anonymous(options, {})
-    from tetrapod.auth.oidc.authenticators import JwtOptions  # the rest of it is not needed where nothing is configured
-    from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS
-    from tetrapod.auth.oidc.validation import aggregate, validate
+    from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS, JwtOptions
+    from tetrapod.auth.oidc.validation import validate  # which imports CEL
 
     config, data = _configuration(options)
     allowed = anonymous(options, config)

@@ -40,6 +40,12 @@ class Options:
     token_auth_file: str = ""
     enable_bootstrap_token_auth: bool = False
     authorization_mode: tuple[str, ...] = ("Node", "RBAC")
+    authorization_config: str = ""
+    authorization_policy_file: str = ""
+    authorization_webhook_config_file: str = ""
+    authorization_webhook_version: str = "v1beta1"
+    authorization_webhook_cache_authorized_ttl: float = 300.0
+    authorization_webhook_cache_unauthorized_ttl: float = 30.0
     api_audiences: tuple[str, ...] = ()
     service_account_issuer: tuple[str, ...] = ("https://kubernetes.default.svc",)
     service_account_jwks_uri: str = ""

@@ -55,6 +55,12 @@ def distinct(errors: list[FieldError]) -> list[FieldError]:
     return list({(e.type, str(e)): e for e in errors}.values())
 
 
+def aggregate(errors: list[FieldError]) -> str:
+    """All of them in one text, as upstream's Aggregate prints several errors."""
+    texts = [str(error) for error in distinct(errors)]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
 _TITLES: Final = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",

@@ -116,7 +116,12 @@ async def test_user_rules_look_at_what_came_of_the_claims(provider: Issuer) -> N
     ("claims", "text"),
     [
         ({"sub": None}, 'oidc: parse username claims "sub": claim not present'),
-        ({"sub": 3}, 'oidc: parse username claims "sub": json: cannot unmarshal number into Go value of type string'),
+        (
+            {"sub": 3},
+            "oidc: verify token: oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.sub "
+            "of type string",
+        ),
+        ({"tier": 3}, "oidc: parse claim tier: json: cannot unmarshal number into Go value of type string"),
         ({"roles": 3}, 'oidc: parse groups claim "roles": json: cannot unmarshal number into Go value of type string'),
         ({"tier": None}, "oidc: required claim tier not present in ID token"),
         ({"tier": "free"}, "oidc: required claim tier value does not match. Got = free, want = paid"),
@@ -259,7 +264,7 @@ async def test_a_tampered_token_is_refused(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         assert "failed to verify" in await refusal(made, f"{head}.{admin}.{signature}")
         critical = provider.token(headers={"crit": ["exp"]})
-        assert "crit" in await refusal(made, critical)
+        assert "failed to verify" in await refusal(made, critical)
 
 
 async def test_several_audiences_are_any_of_them(provider: Issuer) -> None:

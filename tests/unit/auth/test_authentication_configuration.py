@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tetrapod.auth.oidc.configuration import OidcFlags, from_flags, load_configuration
-from tetrapod.auth.oidc.validation import aggregate, compile_authenticator, validate
+from tetrapod.auth.oidc.validation import compile_authenticator, validate
+from tetrapod.machinery.field import aggregate
 
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'

@@ -10,15 +10,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from tetrapod.auth.oidc import metrics
 from tetrapod.auth.oidc.authenticator import JwtAuthenticator
-from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS, load_configuration
-from tetrapod.auth.oidc.validation import aggregate, validate
+from tetrapod.auth.oidc.configuration import JwtOptions, load_configuration
+from tetrapod.auth.oidc.validation import validate
 from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.configuration.metrics import ReloadMetrics
@@ -26,6 +25,7 @@ from tetrapod.generic.configuration.watching import watch
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.machinery import field
+from tetrapod.machinery.field import aggregate
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)
@@ -33,18 +33,6 @@ log = logging.getLogger(__name__)
 RELOADS: Final = ReloadMetrics("authentication")
 _PATIENCE: Final = 60.0
 """How long a changed file's issuers have to answer (upstream: UpdateAuthenticationConfigTimeout)."""
-
-
-@dataclass(frozen=True, slots=True)
-class JwtOptions:
-    """`config` is an AuthenticationConfiguration, made of flags where there is no `file`; `data` the file's content."""
-
-    config: Object
-    file: str = ""
-    data: str = ""
-    algorithms: Sequence[str] = ALL_ALGORITHMS
-    audiences: tuple[str, ...] = ()  # of this API
-    disallowed: Collection[str] = ()  # issuers: those of service accounts
 
 
 class JwtAuthenticators:

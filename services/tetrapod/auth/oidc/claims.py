@@ -6,18 +6,20 @@ Upstream: claims, stringOrArray and untrustedIssuer of plugin/pkg/authenticator/
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.syntax import explain
 
 GOOGLE: Final = "https://accounts.google.com"
 _GOOGLE_WITHOUT_SCHEME: Final = "accounts.google.com"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NOT_BASE64: Final = re.compile(r"[^A-Za-z0-9_-]")
 _LIMIT: Final = 1 << 20
 """Bytes of a token; HTTP's limit on headers is below it."""
 
@@ -50,12 +52,9 @@ def segment(text: str) -> bytes:
     Raises:
         ValueError
     """
-    if "=" in text or "+" in text or "/" in text:
-        raise ValueError("illegal base64 data")
-    try:
-        return base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, UnicodeEncodeError):
-        raise ValueError("illegal base64 data") from None
+    if (bad := _NOT_BASE64.search(text)) is not None or len(text) % 4 == 1:
+        raise ValueError(f"illegal base64 data at input byte {len(text) - 1 if bad is None else bad.start()}")
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def untrusted_issuer(token: str) -> str | None:
@@ -86,13 +85,18 @@ def go_kind(value: Any) -> str:
     return {str: "string", list: "array", dict: "object"}.get(value.__class__, "null")
 
 
-def string_of(value: Any) -> str:
+def string_of(value: Any, into: str = "value") -> str:
     """Raises BadClaim for anything but a string (or null, which is "")."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type string")
+        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go {into} of type string")
     return value
+
+
+def token_string(claims: Object, name: str) -> str:
+    """A claim that every ID token may have (go-oidc's struct idToken)."""
+    return string_of(claims.get(name), f"struct field idToken.{name}")
 
 
 def string_claim(claims: Object, name: str) -> str:
@@ -132,8 +136,8 @@ def audience_of(claims: Object) -> list[str]:
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type []interface {{}}")
-    return [string_of(item) for item in value]
+        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go struct field idToken.aud of type []string")
+    return [string_of(item, "struct field idToken.aud") for item in value]
 
 
 def seconds_of(claims: Object, name: str) -> float | None:
@@ -145,7 +149,7 @@ def seconds_of(claims: Object, name: str) -> float | None:
         try:
             value = float(value)
         except ValueError:
-            raise BadClaim(f"json: invalid number literal, trying to unmarshal {json.dumps(value)} into Number") from None
+            raise BadClaim(f"json: invalid number literal, trying to unmarshal {go_quote(go_quote(value))} into Number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type json.Number")
     if not math.isfinite(value):

@@ -5,7 +5,7 @@ Upstream: k8s.io/apiserver/pkg/apis/apiserver/{v1,v1beta1,v1alpha1}/types.go, pk
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +35,18 @@ class OidcFlags:
     groups_prefix: str = ""
     signing_algs: Sequence[str] = ("RS256",)
     required_claims: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JwtOptions:
+    """`config` is an AuthenticationConfiguration, made of flags where there is no `file`; `data` the file's content."""
+
+    config: Object
+    file: str = ""
+    data: str = ""
+    algorithms: Sequence[str] = ALL_ALGORITHMS
+    audiences: tuple[str, ...] = ()  # of this API
+    disallowed: Collection[str] = ()  # issuers: those of service accounts
 
 
 def load_configuration(data: bytes) -> Object:

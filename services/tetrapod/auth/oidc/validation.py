@@ -16,7 +16,7 @@ from tetrapod.auth.oidc.expressions import Expression, ExpressionError, compile_
 from tetrapod.machinery import field
 from tetrapod.machinery.cel.library.gourl import BadUrl, parse
 from tetrapod.machinery.domain_paths import domain_prefixed_path
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError, aggregate, go_quote
 from tetrapod.machinery.gvk import Object
 
 LIMIT: Final = 64
@@ -70,12 +70,6 @@ def compile_authenticator(authenticator: Object, disallowed: Collection[str] = (
     if errors := compiler.authenticator(authenticator, disallowed):
         raise ValueError(aggregate(errors))
     return compiler.mapper()
-
-
-def aggregate(errors: list[FieldError]) -> str:
-    """Several errors as one text (upstream: ErrorList.ToAggregate)."""
-    texts = [str(error) for error in field.distinct(errors)]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 class _Compiler:

@@ -11,7 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.auth.oidc.claims import BadClaim, audience_of, parse_object, same_issuer, seconds_of, segment, shown_time, string_of
+from tetrapod.auth.oidc.claims import (
+    BadClaim,
+    audience_of,
+    parse_object,
+    same_issuer,
+    seconds_of,
+    segment,
+    shown_time,
+    string_of,
+    token_string,
+)
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
 from tetrapod.auth.oidc.keyset import BadSignature, RemoteKeySet, Told
 from tetrapod.machinery.field import go_quote
@@ -63,7 +73,7 @@ class TokenVerifier:
         return claims
 
     def _check(self, claims: Object) -> None:
-        issuer, audience = string_of(claims.get("iss")), audience_of(claims)
+        issuer, _, audience = token_string(claims, "iss"), token_string(claims, "sub"), audience_of(claims)
         expiry, not_before = seconds_of(claims, "exp"), seconds_of(claims, "nbf")
         _check_sources(claims)
         if not same_issuer(self._issuer, issuer):
@@ -92,8 +102,8 @@ def _parts(token: str) -> tuple[Object, bytes]:
         segment(parts[2])
     except ValueError as error:
         raise BadToken(f"oidc: malformed jwt: {error}") from None
-    if header.get("crit"):
-        raise BadToken("oidc: malformed jwt: square/go-jose: unsupported crit header")
+    if header.get("crit"):  # nothing critical is understood
+        raise BadToken("failed to verify signature: failed to verify id token signature")
     if not isinstance(header.get("kid"), str | None):
         raise BadToken("oidc: malformed jwt: the key's id is no string")
     return header, payload

@@ -106,6 +106,7 @@ def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
     fields = understand_field_selector(asked.get("fieldSelector"), f"{_ATTRIBUTES_PATH}.fieldSelector")
     labels = understand_label_selector(asked.get("labelSelector"), f"{_ATTRIBUTES_PATH}.labelSelector")
     texts = {key: asked.get(key) or "" for key in ("verb", "namespace", "group", "version", "resource", "subresource", "name")}
+    texts["version"] = texts["version"] or "*"
     attributes = Attributes(
         user, resource_request=True, field_requirements=fields.requirements, label_requirements=labels.requirements, **texts
     )

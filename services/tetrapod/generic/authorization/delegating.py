@@ -9,6 +9,8 @@ Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go, pl
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -38,7 +40,7 @@ class RuleSetCache:
 
     def __init__(self, client: Client, storage: StorageFactory) -> None:
         self._client = client
-        self._sets: dict[UserKey, RuleSet] = {}
+        self._sets: dict[UserKey, tuple[RuleSet, float]] = {}  # and until when they are good
         self._asking: dict[UserKey, asyncio.Task[RuleSet]] = {}
         self._generation = 0
         self._followings = {config.prefix: Following(storage.resource(config), self) for config in RBAC_STORAGES}
@@ -66,8 +68,8 @@ class RuleSetCache:
     async def get(self, user: UserInfo) -> RuleSet:
         key = (user.name, user.groups)
         found = self._sets.get(key)
-        if found is not None:
-            return found
+        if found is not None and found[1] > time.monotonic():
+            return found[0]
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._ask(key))
@@ -91,7 +93,7 @@ class RuleSetCache:
         if watched and fresh and self._generation == generation:
             if len(self._sets) >= _USER_LIMIT:
                 self._sets.clear()
-            self._sets[key] = rules
+            self._sets[key] = rules, time.monotonic() + (wire.get("seconds") or math.inf)
         return rules
 
 
@@ -147,7 +149,9 @@ class DelegatingAuthorizer:
 def review_of(attributes: Attributes) -> Object:
     """The SubjectAccessReview that asks what `attributes` ask."""
     user = attributes.user
-    spec: dict[str, Any] = {"user": user.name, "groups": list(user.groups)}
+    spec: dict[str, Any] = {"user": user.name}
+    if user.groups:
+        spec["groups"] = list(user.groups)
     if user.uid:
         spec["uid"] = user.uid
     if user.extra:

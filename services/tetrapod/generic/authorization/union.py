@@ -10,33 +10,41 @@ from typing import NamedTuple
 
 from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision, ResolvedRules, RuleResolver
+from tetrapod.generic.authorization.metrics import DECISIONS
+from tetrapod.generic.authorization.rules import aggregate
 
 
 class Named(NamedTuple):
-    """`name` is the one that reasons are told with; "" tells them bare."""
+    """`name` is the one that reasons are told with; "" tells them bare. Decisions are counted by `type`, where there is one."""
 
     name: str
     authorizer: Authorizer
+    type: str = ""
 
 
 class UnionAuthorizer:
     def __init__(self, authorizers: Sequence[Named]) -> None:
         self._authorizers = tuple(authorizers)
 
+    def replace(self, authorizers: Sequence[Named]) -> None:
+        """Put others in place; a question that is being answered still goes to the old ones."""
+        self._authorizers = tuple(authorizers)
+
     async def authorize(self, attributes: Attributes) -> Answer:
         reasons: list[str] = []
         errors: list[str] = []
-        for name, authorizer in self._authorizers:
-            decision, reason, error = await authorizer.authorize(attributes)
-            if decision is Decision.ALLOW:
-                return Answer(decision, reason, error)
+        for name, authorizer, kind in self._authorizers:
+            answer = await authorizer.authorize(attributes)
+            decision, reason, error = answer
+            if decision is not Decision.NO_OPINION:
+                if kind:
+                    DECISIONS.add((kind, name, _DECIDED[decision]))
+                return answer
             if reason:
                 reasons.append(f"{name}: {reason}" if name else reason)
             if error:
                 errors.append(error)
-            if decision is Decision.DENY:
-                return Answer(decision, reasons[-1] if reason else "", error)
-        return Answer(Decision.NO_OPINION, "\n".join(reasons), "; ".join(errors))
+        return Answer(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
 
 
 class PrivilegedGroup:
@@ -76,6 +84,9 @@ class UnionRuleResolver:
     def __init__(self, resolvers: Sequence[RuleResolver]) -> None:
         self._resolvers = tuple(resolvers)
 
+    def replace(self, resolvers: Sequence[RuleResolver]) -> None:
+        self._resolvers = tuple(resolvers)
+
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
         answers = [await resolver.rules_for(user, namespace) for resolver in self._resolvers]
         errors = [a.error for a in answers if a.error]
@@ -83,9 +94,10 @@ class UnionRuleResolver:
             [rule for a in answers for rule in a.resource_rules],
             [rule for a in answers for rule in a.non_resource_rules],
             any(a.incomplete for a in answers),
-            errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else "",
+            aggregate(errors),
         )
 
 
+_DECIDED = {Decision.ALLOW: "allowed", Decision.DENY: "denied"}
 _ALLOW = Answer(Decision.ALLOW)
 _NO_OPINION = Answer(Decision.NO_OPINION)

@@ -6,6 +6,7 @@ import time
 
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
+from tetrapod.generic.filters.internal_error import internal_error
 from tetrapod.generic.filters.selector_attributes import requirements_of
 from tetrapod.generic.request import Handler, Request, Response
 
@@ -17,6 +18,9 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
         answer = await authorizer.authorize(attributes)
         if request.audit is not None:
             request.audit.took("authorization", began)
+        if answer.decision is not Decision.ALLOW and answer.error:
+            request.annotations["authorization.k8s.io/reason"] = "internal error"
+            return internal_error(request, answer.error)
         if answer.decision is not Decision.ALLOW:
             request.annotations["authorization.k8s.io/decision"] = "forbid"
             request.annotations["authorization.k8s.io/reason"] = answer.reason

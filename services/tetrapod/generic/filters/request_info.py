@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from tetrapod.generic.filters.internal_error import internal_error
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery import requestinfo
-
-_NOSNIFF = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
 
 
 def with_request_info(handler: Handler) -> Handler:
@@ -14,16 +13,7 @@ def with_request_info(handler: Handler) -> Handler:
             request.info = requestinfo.parse(request.method, request.path, request.query_string)
         except ValueError as error:
             # Upstream answers plain text here, before authentication and without a Cache-Control.
-            text = f'Internal Server Error: "{_escaped(_target(request))}": failed to create RequestInfo: {_escaped(str(error))}\n'
-            return Response(500, list(_NOSNIFF), text.encode())
+            return internal_error(request, f"failed to create RequestInfo: {error}")
         return await handler(request)
 
     return request_info
-
-
-def _target(request: Request) -> str:
-    return request.raw_path + (f"?{request.query_string}" if request.query_string else "")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

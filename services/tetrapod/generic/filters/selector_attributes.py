@@ -41,5 +41,7 @@ def label_requirements(text: str) -> Requirements:
     except ValueError:
         return ()
     return tuple(
-        {"key": r.key, "operator": _OPERATORS[r.op], "values": sorted(r.values)} for r in selector.requirements if r.op in _OPERATORS
+        {"key": r.key, "operator": _OPERATORS[r.op], **({"values": sorted(r.values)} if r.values else {})}
+        for r in selector.requirements
+        if r.op in _OPERATORS
     )

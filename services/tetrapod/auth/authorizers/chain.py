@@ -1,0 +1,156 @@
+"""`AuthorizerChain`: the authorizers of the configuration in order, put anew when its file changes.
+
+Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go. Webhooks come and go by a reload; the others stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from tetrapod.auth.abac.policies import AbacAuthorizer, read_policies
+from tetrapod.auth.authorizers.configuration import AuthorizationOptions, load_configuration, name_errors
+from tetrapod.auth.authorizers.validation import validate
+from tetrapod.generic.authorization.interface import Authorizer, RuleResolver
+from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
+from tetrapod.generic.authorization.webhook import Conditions, WebhookAuthorizer, WebhookOptions
+from tetrapod.generic.configuration.metrics import ReloadMetrics
+from tetrapod.generic.configuration.watching import watch
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+from tetrapod.machinery.duration import parse_duration
+from tetrapod.machinery.field import aggregate
+from tetrapod.machinery.gvk import Object
+
+log = logging.getLogger(__name__)
+
+RELOADS: Final = ReloadMetrics("authorization")
+
+
+class Resolving(Authorizer, RuleResolver, Protocol):
+    """An authorizer that can list what it allows."""
+
+
+class AuthorizerChain:
+    """`authorizer` and `resolver` stay the same objects. `before` stand in front of every configuration: our own.
+
+    Raises ValueError, with upstream's text.
+    """
+
+    def __init__(
+        self, options: AuthorizationOptions, before: Sequence[Named], built_in: Mapping[str, Resolving], pool: BackendPool
+    ) -> None:
+        self._options, self._pool = options, pool
+        self._before = (*before, Named("", PrivilegedGroup()))
+        self._config, self._data = options.config, options.data
+        self._known: dict[str, Resolving] = {**built_in, "AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
+        self._types = [authorizer["type"] for authorizer in self._config.get("authorizers") or ()]
+        self.authorizer = UnionAuthorizer(())
+        self.resolver = UnionRuleResolver(())
+        try:
+            if "ABAC" in self._types:
+                self._known["ABAC"] = AbacAuthorizer(read_policies(options.policy_file))
+            self._use(self._config)
+        except ValueError as error:
+            raise ValueError(f"invalid authorization config: {error}") from None
+
+    def _use(self, config: Object) -> None:
+        chosen = [(authorizer, self._made(authorizer)) for authorizer in config["authorizers"]]
+        self.authorizer.replace((*self._before, *(Named(a["name"], made, a["type"]) for a, made in chosen)))
+        self.resolver.replace([made for _, made in chosen])
+        self._config = config
+
+    def _made(self, authorizer: Object) -> Resolving:
+        kind = authorizer["type"]
+        if kind == "Webhook":
+            return _webhook(authorizer, self._pool)
+        if kind not in self._known or (kind not in self._types and kind in ("Node", "RBAC", "ABAC")):
+            raise ValueError(f"authorizer type {kind} is not allowed if it was not enabled at initial server startup")
+        return self._known[kind]
+
+    @property
+    def decided_by_rules(self) -> bool:
+        """Whether what RBAC allows is allowed: no webhook before it might refuse."""
+        types = [authorizer["type"] for authorizer in self._config["authorizers"]]
+        return "RBAC" in types and "Webhook" not in types[: types.index("RBAC")]
+
+    @property
+    def may_change(self) -> bool:
+        return bool(self._options.file)
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        if not self._options.file:
+            return
+
+        async def start() -> None:
+            RELOADS.applied(self._data)
+            lifecycle.background("authorization-config", watch(self._options.file, self.reload))
+
+        lifecycle.on_start("start-authorization-config-reload", start)
+
+    async def reload(self) -> None:
+        """Look at the file, and do as it says if it is another one and in order."""
+        try:
+            data = await asyncio.to_thread(Path(self._options.file).read_text)
+        except (OSError, UnicodeDecodeError) as error:
+            log.error("reloading authorization config: %s", error)
+            RELOADS.failed()
+            return
+        if data == self._data:
+            return
+        self._data = data
+        try:
+            config = checked(data.encode(), {kind for kind in self._types if kind != "Webhook"})
+            if config == self._config:
+                return
+            self._use(config)
+        except ValueError as error:
+            log.error("reloading authorization config: %s", error)
+            RELOADS.failed()
+            return
+        log.info("reloaded authz config")
+        RELOADS.succeeded(data)
+
+
+def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> Object:
+    """The configuration in a file, in order.
+
+    Raises:
+        ValueError: all that is wrong with it.
+    """
+    config = load_configuration(data)
+    if errors := validate(config):
+        raise ValueError(aggregate(errors))
+    if texts := name_errors(config, required):
+        raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return config
+
+
+def _webhook(authorizer: Object, pool: BackendPool) -> WebhookAuthorizer:
+    webhook: Object = authorizer["webhook"]
+    file = webhook["connectionInfo"].get("kubeConfigFile")
+    if not file:
+        raise ValueError("connectionInfo.type InClusterConfig is for other API servers: this one would ask itself")
+    options = WebhookOptions(
+        target=read_kubeconfig(file),
+        name=authorizer["name"],
+        version=webhook["subjectAccessReviewVersion"],
+        timeout=parse_duration(webhook["timeout"]),
+        authorized_ttl=parse_duration(webhook["authorizedTTL"]) if webhook["cacheAuthorizedRequests"] else 0,
+        unauthorized_ttl=parse_duration(webhook["unauthorizedTTL"]) if webhook["cacheUnauthorizedRequests"] else 0,
+        deny_on_failure=webhook["failurePolicy"] == "Deny",
+        conditions=_conditions(webhook.get("matchConditions") or [], authorizer["name"]),
+    )
+    return WebhookAuthorizer(options, pool)
+
+
+def _conditions(conditions: list[Object], name: str) -> Conditions | None:
+    if not conditions:
+        return None
+    from tetrapod.auth.authorizers.match_conditions import MatchConditions, compile_condition  # which imports CEL
+
+    return MatchConditions([compile_condition(condition["expression"]) for condition in conditions], name)

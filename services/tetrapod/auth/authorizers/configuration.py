@@ -1,0 +1,134 @@
+"""AuthorizationConfiguration: files, and --authorization-mode with its companions as if they were one.
+
+Upstream: k8s.io/apiserver/pkg/apis/apiserver/{load,v1,v1beta1,v1alpha1}, pkg/kubeapiserver/options/authorization.go
+(buildAuthorizationConfiguration), pkg/kubeapiserver/authorizer/config.go (LoadAndValidateData).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tetrapod.generic.configuration import shapes
+from tetrapod.generic.configuration.loading import Kinds, load
+from tetrapod.generic.configuration.shapes import POINTER, boolean, duration, kind, list_of, string, struct
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.node import SchemaNode
+
+KIND: Final = "AuthorizationConfiguration"
+GROUP: Final = "apiserver.config.k8s.io"
+VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")
+MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationOptions:
+    """`config` is an AuthorizationConfiguration, made of flags where there is no `file`; `data` the file's content."""
+
+    config: Object = field(default_factory=lambda: from_modes(("Node", "RBAC")))
+    file: str = ""
+    data: str = ""
+    policy_file: str = ""  # --authorization-policy-file
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookFlags:
+    """--authorization-webhook-*."""
+
+    config_file: str = ""
+    version: str = "v1beta1"
+    authorized_ttl: str = "5m"
+    unauthorized_ttl: str = "30s"
+
+
+def load_configuration(data: bytes) -> Object:
+    """The AuthorizationConfiguration in a file, with defaults; an empty file is one without authorizers.
+
+    Raises:
+        ValueError: with upstream's text.
+    """
+    if not data:
+        return {}
+    try:
+        obj = load(data, _kinds())
+    except ValueError as error:
+        raise ValueError(f"failed to load AuthorizationConfiguration from file: {error}") from None
+    if obj["kind"] != KIND:
+        raise ValueError(f"failed to load AuthorizationConfiguration from file: expected {KIND}, got *apiserver.{obj['kind']}")
+    for authorizer in obj.get("authorizers") or []:
+        if (webhook := authorizer.get("webhook")) is not None:
+            for name, value in _DEFAULTS.items():
+                webhook.setdefault(name, value)
+    return obj
+
+
+_DEFAULTS: Final[Object] = {
+    "authorizedTTL": "5m0s",
+    "cacheAuthorizedRequests": True,
+    "unauthorizedTTL": "30s",
+    "cacheUnauthorizedRequests": True,
+}
+
+
+def from_modes(modes: Sequence[str], webhook: WebhookFlags | None = None) -> Object:
+    return {"authorizers": [_authorizer(mode, webhook or WebhookFlags()) for mode in modes]}
+
+
+def _authorizer(mode: str, flags: WebhookFlags) -> Object:
+    if mode != "Webhook":
+        return {"type": mode, "name": mode.lower()}
+    webhook = {
+        "authorizedTTL": flags.authorized_ttl,
+        "cacheAuthorizedRequests": True,
+        "unauthorizedTTL": flags.unauthorized_ttl,
+        "cacheUnauthorizedRequests": True,
+        "timeout": "30s",
+        "failurePolicy": "NoOpinion",
+        "subjectAccessReviewVersion": flags.version,
+        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": flags.config_file},
+    }
+    return {"type": "Webhook", "name": "default", "webhook": webhook}
+
+
+def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
+    """What is wrong with names and types beyond the file's own validation: `required` are types that may not vanish by a reload."""
+    errors, seen = [], set()
+    for authorizer in config.get("authorizers") or []:
+        kind_, name = authorizer["type"], authorizer["name"]
+        if kind_ == "Webhook":
+            continue
+        seen.add(kind_)
+        if name != kind_.lower():
+            errors.append(f"expected name {kind_.lower()} for authorizer {kind_} instead of {name}")
+    if missing := sorted(set(required) - seen):
+        errors.append(f"missing required types: [{' '.join(missing)}]")
+    return errors
+
+
+def _kinds() -> Kinds:
+    found: dict[tuple[str, str], SchemaNode] = {}
+    for version in VERSIONS:
+        found[f"{GROUP}/{version}", KIND] = _shape(version)
+        found[f"{GROUP}/{version}", "AuthenticationConfiguration"] = kind(
+            "AuthenticationConfiguration", jwt=shapes.raw(), anonymous=shapes.raw()
+        )
+    return found
+
+
+def _shape(version: str) -> SchemaNode:
+    connection = struct(f"{version}.WebhookConnectionInfo", type=string(), kubeConfigFile=string(POINTER))
+    webhook = struct(
+        f"{version}.WebhookConfiguration",
+        authorizedTTL=duration(),
+        cacheAuthorizedRequests=boolean(POINTER),
+        unauthorizedTTL=duration(),
+        cacheUnauthorizedRequests=boolean(POINTER),
+        timeout=duration(),
+        subjectAccessReviewVersion=string(),
+        matchConditionSubjectAccessReviewVersion=string(),
+        failurePolicy=string(),
+        connectionInfo=connection,
+        matchConditions=list_of(struct(f"{version}.WebhookMatchCondition", expression=string())),
+    )
+    return kind(KIND, authorizers=list_of(struct(f"{version}.AuthorizerConfiguration", type=string(), name=string(), webhook=webhook)))

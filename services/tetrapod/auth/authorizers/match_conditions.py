@@ -1,0 +1,95 @@
+"""matchConditions of authorization webhooks: CEL over the SubjectAccessReview that would be sent.
+
+Upstream: k8s.io/apiserver/pkg/authorization/cel/{compile,matcher}.go.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from tetrapod.generic.admission.policy.expressions import BOOL, Compiled, compile_expression
+from tetrapod.generic.authorization.metrics import CONDITION_ERRORS, CONDITION_SECONDS, EXCLUSIONS
+from tetrapod.generic.authorization.webhook import ConditionError
+from tetrapod.machinery.cel import declarations
+from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
+from tetrapod.machinery.cel.environment import Environment
+from tetrapod.machinery.cel.errors import CelError
+from tetrapod.machinery.gvk import Object
+
+_RESOURCE_FIELDS: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+
+
+def compile_condition(expression: str) -> Compiled:
+    return compile_expression(_environment(), expression, BOOL)
+
+
+class MatchConditions:
+    """Those of one webhook, by whose name they are counted."""
+
+    def __init__(self, conditions: Sequence[Compiled], name: str) -> None:
+        self._conditions = [(c, c.program) for c in conditions if c.program is not None]
+        self._labels = ("Webhook", name)
+        programs = [program for _, program in self._conditions]
+        self._selectors = [name for name in ("fieldSelector", "labelSelector") if any(p.selects(name) for p in programs)]
+
+    def match(self, spec: Object) -> bool:
+        """Whether all are true; one that is false decides, whatever is wrong with others before it.
+
+        Raises:
+            ConditionError
+        """
+        start, errors = time.perf_counter(), []
+        bindings = {"request": self._request(spec)}
+        try:
+            for condition, program in self._conditions:
+                try:
+                    if program.evaluate(bindings) is not True:
+                        EXCLUSIONS.add(self._labels)
+                        return False
+                except CelError as error:
+                    errors.append(f"cel evaluation error: expression '{condition.expression}' resulted in error: {error}")
+        finally:
+            CONDITION_SECONDS.observe(self._labels, time.perf_counter() - start)
+            if errors:
+                CONDITION_ERRORS.add(self._labels)
+        if errors := list(dict.fromkeys(errors)):
+            raise ConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return True
+
+    def _request(self, spec: Object) -> Object:
+        """Texts are always there, empty or not; attributes and selectors only where the request has them."""
+        request: dict[str, Any] = {"user": spec.get("user") or "", "groups": spec.get("groups") or [], "uid": spec.get("uid") or ""}
+        request["extra"] = spec.get("extra") or {}
+        if (resource := spec.get("resourceAttributes")) is not None:
+            shown: Object = {name: resource.get(name) or "" for name in _RESOURCE_FIELDS}
+            for name in self._selectors:
+                if resource.get(name):
+                    shown[name] = {"requirements": [{"values": [], **r} for r in resource[name]["requirements"]]}
+            request["resourceAttributes"] = shown
+        if (path := spec.get("nonResourceAttributes")) is not None:
+            request["nonResourceAttributes"] = {"verb": path.get("verb") or "", "path": path.get("path") or ""}
+        return request
+
+
+@cache
+def _environment() -> Environment:
+    text, texts = declarations.STRING, list_decl(declarations.STRING)
+    requirement = object_decl("kubernetes.SelectorRequirement", {"key": text, "operator": text, "values": texts})
+    selector: dict[str, DeclType] = {"rawSelector": text, "requirements": list_decl(requirement)}
+    resource: dict[str, DeclType] = {
+        **dict.fromkeys(_RESOURCE_FIELDS, text),
+        "fieldSelector": object_decl("kubernetes.FieldSelectorAttributes", selector),
+        "labelSelector": object_decl("kubernetes.LabelSelectorAttributes", selector),
+    }
+    fields: dict[str, DeclType] = {
+        "resourceAttributes": object_decl("kubernetes.ResourceAttributes", resource),
+        "nonResourceAttributes": object_decl("kubernetes.NonResourceAttributes", {"path": text, "verb": text}),
+        "user": text,
+        "groups": texts,
+        "extra": map_decl(text, texts),
+        "uid": text,
+    }
+    return Environment({"request": object_decl("kubernetes.SubjectAccessReviewSpec", fields)})

@@ -1,0 +1,148 @@
+"""`WebhookAuthorizer`: asks a webhook by SubjectAccessReview, where its conditions say so, and remembers the answers.
+
+Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+import orjson
+
+from tetrapod.generic.authentication.tokencache import ExpiringCache
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.delegating import review_of
+from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
+from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.kubeconfig import Target
+from tetrapod.generic.webhook.reviewing import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.types import load
+
+log = logging.getLogger(__name__)
+
+VERSIONS: Final = ("v1", "v1beta1")
+GROUP: Final = "authorization.k8s.io"
+_CACHED: Final = 8192
+_CACHEABLE: Final = 10_000
+"""Characters that a request may choose, beyond which its answer is not kept: the cache is not for whoever asks to fill."""
+
+
+class Conditions(Protocol):
+    """Whether a webhook is asked about a request at all (matchConditions)."""
+
+    def match(self, spec: Object) -> bool:
+        """Of a SubjectAccessReview's spec. Raises ConditionError."""
+        ...
+
+
+class ConditionError(Exception):
+    """Conditions that cannot be evaluated, where none says no."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookOptions:
+    target: Target
+    name: str = "default"
+    version: str = "v1"
+    timeout: float = TIMEOUT
+    authorized_ttl: float = 300.0
+    unauthorized_ttl: float = 30.0
+    deny_on_failure: bool = False
+    conditions: Conditions | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+class WebhookAuthorizer:
+    """Raises ValueError for a version that nobody knows."""
+
+    def __init__(self, options: WebhookOptions, pool: BackendPool) -> None:
+        if options.version not in VERSIONS:
+            listed = ", ".join(map(go_quote, VERSIONS))
+            raise ValueError(f"unsupported webhook authorizer version {go_quote(options.version)}, supported versions are {listed}")
+        self._options = options
+        expected = Expected(
+            f"{GROUP}/{options.version}", "SubjectAccessReview", partial(load, "io.k8s.api.authorization.v1.SubjectAccessReview")
+        )
+        self._client = ReviewClient(options.target, pool, expected, timeout=options.timeout)
+        self._on_failure = Decision.DENY if options.deny_on_failure else Decision.NO_OPINION
+        self._allowed = ExpiringCache[bytes, Object](options.authorized_ttl, limit=_CACHED)
+        self._others = ExpiringCache[bytes, Object](options.unauthorized_ttl, limit=_CACHED)
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        spec: Object = review_of(attributes)["spec"]
+        if (conditions := self._options.conditions) is not None:
+            try:
+                if not conditions.match(spec):
+                    return Answer(Decision.NO_OPINION)
+            except ConditionError as error:
+                return Answer(self._on_failure, "", str(error))
+        key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
+        status = self._allowed.get(key) or self._others.get(key)
+        if status is None:
+            try:
+                status = await self._ask(spec)
+            except ReviewFailed as error:
+                log.error("Failed to make webhook authorizer request: %s", error)
+                if self._on_failure is Decision.NO_OPINION:
+                    FAIL_OPEN.add((self._options.name, error.result))
+                return Answer(self._on_failure, "", str(error))
+            if _controlled(attributes) < _CACHEABLE:
+                (self._allowed if status.get("allowed") else self._others).put(key, status)
+        return _answer_of(status)
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        return ResolvedRules([], [], True, "webhook authorizer does not support user rule resolution")
+
+    async def _ask(self, spec: Object) -> Object:
+        """The status of the review, after as many tries as may help. Raises ReviewFailed."""
+        version = self._options.version
+        if version == "v1beta1":  # whose groups have another name
+            spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
+        review = {"kind": "SubjectAccessReview", "apiVersion": f"{GROUP}/{version}", "metadata": {}, "spec": spec}
+        review["status"] = {"allowed": False}
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                status: Object = (await self._once(review)).get("status") or {}
+                return status
+            except ReviewFailed as error:
+                if not error.again or tried >= self._options.backoff.tries:
+                    raise
+            await pause(self._options.backoff, tried)
+
+    async def _once(self, review: Object) -> Object:
+        start, result = time.perf_counter(), "success"
+        try:
+            return await self._client.once(review)
+        except ReviewFailed as error:
+            result = error.result
+            raise
+        except asyncio.CancelledError:
+            result = "canceled"
+            raise
+        finally:
+            labels = (self._options.name, result)
+            EVALUATIONS.add(labels)
+            DURATIONS.observe(labels, time.perf_counter() - start)
+
+
+def _answer_of(status: Object) -> Answer:
+    reason = status.get("reason") or ""
+    if status.get("denied"):
+        both = "webhook subject access review returned both allow and deny response" if status.get("allowed") else ""
+        return Answer(Decision.DENY, reason, both)
+    return Answer(Decision.ALLOW if status.get("allowed") else Decision.NO_OPINION, reason)
+
+
+def _controlled(a: Attributes) -> int:
+    return sum(map(len, (a.namespace, a.verb, a.group, a.version, a.resource, a.subresource, a.name, a.path)))

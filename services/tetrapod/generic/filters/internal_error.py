@@ -1,0 +1,19 @@
+"""A plain 500 that names the request, as filters answer it (upstream: InternalError of handlers/responsewriters/errors.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.field import go_quote
+
+_HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff"))
+
+
+def internal_error(request: Request, text: str) -> Response:
+    target = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
+    return Response(500, list(_HEADERS), (_escaped(f"Internal Server Error: {go_quote(target)}: {text}") + "\n").encode())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,171 @@
+"""Authorizers by configuration, through the public door of `tetrapod up`: policies, a webhook, reload, refusals at start."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.kubeconfig import write_kubeconfig
+from support.server import command, environment, running
+from support.webhook import Answer, WebhookServer, webhook_server
+
+TOKENS = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n"
+
+
+@pytest.fixture
+def hook() -> Iterator[WebhookServer]:
+    with webhook_server() as made:
+        yield made
+
+
+def ask(url: str, path: str, token: str) -> tuple[int, str]:
+    request = urllib.request.Request(url + path, headers={"authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def message(answer: tuple[int, str]) -> str:
+    return str(json.loads(answer[1])["message"])
+
+
+def until(ask_: Callable[[], Any], wanted: Any, patience: float = 20) -> None:
+    deadline = time.monotonic() + patience
+    while (found := ask_()) != wanted:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
+def configure(path: Path, *authorizers: dict[str, Any]) -> None:
+    head = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration"}
+    path.write_text(yaml.safe_dump({**head, "authorizers": list(authorizers)}))
+
+
+RBAC = {"type": "RBAC", "name": "rbac"}
+
+
+def webhook(kubeconfig: Path, **more: Any) -> dict[str, Any]:
+    about = {
+        "timeout": "3s",
+        "subjectAccessReviewVersion": "v1",
+        "failurePolicy": "NoOpinion",
+        "cacheAuthorizedRequests": False,
+        "cacheUnauthorizedRequests": False,
+        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": str(kubeconfig)},
+        "matchConditionSubjectAccessReviewVersion": "v1",
+        "matchConditions": [{"expression": "!request.user.startsWith('system:')"}],
+    }
+    return {"type": "Webhook", "name": "hook", "webhook": {**about, **more}}
+
+
+def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServer) -> None:
+    file, tokens, kubeconfig = tmp_path / "authz.yaml", tmp_path / "tokens.csv", tmp_path / "kubeconfig"
+    tokens.write_text(TOKENS)
+    write_kubeconfig(kubeconfig, hook, "/authorize")
+
+    def review(asked: Any) -> Any:
+        if asked["spec"]["user"] == "bob":
+            return Answer(403, b"broken", {"content-type": "text/plain"})
+        path = asked["spec"].get("nonResourceAttributes", {}).get("path")
+        status = {"allowed": path != "/version", "denied": path == "/version", "reason": "as the webhook says"}
+        return {"apiVersion": asked["apiVersion"], "kind": "SubjectAccessReview", "status": status}
+
+    hook.on("/authorize", review)
+    configure(file, webhook(kubeconfig), RBAC)
+    with running(tmp_path / "data", "--token-auth-file", str(tokens), "--authorization-config", str(file)) as server:
+        url = server.url
+        assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
+        refused = ask(url, "/version", "alice-token")
+        assert (refused[0], message(refused)) == (403, 'forbidden: User "alice" cannot get path "/version": as the webhook says')
+        assert ask(url, "/version", "bob-token")[0] == 200  # RBAC allows it, whatever became of the webhook
+        assert ask(url, "/metrics?a=<b", "bob-token") == (500, 'Internal Server Error: "/metrics?a=&lt;b": broken\n')
+        assert ask(url, "/metrics", "admin-token")[0] == 200
+
+        configure(file, webhook(kubeconfig, failurePolicy="Perhaps"), RBAC)  # refused
+        until(lambda: "Unsupported value" in server.log.read_text(), True)
+        assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
+
+        configure(file, RBAC)
+        until(lambda: ask(url, "/api/v1/pods", "alice-token")[0], 403)
+        assert ask(url, "/version", "alice-token")[0] == 200
+        assert (
+            'apiserver_authorization_decisions_total{decision="denied",name="hook",type="Webhook"} 1.0'
+            in ask(url, "/metrics", "admin-token")[1]
+        )
+
+
+def test_policies_in_a_file(tmp_path: Path) -> None:
+    tokens, policies = tmp_path / "tokens.csv", tmp_path / "policies.jsonl"
+    tokens.write_text(TOKENS)
+    policies.write_text('{"user":"alice","resource":"pods","readonly":true}\n')
+    flags = ["--token-auth-file", str(tokens), "--authorization-mode", "ABAC,RBAC", "--authorization-policy-file", str(policies)]
+    with running(tmp_path / "data", *flags) as server:
+        assert ask(server.url, "/api/v1/pods", "alice-token")[0] == 200
+        refused = ask(server.url, "/api/v1/secrets", "alice-token")
+        assert message(refused).endswith('cannot list resource "secrets" in API group "" at the cluster scope: abac: No policy matched.')
+
+
+def test_a_webhook_by_flags(tmp_path: Path, hook: WebhookServer) -> None:
+    tokens, kubeconfig = tmp_path / "tokens.csv", tmp_path / "kubeconfig"
+    tokens.write_text(TOKENS)
+    write_kubeconfig(kubeconfig, hook, "/authorize")
+    hook.on("/authorize", lambda asked: {"apiVersion": asked["apiVersion"], "kind": "SubjectAccessReview", "status": {"allowed": True}})
+    flags = ["--token-auth-file", str(tokens), "--authorization-mode", "Webhook", "--authorization-webhook-config-file", str(kubeconfig)]
+    with running(tmp_path / "data", *flags) as server:
+        assert ask(server.url, "/api/v1/pods", "alice-token")[0] == 200
+    asked = next(body for _, _, body in hook.seen if body["spec"]["user"] == "alice")
+    assert asked["apiVersion"] == "authorization.k8s.io/v1beta1"
+
+
+BOTH = "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--authorization-mode=ABAC"], "authorization-mode ABAC's authorization policy file not passed"),
+        (
+            ["--authorization-mode=ABAC", "--authorization-policy-file=/nope"],
+            "invalid authorization config: open /nope: no such file or directory",
+        ),
+        (
+            ["--authorization-mode=ABAC,ABAC,Foo,Webhook", "--authorization-policy-file=/nope"],
+            '[authorization-mode "Foo" is not a valid mode, authorization-mode Webhook\'s authorization config file not passed, '
+            'authorization-mode ["ABAC" "ABAC" "Foo" "Webhook"] has mode specified more than once]',
+        ),
+        (["--authorization-mode=RBAC", "--authorization-config=/nope"], BOTH),
+        (["--authorization-config=/nope"], "open /nope: no such file or directory"),
+        (["--authorization-policy-file=/nope"], "cannot specify --authorization-policy-file without mode ABAC"),
+        (
+            ["--authorization-mode=Webhook", "--authorization-webhook-config-file=/nope"],
+            "invalid authorization config: stat /nope: no such file or directory",
+        ),
+        (
+            ["--authorization-mode=Webhook", "--authorization-webhook-config-file=KUBECONFIG", "--authorization-webhook-version=v3"],
+            'invalid authorization config: unsupported webhook authorizer version "v3", supported versions are "v1", "v1beta1"',
+        ),
+        (
+            ["--authentication-token-webhook-config-file=KUBECONFIG", "--authentication-token-webhook-version=v3"],
+            'unsupported authentication webhook version "v3", supported versions are "v1", "v1beta1"',
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_at_start_in_a_line(tmp_path: Path, hook: WebhookServer, flags: list[str], text: str) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", hook, "/x")
+    argv = command(
+        "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("KUBECONFIG", str(kubeconfig)) for f in flags)
+    )
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (1, f"Error: {text}")
