@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from tetrapod.generic.http.buffered import Buffered
 from tetrapod.generic.http.protocol import FrontState, HttpProtocol
 from tetrapod.generic.http.tls import ServingContext, ServingTLS
 from tetrapod.generic.request import Handler
@@ -62,6 +63,7 @@ class HttpServer:
             ssl_context_factory=self._context if self._tls is not None else None,
         )
         config.load()
+        config.http_protocol_class = _connection  # type: ignore[assignment]
         self._server = uvicorn.Server(config)
         self._server.server_state = self.state
         self._server.lifespan = config.lifespan_class(config)
@@ -164,6 +166,10 @@ def _bind(host: str, port: int) -> list[socket.socket]:
         raise
     listener.setblocking(False)
     return [listener]
+
+
+def _connection(*args: Any, **kwargs: Any) -> Buffered:
+    return Buffered(HttpProtocol(*args, **kwargs))
 
 
 async def _unused(scope: Any, receive: Any, send: Any) -> None:

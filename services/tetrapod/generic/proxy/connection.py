@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import httptools
 
+from tetrapod.generic.http.buffered import read_buffer
 from tetrapod.generic.proxy.malformed import malformed_body, malformed_head
 from tetrapod.generic.request import HeaderList, StreamWriter
 
@@ -27,7 +28,7 @@ class BackendError(Exception):
         self.untouched = untouched
 
 
-class BackendConnection(asyncio.Protocol):
+class BackendConnection(asyncio.BufferedProtocol):
     def __init__(self, on_idle: Callable[[BackendConnection], None], on_lost: Callable[[BackendConnection], None]) -> None:
         self.transport: Any = None
         self.idle_since = 0.0
@@ -37,6 +38,7 @@ class BackendConnection(asyncio.Protocol):
         self._on_idle = on_idle
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
+        self._buffer = read_buffer()
         self._writable = asyncio.Event()
         self._writable.set()
         self._parser = httptools.HttpResponseParser(self)
@@ -191,9 +193,18 @@ class BackendConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    def data_received(self, data: bytes) -> None:
+    def eof_received(self) -> None: ...
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received(self._buffer[:nbytes])
+
+    def _received(self, data: memoryview) -> None:
+        """The parser copies what is kept; so must we."""
         if self.upgraded:
-            self.rest += data
+            self.rest += bytes(data)
             return
         if not self._active:
             self.transport.abort()  # nobody asked
@@ -202,10 +213,10 @@ class BackendConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self.rest += data[upgrade.args[0] :]
+            self.rest += bytes(data[upgrade.args[0] :])
             self._pause()
         except httptools.HttpParserError as error:
-            self._fail(BackendError(malformed_body(str(error)) if self.status else malformed_head(data, str(error))))
+            self._fail(BackendError(malformed_body(str(error)) if self.status else malformed_head(bytes(data), str(error))))
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

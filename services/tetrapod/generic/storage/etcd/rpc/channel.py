@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 
+from tetrapod.generic.http.buffered import Buffered
 from tetrapod.generic.storage.etcd.rpc.connection import Http2Connection
 from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
 from tetrapod.generic.storage.etcd.rpc.headers import request_block
@@ -31,8 +32,13 @@ class Channel:
             return
         if self._closed:
             raise RpcError(Code.CANCELLED, "the channel is closed")
-        _, connection = await asyncio.get_running_loop().create_connection(
-            Http2Connection, self._host, self._port, ssl=self._tls, server_hostname=self._host if self._tls is not None else None
+        connection = Http2Connection()
+        await asyncio.get_running_loop().create_connection(
+            lambda: Buffered(connection),
+            self._host,
+            self._port,
+            ssl=self._tls,
+            server_hostname=self._host if self._tls is not None else None,
         )
         try:
             await connection.greeted
