@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds kube-controller-manager and kube-scheduler from the modules pinned in tools/stock/go.mod, once, and prints their directory.
+# Builds kube-controller-manager, kube-scheduler and sample-apiserver from the modules pinned in tools/stock/go.mod, once, and prints
+# their directory.
 #   tools/stock.sh          builds what is missing: several minutes of two cores, and 2 GB of modules the first time
 #   tools/stock.sh --where  only prints the directory
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. STOCK_BIN names a directory that has them already.
@@ -9,11 +10,12 @@ version=$(sed -n 's|^require k8s.io/kubernetes v||p' "$here/stock/go.mod")
 directory="${STOCK_BIN:-${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/stock-$version}"
 if [ "${1:-}" != --where ]; then
     mkdir -p "$directory"
-    for name in kube-controller-manager kube-scheduler; do
+    for package in k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kube-scheduler k8s.io/sample-apiserver; do
+        name=${package##*/}
         [ -x "$directory/$name" ] && continue
         # Built under another name first: whoever runs this at the same time never sees half a binary.
         (cd "$here/stock" && GOFLAGS=-mod=readonly go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w' \
-            -o "$directory/$name.$$" "k8s.io/kubernetes/cmd/$name") >&2
+            -o "$directory/$name.$$" "$package") >&2
         mv "$directory/$name.$$" "$directory/$name"
     done
 fi

@@ -1,4 +1,4 @@
-"""Upstream's kube-controller-manager and kube-scheduler as child processes, given nothing but a kubeconfig and keys."""
+"""Upstream's own components as child processes, given nothing but a kubeconfig and keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from support.server import free_port
 
 BUILDER = Path(__file__).parents[2] / "tools/stock.sh"
-NAMES = ("kube-controller-manager", "kube-scheduler")
+NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver")
 _COMPLAINT = re.compile(r"^[EF]\d{4} ")
 _ALSO_OVER_THE_REAL_ONE = re.compile(
     r"The manifest file is empty, ignoring"
@@ -71,6 +71,15 @@ def stock_components(directory: Path, kubeconfig: Path, keys: Keys) -> Iterator[
         ]
 
 
+@contextmanager
+def sample_apiserver(directory: Path, kubeconfig: Path, etcd: str) -> Iterator[tuple[Component, int]]:
+    """Upstream's example of an aggregated API server, which trusts nobody but the front proxy, and its port on every address."""
+    port = free_port()
+    flags = (f"--etcd-servers={etcd}", f"--secure-port={port}", "--bind-address=0.0.0.0")
+    with _running(binaries()[NAMES[2]], directory, kubeconfig, *flags) as component:
+        yield component, port
+
+
 def _manager_flags(keys: Keys) -> list[str]:
     return [
         "--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
@@ -92,7 +101,7 @@ def _manager_flags(keys: Keys) -> list[str]:
 def _running(binary: Path, directory: Path, kubeconfig: Path, *flags: str) -> Iterator[Component]:
     log = directory / f"{binary.name}.log"
     argv = [binary, *(f"--{name}kubeconfig={kubeconfig}" for name in ("", "authentication-", "authorization-"))]
-    argv += [f"--secure-port={free_port()}", "--bind-address=127.0.0.1", f"--cert-dir={directory / binary.name}", "-v=2", *flags]
+    argv += [f"--secure-port={free_port()}", "--bind-address=127.0.0.1", f"--cert-dir={directory / f'{binary.name}-certs'}", "-v=2", *flags]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("wb") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)

@@ -1,0 +1,119 @@
+"""Upstream's sample-apiserver behind our aggregator: it is found, trusts the identity that we hand on, and asks us who may."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.stock.conftest import Cluster, Space, condition, must, until
+from support.etcd import Etcd, etcd_36
+from support.stock import sample_apiserver
+from support.wire import Client
+
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+NAME = "v1alpha1.wardle.example.com"
+ROOT = "/apis/wardle.example.com/v1alpha1"
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+
+
+def an_address() -> str:
+    """Of this machine, and no loopback one: endpoints may not have such."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        return str(probe.getsockname()[0])
+
+
+@pytest.fixture(scope="module")
+def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    directory: Path = tmp_path_factory.mktemp("sample")
+    address = an_address()
+    etcd = Etcd(etcd_36(), directory / "etcd")
+    etcd.start()
+    try:
+        with cluster.client() as client, sample_apiserver(directory, cluster.target.kubeconfig, etcd.url) as (_, port):
+            register(client, address, port)
+            yield
+            client("DELETE", f"{SERVICES}/{NAME}")
+    finally:
+        etcd.stop()
+
+
+def register(client: Client, address: str, port: int) -> None:
+    service = {"metadata": {"name": "sample"}, "spec": {"ports": [{"port": 443, "targetPort": port}]}}
+    must(client("POST", "/api/v1/namespaces/default/services", service), 201)
+    endpoints = {
+        "metadata": {"name": "sample-1", "labels": {"kubernetes.io/service-name": "sample"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "", "port": port, "protocol": "TCP"}],
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+    }
+    must(client("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoints), 201)
+    spec = {
+        "group": "wardle.example.com",
+        "version": "v1alpha1",
+        "service": {"namespace": "default", "name": "sample"},
+        "insecureSkipTLSVerify": True,
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 15,
+    }
+    must(client("POST", SERVICES, {"metadata": {"name": NAME}, "spec": spec}), 201)
+    until(lambda: must(client("GET", f"{SERVICES}/{NAME}"), 200), lambda obj: condition(obj, "Available") == "True")
+
+
+def flunder(name: str) -> Any:
+    return {"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}, "spec": {"reference": "x"}}
+
+
+def test_its_objects_are_written_read_watched_and_applied(flunders: None, space: Space) -> None:
+    path = f"{ROOT}/namespaces/{space.name}/flunders"
+    made = must(space.client("POST", path, flunder("f")), 201)
+    assert made["spec"]["referenceType"] == "Flunder"  # its own default
+    table = space.client("GET", path, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
+    assert [row["cells"][0] for row in table["rows"]] == ["f"]
+    applied = {**flunder("f"), "metadata": {"name": "f", "labels": {"a": "b"}}}
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    assert must(space.client("PATCH", f"{path}/f?fieldManager=m&force=true", applied, headers), 200)["metadata"]["labels"] == {"a": "b"}
+    watched = space.client("GET", f"{path}?watch=1&timeoutSeconds=1&resourceVersion={made['metadata']['resourceVersion']}")
+    assert b'"MODIFIED"' in watched.body
+    assert must(space.client("DELETE", f"{path}/f"), 200)["status"] == "Success"
+
+
+def test_it_is_part_of_discovery_and_of_openapi(flunders: None, client: Client) -> None:
+    groups = must(client("GET", "/apis"), 200)["groups"]
+    assert "wardle.example.com" in [group["name"] for group in groups]
+    assert {r["name"] for r in must(client("GET", ROOT), 200)["resources"]} >= {"flunders", "fischers"}
+    until(lambda: list(must(client("GET", "/openapi/v3"), 200)["paths"]), lambda paths: ROOT[1:] in paths)
+    assert f"{ROOT}/fischers" in must(client("GET", f"/openapi/v3{ROOT}"), 200)["paths"]
+
+
+def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: None, cluster: Cluster, space: Space) -> None:
+    path = f"{ROOT}/namespaces/{space.name}/flunders"
+    with Client(cluster.target, "bob-token") as bob:  # type: ignore[arg-type]  # it has url and ca
+        refused = bob("GET", path)
+        assert refused.status == 403
+        assert refused.json["message"].startswith('flunders.wardle.example.com is forbidden: User "bob" cannot list resource "flunders"')
+        rules = [{"apiGroups": ["wardle.example.com"], "resources": ["flunders"], "verbs": ["list"]}]
+        must(space.client("POST", ROLES, {"metadata": {"name": space.name}, "rules": rules}), 201)
+        subjects = [{"kind": "User", "name": "bob", "apiGroup": "rbac.authorization.k8s.io"}]
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": space.name}
+        must(space.client("POST", BINDINGS, {"metadata": {"name": space.name}, "subjects": subjects, "roleRef": role}), 201)
+        until(lambda: bob("GET", path).status, lambda status: status == 200)  # it remembers for a while that he might not
+        assert bob("POST", path, flunder("g")).status == 403
+
+
+def test_a_namespace_takes_its_objects_along(flunders: None, space: Space) -> None:
+    path = f"{ROOT}/namespaces/{space.name}/flunders"
+    must(space.client("POST", path, flunder("last")), 201)
+    must(space.client("DELETE", f"/api/v1/namespaces/{space.name}"), 200)
+    until(lambda: space.client("GET", f"/api/v1/namespaces/{space.name}").status, lambda status: status == 404)
+    assert must(space.client("GET", path), 200)["items"] == []
