@@ -177,3 +177,27 @@ def wire_fields(data: bytes) -> Any:
             position += 8
         else:
             yield key >> 3, varint()
+
+
+async def test_a_document_is_made_once_also_for_a_client_that_has_gone(source: BuiltinSource) -> None:
+    class Slow(BuiltinSource):
+        times = 0
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def document(self, name: str) -> Any:
+            Slow.times += 1
+            Slow.begun.set()
+            await Slow.go.wait()
+            return await source.document(name)
+
+        async def index(self) -> Any:
+            return await source.index()
+
+    handlers = OpenAPIHandlers(Slow(source))  # type: ignore[arg-type]
+    first, second = (asyncio.create_task(handlers.document(get("/openapi/v3/version"))) for _ in range(2))
+    await Slow.begun.wait()
+    first.cancel()
+    Slow.go.set()
+    assert (await second).status == 200
+    assert (await handlers.document(get("/openapi/v3/version"))).status == 200
+    assert Slow.times == 1

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import parse_qs
 
 import orjson
@@ -23,6 +23,8 @@ from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import HeaderList, Request, Response
 
+Build: TypeAlias = Callable[[], Awaitable[Iterable[bytes] | None]]
+_Key: TypeAlias = tuple[str, str, str]
 _KEPT_SECONDS: Final = 60.0
 _KEPT: Final = 4
 _JSON: Final = "application/json"
@@ -33,8 +35,10 @@ class OpenAPIHandlers:
 
     def __init__(self, source: DocumentSource) -> None:
         self._source = source
-        self._kept: OrderedDict[tuple[str, str, str], tuple[float, list[bytes]]] = OrderedDict()
-        self._building = asyncio.Lock()
+        self._kept: OrderedDict[_Key, tuple[float, list[bytes]]] = OrderedDict()
+        self._dropping: asyncio.TimerHandle | None = None
+        self._making: dict[_Key, asyncio.Task[list[bytes] | None]] = {}
+        self._one = asyncio.Lock()  # they can be large: one at a time
         self._modified: dict[tuple[str, str], datetime] = {}
 
     async def index(self, request: Request) -> Response:
@@ -94,29 +98,46 @@ class OpenAPIHandlers:
         document = await self._source.document(name)
         return None if document is None else (await asyncio.to_thread(protobuf_v3.encode, document),)
 
-    async def _pieces(
-        self, name: str, digest: str, media_type: str, build: Callable[[], Awaitable[Iterable[bytes] | None]]
-    ) -> list[bytes] | None:
+    async def _pieces(self, name: str, digest: str, media_type: str, build: Build) -> list[bytes] | None:
         key = (name, digest, media_type)
-        async with self._building:  # they can be large: one at a time, and none twice
-            self._drop_old()
-            if key in self._kept:
-                pieces = self._kept[key][1]
-            else:
-                made = await build()
-                if made is None:
-                    return None
-                pieces = await evened(made)
-            self._kept[key] = (time.monotonic(), pieces)
-            self._kept.move_to_end(key)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+        if key in self._kept:
+            self._keep(key, self._kept[key][1])
+            return self._kept[key][1]
+        making = self._making.get(key)
+        if making is None:  # it goes on when the client has gone or the request has taken too long: the next one finds it made
+            making = self._making[key] = asyncio.create_task(self._make(key, build))
+            making.add_done_callback(lambda done: self._made(key, done))
+        return await asyncio.shield(making)
+
+    async def _make(self, key: _Key, build: Build) -> list[bytes] | None:
+        async with self._one:
+            made = await build()
+            pieces = None if made is None else await evened(made)
+        if pieces is not None:
+            self._keep(key, pieces)
         return pieces
 
+    def _made(self, key: _Key, done: asyncio.Task[list[bytes] | None]) -> None:
+        del self._making[key]
+        if not done.cancelled():
+            done.exception()  # whoever still waits is told
+
+    def _keep(self, key: _Key, pieces: list[bytes]) -> None:
+        self._kept[key] = (time.monotonic(), pieces)
+        self._kept.move_to_end(key)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        if self._dropping is None:
+            self._dropping = asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._drop_old)
+
     def _drop_old(self) -> None:
+        self._dropping = None
         limit = time.monotonic() - _KEPT_SECONDS
-        for key in [key for key, (used, _) in self._kept.items() if used < limit]:
+        for key in [key for key, (used, _) in self._kept.items() if used <= limit]:
             del self._kept[key]
+        if self._kept:
+            oldest = min(used for used, _ in self._kept.values())
+            self._dropping = asyncio.get_running_loop().call_later(oldest - limit, self._drop_old)
 
     def _time_of(self, name: str, digest: str) -> datetime:
         """When this state of the document was first served."""
