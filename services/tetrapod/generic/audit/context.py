@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 import time
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
 from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
 from tetrapod.generic.audit.backend import Backend
-from tetrapod.generic.audit.event import FIELDS, Event, micro_time, wall_clock
+from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL
 from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
@@ -31,8 +32,10 @@ class AuditContext:
     """`sink` is None where another server writes the events, and only asks for what is found out here."""
 
     __slots__ = (
+        "_from",
         "_head",
         "_layers",
+        "_received",
         "_reference",
         "_refused",
         "_request_object",
@@ -50,7 +53,11 @@ class AuditContext:
         self.level = auditing.level
         self.sink = sink
         self.status: Object | None = None
-        self._head: Object = _head(request, user) if sink is not None else {}
+        self._head: Object = {}
+        self._from: Object = {}
+        if sink is not None:
+            self._head, self._from = _head(request, user), _from(request)
+            self._received = micro_time(wall_clock(request.received))
         self._reference = _reference(request.info)
         self._refused: Object | None = None
         self._layers: dict[str, float] = {}
@@ -114,25 +121,27 @@ class AuditContext:
         return await self.sink.process((Event(self._document(stage)),))
 
     def _document(self, stage: str) -> Object:
-        request = self.request
-        document: Object = {**self._head, "level": LEVEL_NAMES[self.level], "auditID": request.audit_id, "stage": stage}
+        """In the order of upstream's fields."""
+        head, request = self._head, self.request
+        document: Object = {"level": LEVEL_NAMES[self.level], "auditID": request.audit_id, "stage": stage, **head}
         if "impersonator" in request.state:
             document["impersonatedUser"] = user_info(request.user)
             if constraint := request.state.get("impersonation_constraint"):
                 document["authenticationMetadata"] = {"impersonationConstraint": constraint}
-        if self._reference is not None:
-            document["objectRef"] = {key: self._reference[key] for key in _REFERENCE if self._reference.get(key)}
+        document |= self._from
+        if self._reference:
+            document["objectRef"] = {key: value for key, value in self._reference.items() if value}
         if self.status is not None:
             document["responseStatus"] = self.status
         if self._request_object:
             document["requestObject"] = orjson.Fragment(self._request_object)
         if self._response_object:
             document["responseObject"] = orjson.Fragment(self._response_object)
-        received = document["requestReceivedTimestamp"]
+        received = document["requestReceivedTimestamp"] = self._received
         document["stageTimestamp"] = received if stage == REQUEST_RECEIVED else micro_time(time.time())
         if annotations := self.annotations():
             document["annotations"] = annotations
-        return {key: document[key] for key in FIELDS if key in document}
+        return document
 
     def annotations(self) -> dict[str, str]:
         found = self.request.annotations
@@ -187,21 +196,23 @@ class AuditContext:
             self._request_object = orjson.dumps(found["requestObject"])
 
 
-_REFERENCE: Final = ("resource", "namespace", "name", "uid", "apiGroup", "apiVersion", "resourceVersion", "subresource")
 _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
 def _head(request: Request, user: UserInfo | None) -> Object:
-    """What every event of the request says."""
     target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
     assert request.info is not None
-    head: Object = {"requestURI": target, "verb": request.info.verb, "user": {} if user is None else user_info(user)}
+    return {"requestURI": target, "verb": request.info.verb, "user": {} if user is None else user_info(user)}
+
+
+def _from(request: Request) -> Object:
+    """From where, and with what."""
+    found: Object = {}
     if addresses := source_addresses(request):
-        head["sourceIPs"] = addresses
+        found["sourceIPs"] = addresses
     if agent := request.header(b"user-agent"):
-        head["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
-    head["requestReceivedTimestamp"] = micro_time(wall_clock(request.received))
-    return head
+        found["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+    return found
 
 
 def _reference(info: RequestInfo | None) -> Object | None:
@@ -211,8 +222,10 @@ def _reference(info: RequestInfo | None) -> Object | None:
         "resource": info.resource,
         "namespace": info.namespace,
         "name": info.name,
+        "uid": "",
         "apiGroup": info.api_group,
         "apiVersion": info.api_version,
+        "resourceVersion": "",
         "subresource": info.subresource,
     }
 
@@ -253,6 +266,7 @@ def source_addresses(request: Request) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=1024)
 def _address(text: str) -> str:
     """As Go writes it; "" for what is none. Go's sloppy parser takes leading zeros, and none of the zones."""
     if not text:

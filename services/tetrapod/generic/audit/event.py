@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -17,26 +18,6 @@ from tetrapod.machinery.serializer.json import cleaned, go_escaped
 
 API_VERSION: Final = "audit.k8s.io/v1"
 _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
-FIELDS: Final = (
-    "level",
-    "auditID",
-    "stage",
-    "requestURI",
-    "verb",
-    "user",
-    "impersonatedUser",
-    "authenticationMetadata",
-    "sourceIPs",
-    "userAgent",
-    "objectRef",
-    "responseStatus",
-    "requestObject",
-    "responseObject",
-    "requestReceivedTimestamp",
-    "stageTimestamp",
-    "annotations",
-)
-"""In upstream's order."""
 
 
 class Event:
@@ -71,8 +52,14 @@ class Event:
 
 def micro_time(seconds: float) -> str:
     """A time since the epoch as metav1.MicroTime writes it."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z"
+    whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
+    return f"{_second(whole)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    """Many events fall into one."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def wall_clock(monotonic: float) -> float:

@@ -6,6 +6,7 @@ LoadKubeconfig of k8s.io/apiserver/pkg/util/webhook uses it; plugins for credent
 
 from __future__ import annotations
 
+import atexit
 import base64
 import binascii
 import os
@@ -122,6 +123,7 @@ class _Kubeconfig:
         if not entry.get(f"{name}-data"):
             return str(self._directory / entry[name])
         descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
+        atexit.register(Path(path).unlink, missing_ok=True)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
         return path

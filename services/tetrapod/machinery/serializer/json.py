@@ -235,4 +235,6 @@ _ESCAPED: Final = {
 
 def go_escaped(data: bytes) -> bytes:
     """JSON as Go's Marshal writes it: what HTML would read, which in JSON can only be in strings, is escaped."""
+    if b"<" not in data and b">" not in data and b"&" not in data and b"\xe2\x80" not in data:
+        return data  # searched for one by one: a tenth of what the pattern costs
     return _HTML.sub(lambda found: _ESCAPED[found[0]], data)
