@@ -88,6 +88,8 @@ def _stamp(new: Object, old: Object) -> None:
 class ApprovalStrategy(_ConditionsStrategy):
     """`/approval`: Approved and Denied conditions, nothing else."""
 
+    tabular = False
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         _stamp(new, old)
         conditions = (new.get("status") or {}).get("conditions")

@@ -10,6 +10,7 @@ from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Entry, Preconditions, Updated
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import conflict
 from tetrapod.machinery.timestamps import now_rfc3339
 
 
@@ -17,6 +18,7 @@ class NamespaceStore(Store):
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
         found = entry.peek()
+        self._check_preconditions(name, found["metadata"], options.get("preconditions") or {})
         if found["metadata"].get("deletionTimestamp"):
             if (found.get("spec") or {}).get("finalizers"):
                 return entry, False
@@ -46,3 +48,14 @@ class NamespaceStore(Store):
         if held:
             return marked, False
         return await super().delete(ctx, name, {}, None)
+
+    def _check_preconditions(self, name: str, meta: Object, wanted: Object) -> None:
+        """
+        Raises:
+            StatusError: 409.
+        """
+        for key, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            value, found = wanted.get(key), meta.get(key, "")
+            if value is not None and value != found:
+                why = f"Precondition failed: {shown} in precondition: {value}, {shown} in object meta: {found}"
+                raise conflict(self.resource, name, why)

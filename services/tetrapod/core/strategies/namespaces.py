@@ -107,6 +107,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
     """`/finalize`: the only way to change spec.finalizers."""
 
     has_status = False
+    tabular = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})

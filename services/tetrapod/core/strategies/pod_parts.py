@@ -20,6 +20,7 @@ _SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation
 
 class EphemeralContainersStrategy(PodStrategy):
     has_status = False
+    tabular = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         containers = (new.get("spec") or {}).get("ephemeralContainers")
@@ -39,6 +40,7 @@ class EphemeralContainersStrategy(PodStrategy):
 
 class ResizeStrategy(PodStrategy):
     has_status = False
+    tabular = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         asked, before = new.get("spec") or {}, old.get("spec") or {}

@@ -80,6 +80,8 @@ class AdminStrategy(KindStrategy):
 
 
 class ClaimStatusStrategy(StatusStrategy):
+    tabular = False
+
     def __init__(self, access: ClaimAccess, main: KindStrategy, **options: Any) -> None:
         super().__init__(main, keep_metadata=ALL_METADATA, **options)
         self._access = access

@@ -115,6 +115,9 @@ class ServiceStrategy(Strategy):
 
 
 class ServiceStatusStrategy(StatusStrategy):
+    allow_create_on_update = True
+    """As in upstream, though nothing is allocated for what would be created: only an external name would do."""
+
     def __init__(self, main: ServiceStrategy) -> None:
         super().__init__(main, validate=validation.validate_status)
 

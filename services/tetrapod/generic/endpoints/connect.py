@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import parse_qs
 
+from tetrapod.generic.endpoints.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.negotiation import check_route_accept, negotiate
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
@@ -32,6 +34,8 @@ async def connect(scope: Scope, request: Request) -> Response:
     return await scope.rest.connect(context, name, path, request)
 
 
+_STREAMED: Final = ("text/plain", *MEDIA_TYPES)
+_NO_TABLE: Final = Offer(table=False)
 _SWITCHES: Final = ("stdin", "stdout", "stderr", "tty")
 
 
@@ -51,7 +55,13 @@ def _options(query_string: str, path: str) -> Object:
 
 
 async def stream(scope: Scope, request: Request) -> Response:
-    """GET of a subresource that writes its own answer (log): no admission."""
+    """GET of a subresource that writes its own answer (log): no admission.
+
+    Raises:
+        StatusError: 406, even for the plain text that it writes, which upstream's route offers and its handler does not.
+    """
     assert scope.rest is not None
+    check_route_accept(request, _STREAMED)
+    negotiate(request, _NO_TABLE)
     path = "/".join(request_info(request).parts[3:])
     return await scope.rest.connect(scope.context(request), request_name(request), f"/{path}" if path else "", request)

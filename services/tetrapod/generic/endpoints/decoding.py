@@ -157,7 +157,7 @@ class Decoder:
             ShapeError: a value of a wrong type.
         """
         gvk = gvk or self.kind
-        disowned = _disowns(obj)
+        disowned = not self.custom and _disowns(obj)  # custom objects lose what is empty on the way in
         if not self.custom:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
             unknown = self._decode_typed(obj) if gvk == self.kind else []

@@ -250,7 +250,7 @@ def delete_options_from_query(query_string: str) -> Object:
         query.setdefault(key, value)
     if "gracePeriodSeconds" in query:
         options["gracePeriodSeconds"] = parse_int(query["gracePeriodSeconds"])
-    preconditions = {key: query[key] for key in ("uid", "resourceVersion") if key in query}
+    preconditions = {key: query[key] for key in ("uid", "resourceVersion") if query.get(key)}
     if preconditions:
         options["preconditions"] = preconditions
     for key in ("orphanDependents", "ignoreStoreReadErrorWithClusterBreakingPotential"):
@@ -315,10 +315,9 @@ def validate_delete_options(options: Object, *, collection: bool = False) -> Non
     errors += _dry_run_errors(options.get("dryRun", ()))
     unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
     if options.get(unsafe):
-        if collection:
+        excluded = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
+        errors += [invalid(unsafe, True, f"cannot be set together with .{name}") for name in excluded if name in options]
+        if collection and not errors:
             errors.append(invalid(unsafe, True, "is not allowed with DELETECOLLECTION, try again after removing the option"))
-        else:
-            excluded = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
-            errors += [invalid(unsafe, True, f"cannot be set together with .{name}") for name in excluded if name in options]
     if errors:
         raise _invalid_options("DeleteOptions", errors)

@@ -20,7 +20,7 @@ from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, gathered, in_turn, joined, large, pieces_of
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
-from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.definition import ResourceDefinition, TableConvertor
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.machinery.gvk import Object
@@ -38,10 +38,11 @@ def json_headers() -> HeaderList:
 
 
 class Representation:
-    """Of one resource in one version."""
+    """Of one resource in one version; `table` is a subresource's own."""
 
-    def __init__(self, definition: ResourceDefinition, version: str) -> None:
+    def __init__(self, definition: ResourceDefinition, version: str, table: TableConvertor | None = None) -> None:
         self.definition = definition
+        self.table = table or definition.table
         self.conversion = Conversion(definition, version)
         self.messages = Messages(definition, self.conversion)
         list_kind = definition.list_kind or f"{definition.kind}List"
@@ -109,7 +110,7 @@ class Representation:
         return document(orjson.loads(body), accepted, status)
 
     def tables(self, accepted: Accepted) -> Tables:
-        return Tables(self.definition.table, accepted.form_version, check_include_object(accepted.include))
+        return Tables(self.table, accepted.form_version, check_include_object(accepted.include))
 
     # --- lists ---
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.definition import Column, ResourceDefinition, TableConvertor
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
@@ -25,6 +25,8 @@ from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import name_is_dns_subdomain
 from tetrapod.machinery.status import conflict, internal_error
 from tetrapod.machinery.status import invalid as invalid_object
+from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION
+from tetrapod.machinery.timestamps import age
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
@@ -52,6 +54,31 @@ class ScalePaths(Rest):
         return _BoundScale(definition, version, store, self, paths)
 
 
+def _row(scale: Object) -> list[Any]:
+    meta = scale["metadata"]
+    return [meta.get("name") or "", scale["spec"].get("replicas") or 0, scale["status"]["replicas"], age(meta.get("creationTimestamp"))]
+
+
+_BUILTIN_TABLE: Final = TableConvertor(
+    (
+        Column("Name", description=NAME_DESCRIPTION),
+        Column("Desired", "integer", description="replicas is the desired number of instances for the scaled object."),
+        Column("Available", "integer", description="replicas is the actual number of observed instances of the scaled object."),
+        Column("Age", description=CREATED_DESCRIPTION),
+    ),
+    _row,
+)
+_CUSTOM_TABLE: Final = TableConvertor(
+    (
+        Column("Name", format="name", description=NAME_DESCRIPTION),
+        Column("Desired", "integer", description="Number of desired replicas"),
+        Column("Available", "integer", description="Number of actual replicas"),
+        Column("Age", "date", description=CREATED_DESCRIPTION),
+    ),
+    _row,
+)
+
+
 class _BoundScale(Rest):
     def __init__(
         self, definition: ResourceDefinition, version: str, store: Store, paths: ScalePaths, by_version: Mapping[str, Sequence[str] | None]
@@ -61,6 +88,11 @@ class _BoundScale(Rest):
         self._paths = paths
         self._api_version = definition.gvk(version).api_version
         self._replicas_paths = by_version
+        self._table = _CUSTOM_TABLE if definition.custom else _BUILTIN_TABLE
+
+    @property
+    def table(self) -> TableConvertor:
+        return self._table
 
     async def get(self, ctx: Context, name: str) -> Object:
         entry = await self._store.get(ctx, name)
@@ -98,7 +130,8 @@ class _BoundScale(Rest):
         _check(scale, obj, self._store.resource)
         _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
         meta, given = obj["metadata"], scale["metadata"]
-        meta["resourceVersion"] = given.get("resourceVersion", "")
+        if revision := given.get("resourceVersion"):  # without one the resource is rescaled as it is now
+            meta["resourceVersion"] = revision
         if entries := handler.to_parent(given.get("managedFields")):
             meta["managedFields"] = entries
         else:

@@ -60,6 +60,8 @@ class Scopes:
         definition, version = self._definition, self._version
         own = declared.kind is None or declared.kind == definition.gvk(version)
         kind = definition.gvk(version) if declared.kind is None else declared.kind
+        rest = declared.rest.bind(definition, version, self._store) if declared.rest is not None else None
+        table = rest.table if rest is not None else None
         owner: Ownership | None
         if own:
             decoder = self._decoder(declared.strategy or definition.strategy)
@@ -73,15 +75,18 @@ class Scopes:
             installed_store=self._store,
             admission=self._admission,
             kind=kind,
-            representation=self._representation,
+            representation=self._representation if table is None else Representation(definition, version, table),
             decoder=decoder,
             ownership=owner,
             versions=AdmissionVersions(definition, declared, decoder, self._decoder_of),
             subresource=declared.name,
             strategy=declared.strategy,
-            rest=declared.rest.bind(definition, version, self._store) if declared.rest is not None else None,
+            rest=rest,
             authorizer=self._authorizer,
-            offer=Offer(messages=not definition.custom or not own, table=declared.rest is None),
+            offer=Offer(
+                messages=not definition.custom or not own,
+                table=table is not None or (rest is None and (declared.strategy is None or declared.strategy.tabular)),
+            ),
         )
 
     def _decoder(self, strategy: Strategy) -> Decoder:

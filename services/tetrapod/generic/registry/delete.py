@@ -82,6 +82,8 @@ class _Delete:
         except _AlreadyDeleting:
             return None
         except _DeleteNow as now:
+            if self.preconditions.resource_version is not None:  # upstream reads it off an object that it did not fill in
+                self.preconditions = Preconditions(self.preconditions.uid, "")
             return now.entry
         self.marked = held
         if self.preconditions.resource_version is not None and not self.ctx.dry_run:

@@ -55,10 +55,9 @@ async def _delete_all(store: Store, ctx: Context, options: Object, entries: Sequ
 async def _worker(store: Store, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None) -> None:
     try:
         for entry in waiting:
-            own = replace(ctx, namespace=entry.namespace) if store.namespaced and not ctx.namespace else ctx
             try:
                 # Each object settles its own grace period, so each gets options of its own.
-                await store.delete(own, entry.name, dict(options), validate)
+                await store.delete(ctx, entry.name, dict(options), validate)
             except StatusError as refusal:
                 if refusal.reason != "NotFound":
                     raise

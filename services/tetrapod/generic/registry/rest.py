@@ -13,13 +13,18 @@ from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
-    from tetrapod.generic.registry.definition import ResourceDefinition
+    from tetrapod.generic.registry.definition import ResourceDefinition, TableConvertor
     from tetrapod.generic.registry.store import Store
 
 
 class Rest:
     keeps_system_metadata: bool = False
     """What is created through a subresource may name its parent's uid (bindings)."""
+
+    @property
+    def table(self) -> TableConvertor | None:
+        """How a subresource's own kind is printed; None: it has no table."""
+        return None
 
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
         """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""

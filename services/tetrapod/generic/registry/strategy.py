@@ -34,6 +34,8 @@ class Strategy:
     """Propagation policy without DeleteOptions: "Background", "Orphan" (Job), or "Unsupported" (Event: never finalized)."""
     return_deleted_object: bool = False
     """DELETE answers with the object instead of a Status."""
+    tabular: bool = True
+    """Of a subresource: it can be asked for as a Table. Upstream forgot some."""
     field_labels: Sequence[str] = ()
     """What field selectors may name beside metadata.name and metadata.namespace; `selectable_fields` gives the values."""
     qualified_finalizers: bool = True

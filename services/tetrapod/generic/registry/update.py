@@ -98,9 +98,12 @@ class _Update:
     async def _create(self) -> Updated:
         self.created = True
         obj = await self.transform(None)
+        given = obj["metadata"].get("resourceVersion") or "0"
+        if not (given.isascii() and given.isdigit()):
+            raise bad_request(f'strconv.ParseUint: parsing "{given}": invalid syntax')
         fill_system_fields(obj)
         await self.taken.begin_create(obj)
-        await prepare(self.store, self.strategy, self.ctx, obj)
+        await prepare(self.store, self.store.strategy, self.ctx, obj)
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
         return Updated(obj, self.strategy.ttl(obj) or None)

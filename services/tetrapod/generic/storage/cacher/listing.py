@@ -41,8 +41,10 @@ class Lister:
         self._freshness = freshness
 
     async def list(self, query: ListQuery) -> ListPage:
-        if query.continue_token and not query.single:  # of one object there is no rest
-            return await self._continued(query)
+        if query.continue_token:
+            continuation = continue_token.decode(query.continue_token)
+            if not query.single:  # of one object there is no rest
+                return await self._continued(query, continuation)
         try:
             asked = parse_resource_version(query.resource_version)
         except ValueError as error:
@@ -58,8 +60,7 @@ class Lister:
             return await self._from_cache(query, limit=query.limit)
         return await self._from_backend(query, "", 0)
 
-    async def _continued(self, query: ListQuery) -> ListPage:
-        continuation = continue_token.decode(query.continue_token)
+    async def _continued(self, query: ListQuery, continuation: Continuation) -> ListPage:
         if query.resource_version not in {"", "0"}:
             raise ValueError("specifying resource version is not allowed when using continue")
         start = query.prefix + continuation.start
