@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import re2
-
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
@@ -16,6 +14,8 @@ _EXPOSED: Final = b"Date"
 def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
     if not allowed_origins:
         return handler
+    import re2  # as in machinery/schema/patterns.py
+
     patterns = [re2.compile(pattern) for pattern in allowed_origins]
 
     async def cors(request: Request) -> Response:

@@ -9,8 +9,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import re2
-
 
 class BadPattern(ValueError):
     """The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
@@ -19,6 +17,8 @@ class BadPattern(ValueError):
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Any:
     """A compiled pattern with `search`. Raises BadPattern."""
+    import re2  # takes 4 MB, and services without custom resources may never need it
+
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
