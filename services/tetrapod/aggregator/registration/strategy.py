@@ -12,6 +12,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.conditions import set_condition
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_object_meta_update
 
 
 class APIServiceStrategy(Strategy):
@@ -22,6 +23,7 @@ class APIServiceStrategy(Strategy):
     initial_status = {}
     allow_unconditional_update = False
     qualified_finalizers = False
+    repeats_errors = True
 
     def __init__(self, on_delete: Callable[[str], None] = lambda name: None) -> None:
         self._on_delete = on_delete
@@ -43,7 +45,8 @@ class APIServiceStrategy(Strategy):
         return validate_api_service(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return validate_api_service(new)
+        """Upstream looks at the metadata once more here, twice, and tells what it finds each time."""
+        return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new, again=True)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

@@ -8,16 +8,20 @@ from typing import Final
 from tetrapod.aggregator.apiservice import group_version, name_for
 from tetrapod.machinery.field import FieldError, index, invalid, required
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_path_segment_name, is_valid_port_number
 
 _STATUSES: Final = ("True", "False", "Unknown")
 _LOCAL: Final = "local APIServices may not have"
 
 
-def validate_api_service(obj: Object) -> list[FieldError]:
+def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError]:
+    """`again`: the metadata too, which has been looked at before."""
     spec = obj.get("spec") or {}
     group, version = group_version(obj)
     errors = _names(obj)
+    if again:
+        errors += validate_object_meta(obj["metadata"], False, lambda name, prefix: [])
     if not group and version != "v1":
         errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
     if group:

@@ -82,7 +82,6 @@ def _stamp(new: Object, old: Object) -> None:
         if not condition.get("lastTransitionTime"):
             same = was is not None and was.get("status") == condition.get("status")
             condition["lastTransitionTime"] = (was or {}).get("lastTransitionTime") if same else now_rfc3339()
-        condition["status"] = condition.get("status") or "True"
 
 
 class ApprovalStrategy(_ConditionsStrategy):

@@ -28,6 +28,7 @@ from tetrapod.machinery.gvk import Object
 _MOST_USERS: Final = 256
 _MOST_ADDRESSES: Final = 16
 _MOST_CONDITIONS: Final = 8
+_KEYS: Final = ("driver", "pool", "device", "shareID")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NO_INTERFACE: Final = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
 _NO_UUID: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
@@ -54,7 +55,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     if len(reserved) <= _MOST_USERS:
         found.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
     devices = status.get("devices") or []
-    found.once(map(_device_key, devices), "status.devices", devices)
+    found.once(map(_device_key, devices), "status.devices", map(_shown, devices))
     for i, device in enumerate(devices):
         _device_status(device, allocation, f"status.devices[{i}]", found)
     return found.all()
@@ -92,7 +93,20 @@ def _uuid(value: str | None, path: str) -> list[FieldError]:
 
 def _device_key(device: Object) -> tuple[str, ...]:
     share = device.get("shareID")
-    return (*(device.get(name) or "" for name in ("driver", "pool", "device")), *([share] if share is not None else []))
+    return (*(device.get(name) or "" for name in _KEYS[:3]), *([share] if share is not None else []))
+
+
+def _internal(device: Object) -> Object:
+    """As upstream's SharedDeviceID is written."""
+    return {name[0].upper() + name[1:]: device.get(name) or "" for name in _KEYS}
+
+
+def _shown(device: Object) -> Object:
+    """In the order of the fields; those without omitempty always."""
+    shown = {name: device[name] for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"}
+    if (network := device.get("networkData")) is not None:
+        shown["networkData"] = {name: network[name] for name in ("interfaceName", "ips", "hardwareAddress") if name in network}
+    return shown
 
 
 def _device_status(device: Object, allocation: Object | None, path: str, found: Complaints) -> None:
@@ -101,7 +115,7 @@ def _device_status(device: Object, allocation: Object | None, path: str, found: 
     found.declared += _uuid(device.get("shareID"), f"{path}.shareID")
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
     if key not in set(map(_device_key, results)):
-        found.written.append(field.invalid(path, "/".join(key), "must be an allocated device in the claim"))
+        found.written.append(field.invalid(path, _internal(device), "must be an allocated device in the claim"))
     told = device.get("conditions") or []
     if len(told) > _MOST_CONDITIONS:
         found.written.append(field.too_many(f"{path}.conditions", len(told), _MOST_CONDITIONS))
