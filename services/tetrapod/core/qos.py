@@ -1,4 +1,4 @@
-"""Quality of service of a pod: Guaranteed, Burstable or BestEffort (upstream: pkg/apis/core/v1/helper/qos)."""
+"""Quality of service of a pod: Guaranteed, Burstable or BestEffort (upstream: pkg/apis/core/helper/qos)."""
 
 from __future__ import annotations
 
@@ -8,40 +8,36 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 _RESOURCES: Final = ("cpu", "memory")
+_ZERO: Final = Quantity.of("0")
 
 
 def qos_class(spec: Object) -> str:
-    if resources := spec.get("resources"):
-        return _qos([resources])
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    return _qos([c.get("resources") or {} for c in containers])
+    resources = spec.get("resources") or {}
+    if any(_counts(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
+        return _of(resources)
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    return _common([_of(container.get("resources") or {}) for container in containers])
 
 
-def _qos(all_resources: list[Object]) -> str:
-    requests: dict[str, int] = {}
-    limits: dict[str, int] = {}
-    guaranteed = True
-    for resources in all_resources:
-        _sum(requests, resources.get("requests"))
-        named = _sum(limits, resources.get("limits"))
-        if len(named) < len(_RESOURCES):
-            guaranteed = False
-    if not requests and not limits:
+def _counts(name: str) -> bool:
+    """Of what a pod asks for as a whole."""
+    return name in _RESOURCES or name.startswith("hugepages-")
+
+
+def _of(resources: Object) -> str:
+    requests, limits = (resources.get(kind) or {} for kind in ("requests", "limits"))
+    return _common(
+        [_resource(*(Quantity.of(listed[name]) if name in listed else _ZERO for listed in (requests, limits))) for name in _RESOURCES]
+    )
+
+
+def _resource(request: Quantity, limit: Quantity) -> str:
+    if request == _ZERO and limit == _ZERO:
         return "BestEffort"
-    if guaranteed and all(limits.get(name) == amount for name, amount in requests.items()) and len(requests) == len(limits):
-        return "Guaranteed"
-    return "Burstable"
+    return "Guaranteed" if request == limit else "Burstable"
 
 
-def _sum(into: dict[str, int], listed: Object | None) -> set[str]:
-    """Add up what is asked for of cpu and memory; zeroes do not count. Returns what was named."""
-    named = set()
-    for name in _RESOURCES:
-        value = (listed or {}).get(name)
-        if value is None:
-            continue
-        amount = Quantity.of(value).nano
-        if amount > 0:
-            named.add(name)
-            into[name] = into.get(name, 0) + amount
-    return named
+def _common(classes: list[str]) -> str:
+    """That of all, where they have one."""
+    found = set(classes)
+    return classes[0] if len(found) == 1 else "Burstable" if found else "BestEffort"

@@ -41,6 +41,8 @@ def _alias_addresses(status: Object) -> None:
 def default_pod_template(template: Object | None) -> None:
     if template is not None and isinstance(spec := template.get("spec"), dict):
         default_pod_spec(spec)
+        if spec.get("overhead") == {}:  # which in a pod itself is refused
+            del spec["overhead"]
 
 
 def default_pod_spec(spec: Object) -> None:

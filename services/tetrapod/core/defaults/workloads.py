@@ -41,6 +41,8 @@ def default_daemon_set(obj: Object) -> None:
     if strategy["type"] == "RollingUpdate":
         _set(strategy, rollingUpdate={})
         _set(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
+    elif strategy.get("rollingUpdate") is not None:  # inside upstream these are no pointers
+        _set(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
     _set(spec, revisionHistoryLimit=10)
 
 

@@ -75,6 +75,8 @@ class PodStrategy(Strategy):
         spec, before = new.get("spec") or {}, old.get("spec") or {}
         if spec.get("resources") is None and before.get("resources") is not None:
             spec["resources"] = copy_value(before["resources"])  # a client that does not know the field has not removed it
+        if spec.get("overhead") == {}:
+            del spec["overhead"]
         drop_disabled(spec, before)
         drop_init_container_annotations(new["metadata"])
         if (spec.get("terminationGracePeriodSeconds") or 0) < 0:

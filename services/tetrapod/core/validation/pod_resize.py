@@ -35,7 +35,7 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         for i, (container, had) in enumerate(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)):
             errors += _removed(container.get("resources") or {}, had.get("resources") or {}, f"spec.{kind}[{i}].resources", "resource")
     errors += _others(spec, before)
-    if not errors and (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(before), _spec_rest(before)):
+    if not errors and (_given(spec), _pod_rest(spec), _spec_rest(spec)) != (_given(before), _pod_rest(before), _spec_rest(before)):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
     return errors
 
@@ -43,6 +43,11 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
 def _of_the_pod(spec: Object) -> bool:
     resources = spec.get("resources") or {}
     return bool(resources.get("requests") or resources.get("limits"))
+
+
+def _given(spec: Object) -> bool:
+    """Whether there are resources of the pod, though of nothing."""
+    return spec.get("resources") is not None
 
 
 def _pod_level(spec: Object, before: Object) -> list[FieldError]:

@@ -29,6 +29,7 @@ _TELLING_EMPTY: Final = frozenset(
         (f"{_CORE}PersistentVolumeSpec", "accessModes"),
         (f"{_CORE}PersistentVolumeSpec", "capacity"),
         (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
+        (f"{_CORE}PodSpec", "overhead"),
         (f"{_CORE}VolumeResourceRequirements", "requests"),
         ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
     }
