@@ -81,8 +81,8 @@ class AuthOptions:
     extend_token_expiration: bool = True  # --service-account-extend-token-expiration
     static_tokens: dict[str, UserInfo] = field(default_factory=dict)  # --token-auth-file
     bootstrap_tokens: bool = False  # --enable-bootstrap-token-auth
-    client_ca: bytes = b""  # --client-ca-file
-    requestheader_ca: bytes = b""  # --requestheader-client-ca-file
+    client_authorities: CertificatePool | None = None  # --client-ca-file
+    proxy_authorities: CertificatePool | None = None  # --requestheader-client-ca-file
     requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
     token_webhook: TokenWebhook | None = None  # --authentication-token-webhook-config-file
     jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
@@ -179,11 +179,10 @@ class AuthService:
     def _request_authenticators(self) -> list[RequestAuthenticator]:
         options = self._options
         found: list[RequestAuthenticator] = []
-        if options.requestheader_ca:
-            pool = CertificatePool(options.requestheader_ca)
-            found.append(RequestHeaderAuthenticator(pool, options.requestheader_allowed_names))
-        if options.client_ca:
-            found.append(X509Authenticator(CertificatePool(options.client_ca), reserved_groups=options.reserved_groups))
+        if options.proxy_authorities is not None:
+            found.append(RequestHeaderAuthenticator(options.proxy_authorities, options.requestheader_allowed_names))
+        if options.client_authorities is not None:
+            found.append(X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups))
         return [*found, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]
 
     def _jwks_uri(self) -> str:
@@ -208,6 +207,9 @@ class AuthService:
             if not self._following:
                 self._following = True
                 lifecycle.background("rbac-index", self.index.run())
+                self._chain.start(lifecycle)
+                if self._jwt is not None:
+                    self._jwt.start(lifecycle)
             revisions = await reconcile_bootstrap_policy(self._storage)
             await self.index.synced()
             await self.index.reach(revisions)
@@ -223,10 +225,9 @@ class AuthService:
 
             lifecycle.on_start("start-legacy-token-tracking-controller", track)
         lifecycle.on_start(BOOTSTRAP_HOOK, bootstrap_roles)
-        self._chain.register(lifecycle)
-        if self._jwt is not None:
-            self._jwt.register(lifecycle)
         lifecycle.on_shutdown("node-graph", self.graph.close)
+        if self._jwt is not None:
+            lifecycle.on_shutdown("jwt-authenticators", self._jwt.close)
         lifecycle.on_shutdown("auth-connections", self._pool.close)
 
 

@@ -13,6 +13,7 @@ from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.cli.authentication_options import jwt_options, token_webhook
 from tetrapod.cli.authorization_options import authorization_options
 from tetrapod.cli.options import Options
+from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.user import UserInfo
 
 
@@ -27,7 +28,7 @@ def read_file(path: str | Path, flag: str) -> bytes:
         raise click.ClickException(f"--{flag}: {error.strerror}: {path}") from None
 
 
-def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *, reserve_services: bool) -> AuthOptions:
+def auth_options(options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool) -> AuthOptions:
     """`reserve_services`: users connect directly, so no certificate may claim to be one of the services."""
     jwt, anonymous = jwt_options(options)
     signing = options.service_account_signing_key_file or str(options.pki / "sa.key")
@@ -39,8 +40,8 @@ def auth_options(options: Options, client_ca: bytes, requestheader_ca: bytes, *,
         jwks_uri=options.service_account_jwks_uri,
         static_tokens=_static_tokens(options.token_auth_file),
         bootstrap_tokens=options.enable_bootstrap_token_auth,
-        client_ca=client_ca,
-        requestheader_ca=requestheader_ca,
+        client_authorities=clients,
+        proxy_authorities=proxies,
         requestheader_allowed_names=options.requestheader_allowed_names,
         token_webhook=token_webhook(options),
         jwt=jwt,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
 
+from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.options import Options
 
 
-def authentication_data(options: Options, client_ca: bytes, front_proxy_ca: bytes) -> dict[str, str]:
+def authentication_data(options: Options, clients: AuthorityFiles, proxies: AuthorityFiles) -> Callable[[], dict[str, str]]:
+    """As it is at the moment of the call."""
     lists = {
         "requestheader-allowed-names": options.requestheader_allowed_names,
         "requestheader-extra-headers-prefix": options.requestheader_extra_headers_prefix,
@@ -15,8 +19,5 @@ def authentication_data(options: Options, client_ca: bytes, front_proxy_ca: byte
         "requestheader-uid-headers": options.requestheader_uid_headers,
         "requestheader-username-headers": options.requestheader_username_headers,
     }
-    return {
-        "client-ca-file": client_ca.decode(),
-        "requestheader-client-ca-file": front_proxy_ca.decode(),
-        **{key: orjson.dumps(value).decode() for key, value in lists.items()},
-    }
+    fixed = {key: orjson.dumps(value).decode() for key, value in lists.items()}
+    return lambda: {"client-ca-file": clients.pem.decode(), "requestheader-client-ca-file": proxies.pem.decode(), **fixed}

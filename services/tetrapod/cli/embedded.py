@@ -15,8 +15,9 @@ from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.auth.service import AuthService
 from tetrapod.cli.audit import audit_of
-from tetrapod.cli.auth_options import auth_options, read_file
+from tetrapod.cli.auth_options import auth_options
 from tetrapod.cli.authentication_data import authentication_data
+from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add_storage_checks
 from tetrapod.cli.delegation import Delegation
@@ -76,20 +77,19 @@ class Embedded:
 
     def _assemble(self) -> None:
         options = self.options
-        client_cas = [str(self.pki.client_ca)]  # whose certificate the admin's kubeconfig holds, whatever else is believed
-        if options.client_ca_file:
-            client_cas.append(options.client_ca_file)
-        client_ca = b"\n".join(read_file(file, "client-ca-file") for file in client_cas)
-        front_proxy_file = options.requestheader_client_ca_file or str(self.pki.front_proxy_ca)
-        front_proxy_ca = read_file(front_proxy_file, "requestheader-client-ca-file")
+        # Whatever else is believed: our own CA signed the certificate in the administrator's kubeconfig.
+        given = [options.client_ca_file] if options.client_ca_file else []
+        self.clients = AuthorityFiles("client-ca-file", str(self.pki.client_ca), *given)
+        front_proxy_ca = options.requestheader_client_ca_file or str(self.pki.front_proxy_ca)
+        self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.auth = AuthService(
-            self.storage, auth_options(options, client_ca, front_proxy_ca, reserve_services=True), self.controller_client
+            self.storage, auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=True), self.controller_client
         )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
         surroundings = Surroundings(self.storage, self.auth.authorizer, self.client, self.lifecycle.background, self.webhooks)
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
-        self._assemble_core(client_ca, front_proxy_ca)
+        self._assemble_core()
         self._assemble_extensions()
         self._assemble_front()
         chain = ChainConfig(
@@ -112,7 +112,7 @@ class Embedded:
             port=options.secure_port,
             tls=ServingTLS(
                 [CertificatePair(options.tls_cert_file or str(certificate), options.tls_private_key_file or str(key))],
-                [*client_cas, front_proxy_file],
+                [*self.clients.files, *self.proxies.files],
             ),
         )
 
@@ -125,7 +125,7 @@ class Embedded:
     def _server(self, name: str, fallback: Handler | None = None) -> GenericAPIServer:
         return GenericAPIServer(name, self.storage, self.admission, self.lifecycle, authorizer=self.auth.authorizer, fallback=fallback)
 
-    def _assemble_core(self, client_ca: bytes, front_proxy_ca: bytes) -> None:
+    def _assemble_core(self) -> None:
         options = self.options
         self.auth_server = self._server("auth")
         self.auth_server.install(self.auth.definitions)
@@ -139,7 +139,7 @@ class Embedded:
                 advertised(options),
                 options.secure_port,
                 self.pki.ca.read_text(),
-                authentication_data(options, client_ca, front_proxy_ca),
+                authentication_data(options, self.clients, self.proxies),
                 options.controllers,
                 kubelet_config(options),
             ),
@@ -203,6 +203,8 @@ class Embedded:
     async def start(self) -> None:
         """Listen first, so that probes are answered while the hooks run; ready when they are done."""
         await self.http.start()
+        self.clients.follow(self.lifecycle)
+        self.proxies.follow(self.lifecycle)
         await self.lifecycle.start()
         self._write_kubeconfig()
 

@@ -17,12 +17,12 @@ import click
 from tetrapod.cli.audit import audit_of
 from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.authentication_options import anonymous
+from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.options import Options
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
-from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.delegating import TokenReviewer
 from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
@@ -65,10 +65,9 @@ class RemoteService:
         self.backend = open_backend(options)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
-        self.client_ca = read_file(self.file("client-ca.crt", options.client_ca_file), "client-ca-file")
-        self.front_proxy_ca = read_file(
-            self.file("front-proxy-ca.crt", options.requestheader_client_ca_file), "requestheader-client-ca-file"
-        )
+        self.clients = AuthorityFiles("client-ca-file", self.file("client-ca.crt", options.client_ca_file))
+        front_proxy_ca = self.file("front-proxy-ca.crt", options.requestheader_client_ca_file)
+        self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
         self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
         add_storage_checks(self.lifecycle, self._probe_storage)
@@ -100,8 +99,8 @@ class RemoteService:
         anonymous_access = anonymous(options)
         authenticator = UnionAuthenticator(
             [
-                RequestHeaderAuthenticator(CertificatePool(self.front_proxy_ca), options.requestheader_allowed_names),
-                X509Authenticator(CertificatePool(self.client_ca)),
+                RequestHeaderAuthenticator(self.proxies.pool, options.requestheader_allowed_names),
+                X509Authenticator(self.clients.pool),
                 BearerAuthenticator(tokens, options.api_audiences),
                 WebSocketAuthenticator(tokens, options.api_audiences),
             ],
@@ -148,6 +147,8 @@ class RemoteService:
 
     async def start(self) -> None:
         await self.http.start()
+        self.clients.follow(self.lifecycle)
+        self.proxies.follow(self.lifecycle)
         await self.lifecycle.start()
 
     def describe(self) -> list[str]:

@@ -26,7 +26,7 @@ class RemoteAuth(RemoteService):
             service_account_signing_key_file=self.file("sa.key", self.options.service_account_signing_key_file),
         )
         client = self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager")
-        given = auth_options(options, self.client_ca, self.front_proxy_ca, reserve_services=False)
+        given = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)
         self.auth = AuthService(self.storage, given, client)
         surroundings = Surroundings(self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks)
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))

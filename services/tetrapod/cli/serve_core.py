@@ -40,7 +40,7 @@ class RemoteCore(RemoteService):
                 options.bind_address if options.bind_address not in ("0.0.0.0", "::") else "127.0.0.1",
                 options.secure_port,
                 self.ca,
-                authentication_data(options, self.client_ca, self.front_proxy_ca),
+                authentication_data(options, self.clients, self.proxies),
                 options.controllers,
                 kubelet_config(options),
             ),

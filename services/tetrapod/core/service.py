@@ -5,7 +5,7 @@ The assembly (cli/) gives it what it stands on; it knows nothing of the other se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
@@ -53,7 +53,7 @@ class CoreConfig:
     advertise_address: str
     port: int
     ca: str  # PEM of the serving CA, for kube-root-ca.crt
-    authentication: dict[str, str]  # data of extension-apiserver-authentication
+    authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
 

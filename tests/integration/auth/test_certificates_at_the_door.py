@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import ssl
+import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.door import Door
-from support.server import Server, running
+from support.server import Server, command, environment, running
 from tetrapod.generic.certificates.authority import Authority
 
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -36,11 +39,18 @@ class Trusting:
         context.load_cert_chain(pair)
         address = urlsplit(self.server.url)
         connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=30)
-        connection.request("POST", REVIEW, json.dumps(ASKED), {"content-type": "application/json", **headers})
-        answer = connection.getresponse()
-        found = json.loads(answer.read())
-        connection.close()
+        with contextlib.closing(connection):
+            connection.request("POST", REVIEW, json.dumps(ASKED), {"content-type": "application/json", **headers})
+            answer = connection.getresponse()
+            found = json.loads(answer.read())
         return found["status"]["userInfo"] if answer.status == 201 else answer.status
+
+    def attempt(self, issued: tuple[bytes, bytes]) -> Any:
+        """None where the handshake fails, as it does for a CA that the listener has not read yet."""
+        try:
+            return self.whoami(issued)
+        except (OSError, http.client.HTTPException):
+            return None
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +79,28 @@ def test_only_the_allowed_proxy_may_say_for_whom_it_asks(trusting: Trusting) -> 
     assert trusting.whoami(trusting.proxies.issue_client("front"), **said)["username"] == "carol"
     assert trusting.whoami(trusting.proxies.issue_client("other"), **said) in (401, 403)
     assert trusting.whoami(trusting.users.issue_client("front"), **said)["username"] == "front"
+
+
+def test_who_is_left_out_of_the_bundle_is_nobody_from_then_on(trusting: Trusting) -> None:
+    bundle, held = trusting.directory / "users.crt", trusting.users.issue_client("eve")
+    assert trusting.whoami(held)["username"] == "eve"
+    others = Authority.create("others")
+    bundle.write_bytes(others.certificate_pem)
+    deadline = time.monotonic() + 20
+    while trusting.whoami(held) != 401:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    deadline = time.monotonic() + 40
+    while (found := trusting.attempt(others.issue_client("mallory"))) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert found["username"] == "mallory"
+
+
+@pytest.mark.parametrize("content", ["", "no certificate"])
+def test_a_bundle_of_nothing_is_refused_at_the_start(content: str, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text(content)
+    flags = (f"--data-dir={tmp_path}/data", f"--client-ca-file={tmp_path}/ca.crt", "--secure-port=0")
+    ended = subprocess.run(command("up", *flags), env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "--client-ca-file" in ended.stderr and "Traceback" not in ended.stderr

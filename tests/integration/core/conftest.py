@@ -70,7 +70,7 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
         return "token"
 
     client = in_process_client(director, "kube-apiserver")
-    config = CoreConfig("10.0.0.0/24", "30000-32767", "127.0.0.1", 6443, "CA", {}, controllers=("serviceaccount",))
+    config = CoreConfig("10.0.0.0/24", "30000-32767", "127.0.0.1", 6443, "CA", dict, controllers=("serviceaccount",))
     service = CoreService(server, config, client, in_process_client(director, "controllers"), Rest(), sign, {})
     await client.create(v1("namespaces"), "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
     await client.create(v1("serviceaccounts"), NS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})

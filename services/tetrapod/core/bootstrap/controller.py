@@ -1,4 +1,4 @@
-"""Makes the objects that upstream's kube-apiserver makes at start, where they are missing; a few lists on a second start.
+"""Keeps the objects that upstream's kube-apiserver makes: at start, where they are missing, and again if somebody removes them.
 
 Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust},
 pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest. Each step is a post-start hook under upstream's name.
@@ -7,8 +7,9 @@ pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest. Each step is a post
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
@@ -19,9 +20,12 @@ from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, 
 from tetrapod.core.bootstrap.identity import IdentityLease
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Hook, Lifecycle
+from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
+
+log = logging.getLogger(__name__)
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 SERVICES: Final = GroupVersionResource("", "v1", "services")
@@ -33,13 +37,35 @@ PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "prior
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
+_PERIOD: Final = 60.0
+_ENDPOINT_PERIOD: Final = 10.0
+
+
+def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
+    """Work that is done at the start, and over and over from then on."""
+
+    async def again() -> None:
+        while True:
+            await asyncio.sleep(period)
+            try:
+                await work()
+            except (StatusError, Unavailable) as error:
+                log.debug("%s: %s", name, error)
+
+    async def start() -> None:
+        await work()
+        lifecycle.background(name, again())
+
+    return start
+
+
 @dataclass(frozen=True, slots=True)
 class BootstrapConfig:
     service_network: str
     first_address: str
     advertise_address: str
     port: int
-    authentication: dict[str, str]  # data of extension-apiserver-authentication
+    authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
 
 
 class Bootstrap:
@@ -51,24 +77,20 @@ class Bootstrap:
         self._identity = IdentityLease(client, socket.gethostname(), f"{address}:{config.port}", self._namespaces_ready)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        lifecycle.on_start("start-system-namespaces-controller", self.namespaces)
-        lifecycle.on_start("start-cluster-authentication-info-controller", self.authentication_info)
-        self._identity.register(lifecycle)
-        lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
-        lifecycle.on_start("priority-and-fairness-config-producer", self._flow_control(lifecycle))
-        lifecycle.on_start("bootstrap-controller", self.kubernetes_service)
-        lifecycle.on_start("start-kubernetes-service-cidr-controller", self.service_cidr)
-
-    def _flow_control(self, lifecycle: Lifecycle) -> Hook:
-        objects = FlowControlObjects(
+        flow_control = FlowControlObjects(
             self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: _data("flowschemas")}
         )
 
-        async def start() -> None:
-            await objects.ensure()
-            lifecycle.background("priority-and-fairness-config-producer", objects.run())
+        def keep(hook: str, work: Hook, period: float = _PERIOD) -> None:
+            lifecycle.on_start(hook, _kept(lifecycle, hook, work, period))
 
-        return start
+        keep("start-system-namespaces-controller", self.namespaces)
+        keep("start-cluster-authentication-info-controller", self.authentication_info)
+        self._identity.register(lifecycle)
+        lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
+        keep("priority-and-fairness-config-producer", flow_control.ensure)
+        keep("bootstrap-controller", self.kubernetes_service, _ENDPOINT_PERIOD)
+        keep("start-kubernetes-service-cidr-controller", self.service_cidr)
 
     async def namespaces(self) -> None:
         wanted = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES]
@@ -76,10 +98,10 @@ class Bootstrap:
         self._namespaces_ready.set()
 
     async def authentication_info(self) -> None:
-        """Where extension API servers read whom to believe."""
+        """Where extension API servers read whom to believe; authorities change."""
         await self._namespaces_ready.wait()
         name = "extension-apiserver-authentication"
-        data = self._config.authentication
+        data = self._config.authentication()
         try:
             found = await self._client.get(CONFIG_MAPS, "kube-system", name)
         except StatusError as error:

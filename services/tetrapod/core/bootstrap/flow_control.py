@@ -1,4 +1,4 @@
-"""Keeps upstream's own FlowSchemas and PriorityLevelConfigurations as they are meant to be: at the start, and every minute.
+"""Upstream's own FlowSchemas and PriorityLevelConfigurations as they are meant to be.
 
 Upstream: pkg/registry/flowcontrol/ensurer/strategy.go and rest/storage_flowcontrol.go. What is missing is made; the mandatory ones always
 have their spec; of the suggested ones it is put back while `apf.kubernetes.io/autoupdate-spec` says so, or nobody has changed them yet;
@@ -8,16 +8,12 @@ one that upstream no longer has, and that nobody took over, is removed.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
-
-log = logging.getLogger(__name__)
 
 _GROUP: Final = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS: Final = GroupVersionResource(_GROUP, "v1", "flowschemas")
@@ -25,28 +21,18 @@ PRIORITY_LEVELS: Final = GroupVersionResource(_GROUP, "v1", "prioritylevelconfig
 _MANAGER: Final = "api-priority-and-fairness-config-producer-v1"
 _AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
 _MANDATORY: Final = frozenset({"exempt", "catch-all"})
-_PERIOD: Final = 60.0
 _BOOLEANS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
 
 
 class FlowControlObjects:
     """`wanted`: upstream's objects by resource."""
 
-    def __init__(self, client: Client, wanted: dict[GroupVersionResource, Sequence[Object]], period: float = _PERIOD) -> None:
+    def __init__(self, client: Client, wanted: dict[GroupVersionResource, Sequence[Object]]) -> None:
         self._client = client
         self._wanted = wanted
-        self._period = period
 
     async def ensure(self) -> None:
         await asyncio.gather(*(self._ensure_all(gvr, objects) for gvr, objects in self._wanted.items()))
-
-    async def run(self) -> None:
-        while True:
-            await asyncio.sleep(self._period)
-            try:
-                await self.ensure()
-            except (StatusError, Unavailable) as error:
-                log.debug("objects of flow control: %s", error)
 
     async def _ensure_all(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
         page = await self._client.list(gvr)

@@ -1,0 +1,59 @@
+"""CAs of client certificates, from files that may change while a server runs: who is left out of one is nobody from then on.
+
+Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates (dynamic_cafile_content.go).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from tetrapod.cli.auth_options import read_file
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.configuration.watching import watch
+from tetrapod.generic.lifecycle import Lifecycle
+
+log = logging.getLogger(__name__)
+
+_BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
+
+
+class AuthorityFiles:
+    """`pool` decides about certificates; `pem` is what it was made of."""
+
+    def __init__(self, flag: str, *files: str) -> None:
+        """
+        Raises:
+            click.ClickException: a file cannot be read, or is no PEM of certificates; the flag is named.
+        """
+        self.files: Sequence[str] = files
+        self.pem = b"\n".join(_checked(file, flag) for file in files)
+        self.pool = CertificatePool(self.pem)
+
+    def follow(self, lifecycle: Lifecycle) -> None:
+        """Take changes up until the server stops."""
+        for file in self.files:
+            lifecycle.background(f"authorities/{file}", watch(file, self._reload))
+
+    async def _reload(self) -> None:
+        pem = b"\n".join(await asyncio.gather(*(asyncio.to_thread(Path(file).read_bytes) for file in self.files)))
+        if pem != self.pem:
+            self.pool.replace(pem)
+            self.pem = pem
+            log.info("authorities reloaded: %s", ", ".join(self.files))
+
+
+def _checked(file: str, flag: str) -> bytes:
+    pem = read_file(file, flag)
+    try:
+        if _BEGIN not in pem:
+            raise ValueError("data does not contain any valid RSA or ECDSA certificates")
+        CertificatePool(pem)
+    except ValueError as error:
+        raise click.ClickException(f"--{flag}: {file}: {error}") from None
+    return pem
