@@ -146,7 +146,8 @@ class _Collector:
         from prometheus_client.core import Metric as Family
 
         for metric in self._metrics:
-            family = Family(metric.name, metric.help, metric.kind)
+            counter = metric.kind == "counter"
+            family = Family(metric.name.removesuffix("_total") if counter else metric.name, metric.help, metric.kind)
             for name, labels, value in metric.samples():
                 family.add_sample(name, labels, value)
             yield family
@@ -162,4 +163,9 @@ def render(metrics: list[Metric] = _ALL) -> bytes:
     if metrics is _ALL:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-    return generate_latest(registry)
+    text = generate_latest(registry)
+    for metric in metrics:
+        if metric.kind == "counter" and not metric.name.endswith("_total"):  # a name from before the convention
+            for line in (b"# HELP ", b"# TYPE "):
+                text = text.replace(b"%b%b_total " % (line, metric.name.encode()), b"%b%b " % (line, metric.name.encode()))
+    return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import ssl
 import subprocess
@@ -100,10 +101,18 @@ def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServ
         configure(file, RBAC)
         until(lambda: ask(url, "/api/v1/pods", "alice-token")[0], 403)
         assert ask(url, "/version", "alice-token")[0] == 200
-        assert (
-            'apiserver_authorization_decisions_total{decision="denied",name="hook",type="Webhook"} 1.0'
-            in ask(url, "/metrics", "admin-token")[1]
-        )
+        metrics = ask(url, "/metrics", "admin-token")[1].splitlines()
+        for line in (
+            'apiserver_authorization_decisions_total{decision="denied",name="hook",type="Webhook"} 1.0',
+            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="success"} 1.0',
+            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="failure"} 1.0',
+            'authorization_attempts_total{result="denied"} 1.0',
+            'authorization_attempts_total{result="error"} 1.0',
+            "# TYPE authentication_attempts counter",
+            "# TYPE apiserver_request_total counter",
+            'authentication_attempts{result="success"} *',
+        ):
+            assert fnmatch.filter(metrics, line), line
 
 
 def test_policies_in_a_file(tmp_path: Path) -> None:

@@ -82,15 +82,11 @@ class AuthorizerChain:
     def may_change(self) -> bool:
         return bool(self._options.file)
 
-    def register(self, lifecycle: Lifecycle) -> None:
-        if not self._options.file:
-            return
-
-        async def start() -> None:
+    def start(self, lifecycle: Lifecycle) -> None:
+        """Follow the file, if there is one."""
+        if self._options.file:
             RELOADS.applied(self._data)
             lifecycle.background("authorization-config", watch(self._options.file, self.reload))
-
-        lifecycle.on_start("start-authorization-config-reload", start)
 
     async def reload(self) -> None:
         """Look at the file, and do as it says if it is another one and in order."""

@@ -66,16 +66,12 @@ class JwtAuthenticators:
                 return Authenticated(found.user, accepted)
         return None
 
-    def register(self, lifecycle: Lifecycle) -> None:
-        async def start() -> None:
-            self._start(self._made)
-            if self._options.file:
-                RELOADS.applied(self._data)
-                lifecycle.background("authentication-config", watch(self._options.file, self.reload))
-
-        if self._made or self._options.file:
-            lifecycle.on_start("start-jwt-authenticators", start)
-            lifecycle.on_shutdown("jwt-authenticators", self.close)
+    def start(self, lifecycle: Lifecycle) -> None:
+        """Ask the issuers for their keys, and follow the file, if there is one."""
+        self._start(self._made)
+        if self._options.file:
+            RELOADS.applied(self._data)
+            lifecycle.background("authentication-config", watch(self._options.file, self.reload))
 
     def _start(self, made: list[JwtAuthenticator]) -> None:
         self._tasks = [asyncio.create_task(one.run(), name=f"jwt-authenticator/{one.issuer}") for one in made]

@@ -149,7 +149,8 @@ def seconds_of(claims: Object, name: str) -> float | None:
         try:
             value = float(value)
         except ValueError:
-            raise BadClaim(f"json: invalid number literal, trying to unmarshal {go_quote(go_quote(value))} into Number") from None
+            said = go_quote(go_quote(str(value)))
+            raise BadClaim(f"json: invalid number literal, trying to unmarshal {said} into Number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type json.Number")
     if not math.isfinite(value):

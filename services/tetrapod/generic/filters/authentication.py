@@ -6,16 +6,26 @@ are dropped once their work is done, so that nothing behind sees them.
 
 from __future__ import annotations
 
+import time
+
 from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.filters.auth_metrics import authenticated, not_authenticated
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery import status
 
 
 def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
     async def authentication(request: Request) -> Response:
-        result = await authenticator.authenticate(request)
+        began = time.monotonic()
+        try:
+            result = await authenticator.authenticate(request)
+        except status.StatusError:
+            not_authenticated(time.monotonic() - began, error=True)
+            raise
         if result is None:
+            not_authenticated(time.monotonic() - began, error=False)
             raise status.unauthorized()
+        authenticated(result.user.name, time.monotonic() - began)
         request.user = result.user
         request.headers = [h for h in request.headers if h[0] != b"authorization" and not h[0].startswith(b"x-remote-")]
         return await handler(request)

@@ -6,6 +6,7 @@ import time
 
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
+from tetrapod.generic.filters.auth_metrics import authorized
 from tetrapod.generic.filters.internal_error import internal_error
 from tetrapod.generic.filters.selector_attributes import requirements_of
 from tetrapod.generic.request import Handler, Request, Response
@@ -14,8 +15,9 @@ from tetrapod.generic.request import Handler, Request, Response
 def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
     async def authorization(request: Request) -> Response:
         attributes = attributes_of(request)
-        began = time.monotonic() if request.audit is not None else 0.0
+        began = time.monotonic()
         answer = await authorizer.authorize(attributes)
+        authorized(answer, time.monotonic() - began)
         if request.audit is not None:
             request.audit.took("authorization", began)
         if answer.decision is not Decision.ALLOW and answer.error:

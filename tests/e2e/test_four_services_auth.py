@@ -1,0 +1,99 @@
+"""Authentication and authorization by configuration where auth is a process of its own: its word counts at every other's door."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from support.issuer import AUDIENCE, issuer
+from support.kubeconfig import write_kubeconfig
+from support.services import running_services
+from support.webhook import webhook_server
+
+HEAD = {"apiVersion": "apiserver.config.k8s.io/v1"}
+
+
+def ask(url: str, path: str, token: str = "") -> int:
+    request = urllib.request.Request(url + path, headers={"authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def until(ask_: Callable[[], Any], wanted: Any, patience: float = 30) -> None:
+    deadline = time.monotonic() + patience
+    while (found := ask_()) != wanted:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+
+
+def test_auth_s_configuration_rules_all_services(tmp_path: Path) -> None:
+    authn, authz, kubeconfig = tmp_path / "authn.yaml", tmp_path / "authz.yaml", tmp_path / "kubeconfig"
+    rbac: dict[str, Any] = {"type": "RBAC", "name": "rbac"}
+    with issuer() as provider, webhook_server() as hook:
+        about = {"url": provider.url, "audiences": [AUDIENCE], "certificateAuthority": provider.ca}
+        jwt = {"issuer": about, "claimMappings": {"username": {"claim": "sub", "prefix": ""}, "groups": {"expression": "claims.groups"}}}
+        anonymous = {"enabled": True, "conditions": [{"path": path} for path in ("/livez", "/readyz")]}
+        authn.write_text(yaml.safe_dump({**HEAD, "kind": "AuthenticationConfiguration", "jwt": [jwt], "anonymous": anonymous}))
+        write_kubeconfig(kubeconfig, hook, "/authorize")
+
+        def review(asked: Any) -> Any:
+            attributes = asked["spec"].get("resourceAttributes", {})
+            denied = attributes.get("resource") in ("secrets", "customresourcedefinitions", "roles")
+            return {"apiVersion": asked["apiVersion"], "kind": "SubjectAccessReview", "status": {"allowed": False, "denied": denied}}
+
+        hook.on("/authorize", review)
+        webhook = {
+            "timeout": "3s",
+            "subjectAccessReviewVersion": "v1",
+            "failurePolicy": "Deny",
+            "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": str(kubeconfig)},
+            "matchConditionSubjectAccessReviewVersion": "v1",
+            "matchConditions": [{"expression": "request.groups.exists(g, g == 'readers')"}],
+        }
+
+        def configure(*authorizers: dict[str, Any]) -> None:
+            authz.write_text(json.dumps({**HEAD, "kind": "AuthorizationConfiguration", "authorizers": list(authorizers)}))
+
+        configure({"type": "Webhook", "name": "hook", "webhook": webhook}, rbac)
+        files = ("--authentication-config", str(authn))
+        with running_services(tmp_path, auth=(*files, "--authorization-config", str(authz)), aggregator=files) as services:
+            url = services.url
+            assert ask(url, "/livez") == 200
+            assert ask(url, "/version") == 401
+            token = provider.token(groups=["system:masters", "readers"])
+            until(lambda: ask(url, "/api/v1/pods", token), 200)
+            assert ask(url, "/api/v1/pods", provider.token(groups=[])) == 403
+            assert ask(url, "/api/v1/pods", provider.token(groups=[], exp=1)) == 401
+            # a reader by RBAC, whom the webhook stands before
+            reader = provider.token(sub="rhea", groups=["readers"])
+            grant(services.kubeconfig, "rhea")
+            until(lambda: ask(url, "/api/v1/pods", reader), 200)
+            paths = (
+                "/api/v1/secrets",
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                "/apis/rbac.authorization.k8s.io/v1/roles",
+            )
+            assert [ask(url, path, reader) for path in paths] == [403, 403, 403]
+            configure(rbac)
+            until(lambda: [ask(url, path, reader) for path in paths], [200, 200, 200])
+            configure({"type": "Webhook", "name": "hook", "webhook": webhook}, rbac)
+            until(lambda: [ask(url, path, reader) for path in paths], [403, 403, 403])
+
+
+def grant(kubeconfig: Path, user: str) -> None:
+    from support.door import Door
+
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    body = {"metadata": {"name": "rhea"}, "roleRef": reference, "subjects": [{"kind": "User", "name": user}]}
+    assert Door(kubeconfig).call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body).status == 201
