@@ -49,10 +49,6 @@ from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 log = logging.getLogger(__name__)
 
 
-def advertised(options: Options) -> str:
-    return "127.0.0.1" if options.bind_address in ("0.0.0.0", "::", "") else options.bind_address
-
-
 class Embedded:
     def __init__(self, options: Options) -> None:
         if not options.requestheader_client_ca_file:  # our own CA, and so whom we gave a certificate
@@ -72,7 +68,7 @@ class Embedded:
     def _write_pki(self) -> Pki:
         options = self.options
         hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname(), "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
-        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.service_cluster_ip_range), advertised(options)]
+        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.service_cluster_ip_range), options.advertised]
         return write_pki(options.pki, dict.fromkeys(hosts))
 
     def _assemble(self) -> None:
@@ -136,7 +132,7 @@ class Embedded:
             CoreConfig(
                 options.service_cluster_ip_range,
                 options.service_node_port_range,
-                advertised(options),
+                options.advertised,
                 options.secure_port,
                 self.pki.ca.read_text(),
                 authentication_data(options, self.clients, self.proxies),
@@ -215,7 +211,7 @@ class Embedded:
 
     @property
     def url(self) -> str:
-        host = advertised(self.options)
+        host = self.options.advertised
         return f"https://{f'[{host}]' if ':' in host else host}:{self.http.port}"
 
     def describe(self) -> list[str]:

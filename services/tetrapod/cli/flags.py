@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -26,6 +27,16 @@ class Duration(click.ParamType[float]):
             return parse_duration(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class IP(click.ParamType[str]):
+    name = "ip"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return str(ipaddress.ip_address(value)) if value else ""
+        except ValueError:
+            self.fail(f'failed to parse IP: "{value}"', param, ctx)
 
 
 class Flag(NamedTuple):
@@ -54,6 +65,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_ETCD, "etcd-keyfile", "The key of the client certificate for etcd."),
     Flag(_ETCD, "etcd-prefix", "What every key in etcd begins with."),
     Flag(_SERVING, "bind-address", "The address to listen on."),
+    Flag(_SERVING, "advertise-address", "The address that others reach this server at; --bind-address by default.", IP(), services="cu"),
     Flag(_SERVING, "secure-port", "The port to serve HTTPS on.", int),
     Flag(_SERVING, "tls-cert-file", "The serving certificate; without one, one is made."),
     Flag(_SERVING, "tls-private-key-file", "The key of the serving certificate."),

@@ -13,6 +13,7 @@ class Options:
 
     data_dir: Path = Path("data")
     bind_address: str = "0.0.0.0"
+    advertise_address: str = ""
     secure_port: int = 6443
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
@@ -126,6 +127,12 @@ class Options:
         found = {f.name.replace("_", "-"): _text(getattr(self, f.name)) for f in fields(self) if f.name not in ("ignored", "given")}
         found["v"] = found.pop("verbosity")
         return found
+
+    @property
+    def advertised(self) -> str:
+        """Where others reach this server, as far as it knows itself."""
+        everywhere = self.bind_address in ("0.0.0.0", "::", "")
+        return self.advertise_address or ("127.0.0.1" if everywhere else self.bind_address)
 
     @property
     def pki(self) -> Path:

@@ -37,7 +37,7 @@ class RemoteCore(RemoteService):
             CoreConfig(
                 options.service_cluster_ip_range,
                 options.service_node_port_range,
-                options.bind_address if options.bind_address not in ("0.0.0.0", "::") else "127.0.0.1",
+                options.advertised,
                 options.secure_port,
                 self.ca,
                 authentication_data(options, self.clients, self.proxies),
