@@ -89,7 +89,7 @@ def definitions() -> list[ResourceDefinition]:
             EndpointSliceStrategy(
                 default=defaults.default_endpoint_slice,
                 validate=endpoint_slices.validate,
-                whole_update=endpoint_slices.validate_update,
+                whole_update=endpoint_slices.validate,
                 warnings=warnings.endpoint_slice,
                 generation=["addressType", "endpoints", "ports"],
             ),

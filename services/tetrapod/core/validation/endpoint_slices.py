@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain, not_special_address
+from tetrapod.core.validation.shown import same
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field
 from tetrapod.machinery.field import FieldError
@@ -19,39 +20,35 @@ _MOST_PORTS: Final = 20000
 _MOST_HINTS: Final = 8
 
 
-def validate(obj: Object) -> list[FieldError]:
-    errors, late = _validate(obj)
-    return errors + late
-
-
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors, late = _validate(new)
-    kept = new.get("addressType") == old.get("addressType")
-    if not kept:
-        return [e for e in errors if ".addresses" not in e.field] + late + [field.invalid("addressType", None, IMMUTABLE)]
-    return errors + late
-
-
-def _validate(obj: Object) -> tuple[list[FieldError], list[FieldError]]:
-    """What hand-written rules say, and what the declared ones add after them."""
-    kind = obj.get("addressType") or ""
-    errors = _ports(obj.get("ports") or [])
-    late = []
-    if not kind:
-        late.append(field.required("addressType"))
-    elif kind not in _TYPES:
-        late.append(field.not_supported("addressType", kind, _TYPES))
+def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
+    """What hand-written rules say, and what the declared ones add after them. Endpoints that were stored may stay as they are."""
+    errors, late = _address_type(obj.get("addressType") or "", old)
+    errors += _ports(obj.get("ports") or [])
     endpoints = obj.get("endpoints") or []
+    if old is not None and same(endpoints, old.get("endpoints") or []):
+        return errors + late
     if len(endpoints) > _MOST_ENDPOINTS:
-        return [*errors, field.too_many("endpoints", len(endpoints), _MOST_ENDPOINTS)], late
+        return [*errors, field.too_many("endpoints", len(endpoints), _MOST_ENDPOINTS), *late]
     for i, endpoint in enumerate(endpoints):
         path, listed = f"endpoints[{i}]", endpoint.get("addresses") or []
-        errors += _endpoint(endpoint, kind, path)
+        errors += _endpoint(endpoint, obj.get("addressType") or "", path)
         if not listed:
             late.append(field.required(f"{path}.addresses"))
         elif len(listed) > _MOST_ADDRESSES:
             late.append(field.too_many(f"{path}.addresses", len(listed), _MOST_ADDRESSES))
-    return errors, late
+    return errors + late
+
+
+def _address_type(kind: str, old: Object | None) -> tuple[list[FieldError], list[FieldError]]:
+    """A changed type is told by the declared rules, which then do not ask whether it is known: the hand-written one does."""
+    moved = old is not None and kind != (old.get("addressType") or "")
+    late = [] if kind else [field.required("addressType")]
+    if moved:
+        late.append(field.invalid("addressType", None, IMMUTABLE))
+    if not kind or kind in _TYPES:
+        return [], late
+    unknown = field.not_supported("addressType", kind, _TYPES)
+    return ([unknown], late) if moved else ([], [*late, unknown])
 
 
 def _endpoint(endpoint: Object, kind: str, path: str) -> list[FieldError]:
@@ -80,7 +77,9 @@ def _endpoint(endpoint: Object, kind: str, path: str) -> list[FieldError]:
 def _address(value: str, kind: str, path: str, i: int) -> list[FieldError]:
     at = f"{path}[{i}]"
     if kind == "FQDN":
-        return complaints(is_fully_qualified_domain_name, value, at)
+        if not value:
+            return [field.required(at)]
+        return complaints(is_fully_qualified_domain_name, value.removesuffix("."), at)
     if kind not in ("IPv4", "IPv6"):
         return []
     if wrong := (is_valid_ip_for_legacy_field if kind == "IPv4" else is_valid_ip)(value):
