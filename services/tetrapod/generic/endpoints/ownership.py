@@ -24,6 +24,7 @@ from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.status import StatusError
 
 _MAX_MANAGER: Final = 128
 
@@ -159,7 +160,27 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
     return convert
 
 
-def of_kind(kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str) -> Ownership:
+class _ScaleOfCustom(Ownership):
+    """Upstream's converter of custom resources does not know their Scale, so that no apply of one ever succeeds."""
+
+    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
+        """
+        Raises:
+            StatusError: 500 in the end, though 400 and 409 come first.
+        """
+        if not ((live or {}).get("metadata") or {}).get("managedFields"):
+            raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")
+        super().apply(live, config, manager, force=force)
+        meta = config["metadata"]
+        raise _unconvertible(f"failed to convert new object ({meta.get('namespace') or ''}/{meta.get('name') or ''}; {{}})")
+
+
+def _unconvertible(what: str) -> StatusError:
+    subject = what.format("autoscaling/v1, Kind=Scale")
+    return StatusError(500, "", f"{subject} to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
+
+
+def of_kind(kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str, *, of_custom: bool = False) -> Ownership:
     """For a kind that is not the resource's (`autoscaling/v1 Scale`, a review)."""
 
     def node_for(api_version: str) -> SchemaNode:
@@ -167,4 +188,4 @@ def of_kind(kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresourc
             raise LookupError(api_version)
         return schema()
 
-    return Ownership(kind, node_for, None, dict, subresource)
+    return (_ScaleOfCustom if of_custom else Ownership)(kind, node_for, None, dict, subresource)

@@ -23,12 +23,14 @@ from tetrapod.machinery.fieldmanager.scale import ScaleHandler
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object
 from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import name_is_dns_subdomain
-from tetrapod.machinery.status import conflict, internal_error
+from tetrapod.machinery.status import bad_request, conflict, internal_error
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION
 from tetrapod.machinery.timestamps import age
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+_UNSET: Final = -(1 << 31)
+"""Stands for the replicas that a custom resource lacks, as in upstream."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +126,16 @@ class _BoundScale(Rest):
         """The resource after its Scale was changed by the request."""
         handler = ScaleHandler(obj["metadata"].get("managedFields"), self._api_version, self._replicas_paths)
         old = self._scale(obj)
+        if absent := self._paths.required and _at(obj, self._paths.spec_replicas) is None:
+            old["spec"]["replicas"] = _UNSET
         if entries := handler.to_subresource():
             old["metadata"]["managedFields"] = entries
         scale: Object = await transform(old)
-        _check(scale, obj, self._store.resource)
-        _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        if absent and replicas == _UNSET:
+            raise bad_request(f'the spec replicas field ".{".".join(self._paths.spec_replicas)}" cannot be empty')
+        _check(scale, obj, self._store.resource, custom=self._paths.required)
+        _set(obj, self._paths.spec_replicas, replicas)
         meta, given = obj["metadata"], scale["metadata"]
         if revision := given.get("resourceVersion"):  # without one the resource is rescaled as it is now
             meta["resourceVersion"] = revision
@@ -152,15 +159,16 @@ class _BoundScale(Rest):
         }
 
 
-def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
-    """
+def _check(scale: Object, obj: Object, resource: GroupResource, *, custom: bool) -> None:
+    """A custom resource's own validation looks at the replicas.
+
     Raises:
         StatusError: 422 for a scale that makes no sense, 409 for that of another object.
     """
     meta = scale["metadata"]
-    errors = validate_object_meta(meta, True, name_is_dns_subdomain)
+    errors = [] if custom else validate_object_meta(meta, True, name_is_dns_subdomain)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if replicas < 0:
+    if replicas < 0 and not custom:
         errors.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
     if errors:
         raise invalid_object(GroupKind(SCALE.group, SCALE.kind), meta.get("name", ""), errors)

@@ -68,7 +68,8 @@ class Scopes:
             owner = ownership.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
         else:
             decoder = Decoder(kind, lambda: types.schema_for(kind), declared.rest.default if declared.rest is not None else None)
-            owner = ownership.of_kind(kind, lambda: types.schema_for(kind), declared.name) if _has_schema(kind) else None
+            schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
+            owner = ownership.of_kind(kind, schema, declared.name, of_custom=definition.custom) if _has_schema(kind) else None
         return Scope(
             definition=definition,
             version=version,

@@ -37,7 +37,7 @@ class Grace(Enum):
 async def delete(store: Store, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]:
     """Returns the object as it is now or was last, and whether it is gone."""
     key = store.key(ctx, name)
-    with Translated(store.resource, name, "delete", store.path(key)):
+    with Translated(store.resource, name, "delete", store.path(key, dry_run=ctx.dry_run)):
         entry = await store.storage.get(key)
         if entry is None:
             raise not_found(store.resource, name)

@@ -36,9 +36,9 @@ class Store:
         """
         return object_key(self.namespaced, ctx.namespace, name, self.definition.storage_prefix)
 
-    def path(self, key: str) -> str:
-        """The whole key, as errors of storage show it."""
-        return f"/registry/{self.definition.storage_prefix}/{key}"
+    def path(self, key: str, *, dry_run: bool = False) -> str:
+        """The whole key, as errors of storage show it; dry runs do not come as far as its root."""
+        return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
 
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         key = self.key(ctx, name)

@@ -68,7 +68,7 @@ class _Update:
     async def run(self) -> Entry:
         store, preconditions = self.store, self.options.preconditions
         allow_absent = self.strategy.allow_create_on_update or self.options.force_create
-        with Translated(store.resource, self.name, "update", store.path(self.key)):
+        with Translated(store.resource, self.name, "update", store.path(self.key, dry_run=self.ctx.dry_run)):
             try:
                 if self.ctx.dry_run:
                     return await dryrun.guaranteed_update(store.storage, self.key, self.attempt, preconditions, allow_absent)
@@ -98,9 +98,7 @@ class _Update:
     async def _create(self) -> Updated:
         self.created = True
         obj = await self.transform(None)
-        given = obj["metadata"].get("resourceVersion") or "0"
-        if not (given.isascii() and given.isdigit()):
-            raise bad_request(f'strconv.ParseUint: parsing "{given}": invalid syntax')
+        _check_is_revision(obj["metadata"].get("resourceVersion") or "0")
         fill_system_fields(obj)
         await self.taken.begin_create(obj)
         await prepare(self.store, self.store.strategy, self.ctx, obj)
@@ -119,8 +117,7 @@ class _Update:
                 raise invalid(GroupKind(*self.store.resource), self.name, [error])
             meta["resourceVersion"] = str(stored)
         elif given != str(stored):
-            if not (given.isascii() and given.isdigit()):
-                raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(given)}: invalid syntax")
+            _check_is_revision(given)
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
@@ -136,6 +133,15 @@ class _Update:
         except KeyNotFound:
             pass  # two updates took finalizers away at once, and the other was first
         return self.emptied
+
+
+def _check_is_revision(text: str) -> None:
+    """
+    Raises:
+        StatusError: 500, as upstream's.
+    """
+    if not (text.isascii() and text.isdigit()):
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
 
 
 def before_update(store: Store, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
