@@ -17,7 +17,9 @@ from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, St
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
 from tetrapod.machinery.types import definitions as types
 
-_UPDATES: Final = frozenset({("pods", ""), ("pods", "resize"), ("services", ""), ("persistentvolumeclaims", "")})
+_UPDATES: Final = frozenset(
+    {("pods", ""), ("pods", "resize"), ("services", ""), ("persistentvolumeclaims", ""), ("resourceclaims.resource.k8s.io", "")}
+)
 _MANAGER: Final = "kube-apiserver"
 """Who owns what is used: upstream charges through a client of its own."""
 _PODS: Final = GroupResource("", "pods")
@@ -37,14 +39,13 @@ class ResourceQuota(Plugin):
             return False
         if attributes.operation == "CREATE":
             return not attributes.subresource
-        group, _, resource = attributes.resource
-        return not group and (resource, attributes.subresource) in _UPDATES
+        return (str(attributes.resource.group_resource), attributes.subresource) in _UPDATES
 
     async def validate(self, attributes: Attributes) -> None:
         page = await self._quotas.list(ListQuery(f"{attributes.namespace}/", resource_version="0"))
         if not page.entries:
             return
-        resource = GroupResource(attributes.resource.group, attributes.resource.resource)
+        resource = attributes.resource.group_resource
         deltas = {entry.key: delta for entry in page.entries if (delta := _delta(attributes, resource, entry.peek())) is not None}
         for entry in page.entries:
             if entry.key in deltas:

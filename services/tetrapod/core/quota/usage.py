@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from tetrapod.core.quota.devices import CLAIMS, CLASS_SUFFIX, IMPLICIT, device_usage
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -25,6 +26,8 @@ def count_name(resource: GroupResource) -> str:
 def usage_of(resource: GroupResource, obj: Object) -> Usage:
     """By resource name: `pods`, `requests.cpu`, `count/secrets` …"""
     used: Usage = {count_name(resource): _ONE}
+    if resource == CLAIMS:
+        used.update((name, Quantity.from_int(count)) for name, count in device_usage(obj).items())
     if resource.group:
         return used
     if resource.resource in _LEGACY_COUNTS:
@@ -140,10 +143,14 @@ def tracked(hard: Iterable[str]) -> set[GroupResource]:
             found.add(GroupResource(group, resource))
         elif name in _LEGACY_COUNTS:
             found.add(GroupResource("", name))
+        elif name.endswith(CLASS_SUFFIX):
+            found.add(CLAIMS)
         elif name.startswith("services."):
             found.add(GroupResource("", "services"))
         elif _CLASS_SUFFIX in name or name == "requests.storage":
             found.add(GroupResource("", "persistentvolumeclaims"))
         else:
             found.add(GroupResource("", "pods"))
+            if name.startswith(IMPLICIT):  # which pods name too, as a resource
+                found.add(CLAIMS)
     return found
