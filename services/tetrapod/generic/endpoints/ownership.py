@@ -161,7 +161,7 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
 
 
 class _ScaleOfCustom(Ownership):
-    """Upstream's converter of custom resources does not know their Scale, so that no apply of one ever succeeds."""
+    """Upstream's converter of custom resources does not know their Scale, so that no apply that changes one succeeds."""
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
         """
@@ -170,9 +170,15 @@ class _ScaleOfCustom(Ownership):
         """
         if not ((live or {}).get("metadata") or {}).get("managedFields"):
             raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")
-        super().apply(live, config, manager, force=force)
+        applied = super().apply(live, config, manager, force=force)
+        if live is not None and _but_owners(applied) == _but_owners(live):
+            return applied
         meta = config["metadata"]
         raise _unconvertible(f"failed to convert new object ({meta.get('namespace') or ''}/{meta.get('name') or ''}; {{}})")
+
+
+def _but_owners(obj: Object) -> Object:
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
 def _unconvertible(what: str) -> StatusError:
