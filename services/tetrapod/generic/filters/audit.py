@@ -18,6 +18,7 @@ from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.metrics import LEVEL_TOTAL, REQUESTS_REJECTED_TOTAL
 from tetrapod.generic.audit.policy import LEVEL_NAMES, PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED, Level, Policy
 from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.filters.internal_error import internal_error
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.machinery import status
@@ -26,9 +27,8 @@ from tetrapod.machinery.status import StatusError
 log = logging.getLogger(__name__)
 
 _SEEN: Final = "audit policy was asked"
-_TEXT: Final = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
 _EARLY: Final = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
-_OVERDUE: Final = "request did not complete within the allotted timeout"
+_OVERDUE: Final = "request did not complete within requested timeout - context deadline exceeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def with_audit(handler: Handler, audit: Audit | None) -> Handler:
         context.took("authentication", request.received)  # nothing else of weight has been done for it
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
-            return _not_stored(request)
+            return internal_error(request, "failed to store audit event")
         return await _serve(handler, request, context)
 
     return audited
@@ -152,10 +152,3 @@ def _until_done(run: Callable[[Any], Awaitable[None]], context: AuditContext, st
             await context.stage(RESPONSE_COMPLETE)
 
     return audited
-
-
-def _not_stored(request: Request) -> Response:
-    """Upstream's responsewriters.InternalError."""
-    target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
-    shown = target.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return Response(500, list(_TEXT), f'Internal Server Error: "{shown}": failed to store audit event\n'.encode())

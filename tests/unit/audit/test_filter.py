@@ -1,0 +1,154 @@
+"""How requests end, and what their last event says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tetrapod.generic.audit.event import Event
+from tetrapod.generic.audit.policy_file import policy_of
+from tetrapod.generic.filters.audit import Audit, with_audit, with_refused_audit
+from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.machinery import requestinfo
+from tetrapod.machinery.gvk import GroupResource
+from tetrapod.machinery.status import StatusError, forbidden
+
+
+class Kept:
+    """A backend that keeps events; one that `fails` says so."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.documents: list[Any] = []
+        self.fails = fails
+
+    async def process(self, events: Sequence[Event]) -> bool:
+        self.documents += [event.document for event in events]
+        return not self.fails
+
+    async def close(self) -> None:
+        """Nothing waits."""
+
+
+def request(path: str = "/api/v1/namespaces/a/pods/b", query: str = "") -> Request:
+    made = Request("GET", path, query_string=query)
+    made.info = requestinfo.parse("GET", path, query)
+    return made
+
+
+def audited(handler: Handler, kept: Kept) -> Handler:
+    audit = Audit(policy_of({"rules": [{"level": "RequestResponse"}]}), kept)
+    return with_refused_audit(with_audit(handler, audit), audit)
+
+
+def raising(error: BaseException) -> Handler:
+    async def handler(request: Request) -> Response:
+        raise error
+
+    return handler
+
+
+async def ends(error: BaseException, asked: Request | None = None) -> list[Any]:
+    kept = Kept()
+    with pytest.raises(type(error)):
+        await audited(raising(error), kept)(asked or request())
+    assert kept.documents[0]["stage"] == "RequestReceived"
+    return kept.documents[1:]
+
+
+async def test_a_bug_is_a_panic() -> None:
+    (event,) = await ends(RuntimeError("oops"))
+    assert event["stage"] == "Panic"
+    assert event["responseStatus"] == {
+        "metadata": {},
+        "status": "Failure",
+        "message": "APIServer panic'd: oops",
+        "reason": "InternalError",
+        "code": 500,
+    }
+
+
+async def test_a_refusal_is_told_whole() -> None:
+    refused = forbidden(GroupResource("", "pods"), "b", "no")
+    (event,) = await ends(refused)
+    assert event["stage"] == "ResponseComplete" and event["responseStatus"]["message"] == refused.message
+
+
+async def test_who_goes_early_is_said_to() -> None:
+    for error in (ClientGone(), asyncio.CancelledError()):
+        (event,) = await ends(error)
+        assert (event["responseStatus"]["message"], event["responseStatus"]["code"]) == ("Connection closed early", 200)
+
+
+async def test_a_request_whose_time_is_over_says_so() -> None:
+    asked = request()
+    asked.deadline = time.monotonic()
+    (event,) = await ends(asyncio.CancelledError(), asked)
+    expected = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+    assert (event["responseStatus"]["message"], event["responseStatus"]["code"]) == (expected, 504)
+
+
+async def test_long_requests_start_even_where_they_are_refused() -> None:
+    events = await ends(StatusError(403, "Forbidden", "no"), request("/api/v1/namespaces/a/pods/b/log"))
+    assert [event["stage"] for event in events] == ["ResponseStarted", "ResponseComplete"]
+
+
+@pytest.mark.parametrize("upgraded", [False, True])
+async def test_streams_are_complete_when_they_have_ended(upgraded: bool) -> None:
+    kept, stages_while_running = Kept(), []
+
+    async def run(_: Any) -> None:
+        stages_while_running.extend(document["stage"] for document in kept.documents)
+        raise ConnectionAbortedError
+
+    async def handler(_: Request) -> Response:
+        return UpgradeResponse(run) if upgraded else StreamResponse(200, [], run, endless=True)
+
+    response = await audited(handler, kept)(request("/api/v1/namespaces/a/pods/b/attach"))
+    assert isinstance(response, UpgradeResponse | StreamResponse)
+    with pytest.raises(ConnectionAbortedError):
+        await response.run(None)  # type: ignore[arg-type]
+    assert stages_while_running == ["RequestReceived", "ResponseStarted"]
+    last = kept.documents[-1]
+    assert (last["stage"], last["responseStatus"]["code"]) == ("ResponseComplete", 101 if upgraded else 200)
+
+
+async def test_a_slow_request_tells_where_the_time_went() -> None:
+    kept = Kept()
+
+    async def handler(asked: Request) -> Response:
+        assert asked.audit is not None
+        asked.audit.took("mutating-webhook", time.monotonic() - 0.25)
+        asked.audit.took("mutating-webhook", time.monotonic() - 0.25)
+        asked.audit.took("validating-webhook", time.monotonic() - 0.2, at_once=True)
+        asked.audit.took("validating-webhook", time.monotonic() - 0.1, at_once=True)
+        return Response(200, [])
+
+    for late in (0.4, 2.0):
+        asked = request()
+        asked.received -= late
+        await audited(handler, kept)(asked)
+    quick, slow = (kept.documents[i].get("annotations", {}) for i in (1, 3))
+    assert not quick
+    told = {key.removeprefix("apiserver.latency.k8s.io/"): value for key, value in slow.items()}
+    assert set(told) == {"authentication", "mutating-webhook", "validating-webhook", "total"}
+    assert told["mutating-webhook"].startswith("50") and told["validating-webhook"].startswith("20") and told["total"].startswith("2")
+
+
+async def test_who_is_not_known_is_told_once_and_only_of_what_the_policy_wants() -> None:
+    audit = Audit(policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept())
+    handler = with_refused_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)
+    for path in ("/quiet", "/loud"):
+        with pytest.raises(StatusError):
+            await handler(request(path))
+    (event,) = kept.documents
+    assert (event["stage"], event["requestURI"], event["user"]) == ("ResponseStarted", "/loud", {})
+
+
+async def test_a_request_fails_where_its_first_event_must_be_kept_and_is_not() -> None:
+    kept = Kept(fails=True)
+    response = await audited(raising(AssertionError("never asked")), kept)(request(query="x=<"))
+    assert (response.status == 500 and response.body.endswith(b'b?x=&lt;": failed to store audit event\n')) or b"\\u003c" in response.body
