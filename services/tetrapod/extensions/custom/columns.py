@@ -56,8 +56,14 @@ def _nothing(value: Any) -> None:
     """Of a column type that nobody knows."""
 
 
+_INT64: Final = 1 << 63
+
+
 def _integer(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    whole = int(value)
+    return whole if -_INT64 <= whole < _INT64 else -_INT64  # what Go's conversion makes of a float beyond, on the usual hardware
 
 
 def _number(value: Any) -> float | None:

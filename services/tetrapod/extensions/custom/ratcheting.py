@@ -13,14 +13,13 @@ from typing import Any, Final
 
 from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.node import SchemaNode
 
 _ABSENT: Final = object()
 _NAMED = re.compile(r'^"((?:[^"\\]|\\.)*)" must| in (\S*)$').search
 
 
-def ratchet(node: SchemaNode, new: Object, old: Object, errors: list[FieldError]) -> list[FieldError]:
+def ratchet(node: SchemaNode, new: Any, old: Any, errors: list[FieldError]) -> list[FieldError]:
     return [e for e in errors if not _unchanged(node, new, old, _path(e))] if errors else errors
 
 

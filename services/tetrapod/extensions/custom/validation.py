@@ -5,6 +5,7 @@ Upstream: apiextensions-apiserver/pkg/registry/customresource (validator.go, str
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.extensions.custom.ratcheting import ratchet
@@ -48,10 +49,18 @@ class CustomValidator:
         return errors + self._by_rules(new, old, errors, warnings, on_loop)
 
     def status(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
-        errors = ratchet(self._node, new, old, validation.validate(self._node, new))
+        errors = self._status_alone(new, old)
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
         return errors + self._by_rules(new, old, errors, warnings, on_loop)
+
+    def _status_alone(self, new: Object, old: Object) -> list[FieldError]:
+        """Texts begin below the status, and nothing beside it is looked at."""
+        node = self._node.properties.get("status")
+        if node is None or "status" not in new:
+            return []
+        errors = ratchet(node, new["status"], old.get("status"), validation.validate(node, new["status"]))
+        return [replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors]
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
         """What was doubled before may stay so."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
-from tetrapod.generic.endpoints.scheme import is_registered, not_registered, same_family, unknown_conversion
+from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
 from tetrapod.generic.registry.context import LARGE
 from tetrapod.generic.request import Request
 from tetrapod.machinery import protobuf
@@ -49,10 +49,18 @@ class Decoder:
     """Of one kind in one version. `schema` is asked on first use; `default` are the version's own defaults."""
 
     def __init__(
-        self, kind: GroupVersionKind, schema: Callable[[], SchemaNode], default: Callable[[Object], None] | None, *, custom: bool = False
+        self,
+        kind: GroupVersionKind,
+        schema: Callable[[], SchemaNode],
+        default: Callable[[Object], None] | None,
+        *,
+        custom: bool = False,
+        unregistered: bool = False,
     ) -> None:
+        """`unregistered`: a built-in kind where upstream's scheme has custom ones only, and cannot say what a body failed to be."""
         self.kind = kind
         self.custom = custom
+        self._unregistered = unregistered
         self._schema = schema
         self._default = default
 
@@ -189,9 +197,13 @@ class Decoder:
         return [*duplicates, *unknown_fields(unknown)]
 
     def _unrecognized(self, text: str, body: bytes) -> StatusError:
+        if self._unregistered:
+            return self._unfit(self.kind, text)
         return bad_request(f"the object provided is unrecognized (must be of type {self.kind.kind}): {text} ({summary(body)})")
 
     def _unfit(self, gvk: GroupVersionKind, text: str) -> StatusError:
+        if self._unregistered:
+            return bad_request(f"no kind is registered for the type {self.kind.version}.{self.kind.kind} in {SCHEME}")
         return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
 
 

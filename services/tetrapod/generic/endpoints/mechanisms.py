@@ -148,7 +148,7 @@ class MergePatching(Patching):
         return patched
 
     def quoted(self, current: Object, patched: Object) -> str:
-        return go_json(patched, touched_by_merge(self.patch), sort_all=self.scope.definition.custom)
+        return go_json(patched, touched_by_merge(self.patch), sort_all=self.scope.decoder.custom)
 
 
 class JSONPatching(Patching):
@@ -168,7 +168,7 @@ class JSONPatching(Patching):
         return patched
 
     def quoted(self, current: Object, patched: Object) -> str:
-        return go_json(patched, touched_by_json_patch(self.patch), sort_all=self.scope.definition.custom)
+        return go_json(patched, touched_by_json_patch(self.patch), sort_all=self.scope.decoder.custom)
 
 
 class StrategicPatching(Patching):

@@ -15,6 +15,7 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import Column, ResourceDefinition, TableConvertor
 from tetrapod.generic.registry.entry import copy_object
+from tetrapod.generic.registry.errors import storage_error_text
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.machinery import labels
@@ -30,7 +31,7 @@ from tetrapod.machinery.timestamps import age
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(1 << 31)
-"""Stands for the replicas that a custom resource lacks, as in upstream."""
+"""What upstream shows a change of a custom resource without replicas."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class _BoundScale(Rest):
         async def revise(current: Object | None) -> Object:
             assert current is not None  # nothing is created through a scale
             obj = await conversion.from_stored(current)
-            return await conversion.to_stored(await self._rescaled(obj, transform))
+            return await conversion.to_stored(await self._rescaled(ctx, obj, transform))
 
         async def validate_update(new: Object, old: Object) -> None:
             before = self._scale(await conversion.from_stored(copy_object(old)))
@@ -122,20 +123,20 @@ class _BoundScale(Rest):
         await conversion.ready((entry,))
         return self._scale(conversion.object(entry)), False
 
-    async def _rescaled(self, obj: Object, transform: Any) -> Object:
+    async def _rescaled(self, ctx: Context, obj: Object, transform: Any) -> Object:
         """The resource after its Scale was changed by the request."""
         handler = ScaleHandler(obj["metadata"].get("managedFields"), self._api_version, self._replicas_paths)
         old = self._scale(obj)
-        if absent := self._paths.required and _at(obj, self._paths.spec_replicas) is None:
-            old["spec"]["replicas"] = _UNSET
         if entries := handler.to_subresource():
             old["metadata"]["managedFields"] = entries
+        if self._paths.required and _at(obj, self._paths.spec_replicas) is None:
+            old["spec"]["replicas"] = _UNSET
         scale: Object = await transform(old)
-        replicas = (scale.get("spec") or {}).get("replicas", 0)
-        if absent and replicas == _UNSET:
-            raise bad_request(f'the spec replicas field ".{".".join(self._paths.spec_replicas)}" cannot be empty')
-        _check(scale, obj, self._store.resource, custom=self._paths.required)
-        _set(obj, self._paths.spec_replicas, replicas)
+        if self._paths.required:
+            self._check_custom(ctx, scale, obj)
+        else:
+            _check(scale, obj, self._store.resource)
+        _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
         meta, given = obj["metadata"], scale["metadata"]
         if revision := given.get("resourceVersion"):  # without one the resource is rescaled as it is now
             meta["resourceVersion"] = revision
@@ -144,6 +145,20 @@ class _BoundScale(Rest):
         else:
             meta.pop("managedFields", None)
         return obj
+
+    def _check_custom(self, ctx: Context, scale: Object, obj: Object) -> None:
+        """The rest is said of the resource itself, once it is rescaled.
+
+        Raises:
+            StatusError: 400 without a number of replicas, 409 for the scale of another object.
+        """
+        if (scale.get("spec") or {}).get("replicas", 0) == _UNSET:
+            raise bad_request(f'the spec replicas field ".{".".join(self._paths.spec_replicas)}" cannot be empty')
+        meta, uid = obj["metadata"], scale["metadata"].get("uid")
+        if uid and uid != meta.get("uid", ""):
+            detail = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.get('uid', '')}"
+            path = self._store.path(self._store.key(ctx, meta["name"]))
+            raise conflict(self._store.resource, meta["name"], storage_error_text(path, detail))
 
     def _scale(self, obj: Object) -> Object:
         meta = obj["metadata"]
@@ -159,16 +174,15 @@ class _BoundScale(Rest):
         }
 
 
-def _check(scale: Object, obj: Object, resource: GroupResource, *, custom: bool) -> None:
-    """A custom resource's own validation looks at the replicas.
-
+def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
+    """
     Raises:
         StatusError: 422 for a scale that makes no sense, 409 for that of another object.
     """
     meta = scale["metadata"]
-    errors = [] if custom else validate_object_meta(meta, True, name_is_dns_subdomain)
+    errors = validate_object_meta(meta, True, name_is_dns_subdomain)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if replicas < 0 and not custom:
+    if replicas < 0:
         errors.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
     if errors:
         raise invalid_object(GroupKind(SCALE.group, SCALE.kind), meta.get("name", ""), errors)

@@ -67,7 +67,8 @@ class Scopes:
             decoder = self._decoder(declared.strategy or definition.strategy)
             owner = ownership.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
         else:
-            decoder = Decoder(kind, lambda: types.schema_for(kind), declared.rest.default if declared.rest is not None else None)
+            default = declared.rest.default if declared.rest is not None else None
+            decoder = Decoder(kind, lambda: types.schema_for(kind), default, unregistered=definition.custom)
             schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
             owner = ownership.of_kind(kind, schema, declared.name, of_custom=definition.custom) if _has_schema(kind) else None
         return Scope(

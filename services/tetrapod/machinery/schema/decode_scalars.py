@@ -27,7 +27,7 @@ def scalar(node: SchemaNode) -> Walk:
     empty = None if node.presence == "n" else ABSENT
     if node.presence in ("*", "="):
         return lambda value: ABSENT if value is None else check(value)
-    if empty is None and node.format != "byte":  # a pointer that is always written
+    if empty is None:  # a pointer, or bytes, that are always written
         return lambda value: None if value is None else check(value)
     default = node.default if node.default is not NO_DEFAULT and node.default else empty
 

@@ -8,6 +8,7 @@ embedded resources and CEL are validated elsewhere. Paths are tuples that become
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.field import FieldError
@@ -30,12 +31,12 @@ def validate(node: SchemaNode, obj: Any, path: str = "") -> list[FieldError]:
     validator(node)(obj, (), errors)
     if not path:
         return errors
-    return [error if error.field == "<nil>" else _below(path, error) for error in errors]
+    return [error if error.field == "<nil>" else replace(error, field=joined(path, error.field)) for error in errors]
 
 
-def _below(path: str, error: FieldError) -> FieldError:
-    joined = f"{path}.{error.field.removeprefix('.')}" if error.field else path  # of a list's item upstream writes `default.[0]`
-    return FieldError(error.type, joined, error.detail, error.value)
+def joined(path: str, field: str) -> str:
+    """Of an item of a list upstream writes `default.[0]`."""
+    return f"{path}.{field.removeprefix('.')}" if field else path
 
 
 def validator(node: SchemaNode) -> Validator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from tetrapod.machinery import quantity
@@ -14,8 +15,10 @@ from tetrapod.machinery.cel.values import Special
 class Quantity(Special):
     cel_type = types.object_type("kubernetes.Quantity")
 
-    def __init__(self, amount: quantity.Quantity) -> None:
+    def __init__(self, amount: quantity.Quantity, scale: int | None = 0) -> None:
+        """`scale`: the power of ten that upstream's int64Amount counts; None where it keeps a decimal, which it calls no integer."""
         self.amount = amount
+        self.scale = scale
 
     def equals(self, other: Any) -> bool:
         return isinstance(other, Quantity) and self.amount.cmp(other.amount) == 0
@@ -23,7 +26,7 @@ class Quantity(Special):
 
 def _parse(text: str) -> Quantity:
     try:
-        return Quantity(quantity.Quantity.parse(text))
+        return Quantity(quantity.Quantity.parse(text), _scale(text))
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
@@ -37,14 +40,46 @@ def _is_quantity(text: str) -> bool:
 
 
 def _as_integer(value: Quantity) -> int:
-    number = value.amount.as_int64()
+    number = _integer(value)
     if number is None:
         raise EvaluationError("cannot convert value to integer")
     return number
 
 
-def _int(value: int) -> quantity.Quantity:
-    return quantity.Quantity.from_int(value)
+def _integer(value: Quantity) -> int | None:
+    return None if value.scale is None or value.scale < 0 else value.amount.as_int64()
+
+
+_TEXT: Final = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
+_SUFFIXES: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DIGITS: Final = 18
+_NANO: Final = -9
+
+
+def _scale(text: str) -> int | None:
+    """Of a quantity that parses: the fast path of ParseQuantity (apimachinery/pkg/api/resource/quantity.go), None beside it."""
+    found = _TEXT.fullmatch(text)
+    assert found is not None
+    whole, fraction, suffix = found[1] or "0", found[2] or "", found[3]
+    if suffix in _BINARY:
+        room = 15 - len(whole) - int(_BINARY[suffix] * 3 / 10) - 1
+        return 0 if not fraction and room >= 0 and int(whole) << _BINARY[suffix] < 1 << 63 else None
+    scale = (_SUFFIXES[suffix] if suffix in _SUFFIXES else int(suffix[1:])) - len(fraction)
+    return scale if len(whole) + len(fraction) <= _DIGITS and scale >= _NANO else None
+
+
+def _sum(a: Quantity, b: Quantity, amount: quantity.Quantity) -> Quantity:
+    """Upstream's int64Amount.Add: the finer scale of the two, but for a zero, which has none; a decimal stays one."""
+    if a.scale is None or b.scale is None:
+        return Quantity(amount, None)
+    scale = a.scale if b.amount.is_zero else b.scale if a.amount.is_zero else min(a.scale, b.scale)
+    counted = amount.nano // 10 ** (scale + 9) if scale >= _NANO else 0
+    return Quantity(amount, scale if -(1 << 63) <= counted < 1 << 63 else None)
+
+
+def _int(value: int) -> Quantity:
+    return Quantity(quantity.Quantity.from_int(value))
 
 
 FUNCTIONS: Final[Functions] = {
@@ -56,13 +91,13 @@ FUNCTIONS: Final[Functions] = {
     "compareTo": [((Quantity, Quantity), lambda a, b: a.amount.cmp(b.amount))],
     "asApproximateFloat": [((Quantity,), lambda q: q.amount.as_float())],
     "asInteger": [((Quantity,), _as_integer)],
-    "isInteger": [((Quantity,), lambda q: q.amount.as_int64() is not None)],
+    "isInteger": [((Quantity,), lambda q: _integer(q) is not None)],
     "add": [
-        ((Quantity, Quantity), lambda a, b: Quantity(a.amount + b.amount)),
-        ((Quantity, int), lambda a, b: Quantity(a.amount + _int(b))),
+        ((Quantity, Quantity), lambda a, b: _sum(a, b, a.amount + b.amount)),
+        ((Quantity, int), lambda a, b: _sum(a, _int(b), a.amount + _int(b).amount)),
     ],
     "sub": [
-        ((Quantity, Quantity), lambda a, b: Quantity(a.amount - b.amount)),
-        ((Quantity, int), lambda a, b: Quantity(a.amount - _int(b))),
+        ((Quantity, Quantity), lambda a, b: _sum(a, b, a.amount - b.amount)),
+        ((Quantity, int), lambda a, b: _sum(a, _int(b), a.amount - _int(b).amount)),
     ],
 }
