@@ -20,7 +20,7 @@ def _external_ips(service: Object) -> str:
         found = [i.get("ip") or i.get("hostname") for i in ingress if i.get("ip") or i.get("hostname")]
         listed = ",".join(sorted(set(found)))
         if external:
-            return ",".join(dict.fromkeys([*(listed.split(",") if listed else []), *external]))
+            return ",".join([listed, *external] if listed else external)
         return listed or "<pending>"
     return str(spec.get("externalName", "")) if kind == "ExternalName" else "<unknown>"
 
@@ -134,13 +134,17 @@ INGRESSES: Final = TableConvertor(
 )
 
 
+_DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
+
+
 def _ingress_class_row(obj: Object) -> list[Any]:
     parameters = spec_of(obj).get("parameters")
     text = NONE
-    if parameters:
-        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
+    if parameters is not None:
+        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
         text = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
-    return [name_of(obj), spec_of(obj).get("controller", ""), text, age(obj)]
+    default = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
+    return [f"{name_of(obj)} (default)" if default else name_of(obj), spec_of(obj).get("controller", ""), text, age(obj)]
 
 
 INGRESS_CLASSES: Final = TableConvertor(
@@ -162,10 +166,9 @@ def _ip_address_row(obj: Object) -> list[Any]:
     """Three cells under two columns, as upstream's (its age has no column)."""
     parent = spec_of(obj).get("parentRef")
     text = NONE
-    if parent:
-        words = [parent.get("resource", "")]
-        if parent.get("group"):
-            words[0] += "." + parent["group"]
+    if parent is not None:
+        group = f".{parent['group']}" if parent.get("group") else ""
+        words = [f"{parent.get('resource', '')}{group}".lower()]
         words += [parent["namespace"]] if parent.get("namespace") else []
         words.append(parent.get("name", ""))
         text = "/".join(words)

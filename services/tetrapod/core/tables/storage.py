@@ -40,7 +40,7 @@ def _volume_row(obj: Object) -> list[Any]:
         _modes(spec.get("accessModes")),
         spec.get("persistentVolumeReclaimPolicy", ""),
         _phase(obj),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim is not None else "",
         _storage_class(obj),
         spec.get("volumeAttributesClassName") or UNSET,
         status.get("reason") or "",
