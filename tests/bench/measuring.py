@@ -138,18 +138,19 @@ class Measuring:
             await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/configmaps", objects.config_map("one"))
             if self.plan.wants("custom"):
                 await client.create(CRDS, objects.ruled_crd())
-                await self._custom_object(client)
+                await self._custom_objects(client)
 
         asyncio.run(prepare())
 
-    async def _custom_object(self, client: Client) -> None:
-        """The object that is patched; its definition may take a moment until it is served."""
+    async def _custom_objects(self, client: Client) -> None:
+        """Those that are patched; their definition may take a moment until it is served."""
         path = f"/apis/{objects.RULED_GROUP}/v1/namespaces/{objects.NAMESPACE}/ruled"
         deadline = time.monotonic() + 20
-        while (answer := await client.request("POST", path, objects.ruled("one"))).status != 201:
+        while (answer := await client.request("GET", path)).status != 200:
             if time.monotonic() > deadline:
-                raise Refused(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
+                raise Refused(f"GET {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
             await asyncio.sleep(0.05)
+        await client.create_all(path, (objects.ruled(f"one-{i}") for i in range(objects.RULED)))
 
     def _pods(self) -> None:
         if not self.plan.wants("list", "list-cached", "page", "selector", "table", "pods", "peak"):

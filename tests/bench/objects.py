@@ -84,6 +84,8 @@ def crd(number: int) -> Object:
 
 
 RULED_GROUP: Final = f"ruled.{GROUP}"
+RULED: Final = 64
+"""So many are patched, in turn."""
 _RULES: Final = (
     {"rule": "self.field0.count <= self.field1.count", "message": "field0 must not count beyond field1"},
     {"rule": "self.field2.items.all(i, i.size() <= 20)"},
