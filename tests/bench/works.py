@@ -17,7 +17,8 @@ _CUSTOM: Final = f"/apis/{RULED_GROUP}/v1/namespaces/{NAMESPACE}/ruled"
 
 @dataclass(frozen=True)
 class Work:
-    """`real` is kube-apiserver v1.37.1's CPU on this kind of machine (that of custom objects by its ratio to APPLY in the same run); `goal` is 0 where the issue sets none."""
+    """`real` is kube-apiserver v1.37.1's CPU on this kind of machine (that of custom objects by its ratio to
+    APPLY in the same run); `goal` is 0 where the issue sets none."""
 
     key: str
     title: str
