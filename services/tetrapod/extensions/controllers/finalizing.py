@@ -99,7 +99,9 @@ class FinalizingController(CrdController):
         store = (await self._serving_of(crd)).store
         checks = self._checks.get(crd.uid, 0)
         if checks % _DELETE_AGAIN == 0:
-            await store.delete_collection(Context(version=crd.storage_version), {}, ListQuery())
+            everything = await store.list(Context(), ListQuery())
+            for namespace in sorted({entry.namespace for entry in everything.entries}):  # one by one, as upstream does
+                await store.delete_collection(Context(namespace=namespace, version=crd.storage_version), {}, ListQuery())
         self._checks[crd.uid] = checks + 1
         return bool((await store.list(Context(), ListQuery(limit=1))).entries)
 
