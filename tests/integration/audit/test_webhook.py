@@ -159,7 +159,8 @@ async def test_batches_are_throttled(tmp_path: Path, receiver: WebhookServer) ->
     ("change", "problem"),
     [
         ({"current-context": "there"}, "context was not found for specified context: there"),
-        ({"clusters": []}, 'invalid configuration: no server found for cluster "receiver"'),
+        ({"clusters": []}, "invalid configuration: no configuration has been provided"),
+        ({"clusters": [{"name": "receiver", "cluster": {"tls-server-name": "x"}}]}, 'no server found for cluster "receiver"'),
         ({"users": [{"name": "server", "user": {"exec": {}}}]}, ""),
         ({"users": [{"name": "server", "user": {"exec": {"command": "x"}}}]}, "users of the kind exec cannot be used for a webhook"),
     ],

@@ -44,9 +44,13 @@ def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
         raise NotRegistered(f"Object 'apiVersion' is missing in '{shown}'")
     shape = kinds.get((api_version, kind))
     if shape is None:
-        raise NotRegistered(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}")
+        raise not_registered(kind, api_version)
     check(obj, shape, data if is_json else None, decoded.duplicates, strict=strict)
     return obj
+
+
+def not_registered(kind: str, api_version: str) -> NotRegistered:
+    return NotRegistered(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}")
 
 
 def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list[str], *, strict: bool) -> None:

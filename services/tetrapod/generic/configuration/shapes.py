@@ -33,6 +33,13 @@ def boolean(presence: str = "") -> SchemaNode:
     return _scalar("boolean", presence)
 
 
+def base64_bytes() -> SchemaNode:
+    """A []byte."""
+    node = _scalar("string", "")
+    node.format = "byte"
+    return node
+
+
 def duration() -> SchemaNode:
     """metav1.Duration: kept as text, which Go can parse."""
     node = _scalar("string", "")

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import atexit
 import base64
-import binascii
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final
 
+from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.configuration.loading import check, not_registered
+from tetrapod.generic.configuration.shapes import base64_bytes, boolean, kind, list_of, raw, string, struct
+from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
 from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.serializer import yaml
-from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.serializer import json, yaml
+from tetrapod.machinery.serializer.recognize import recognize
+
+_NO_SERVER: Final = "cluster has no server defined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,88 +55,116 @@ def read_kubeconfig(path: str) -> Target:
     """
     file = Path(path)
     try:
-        config = yaml.decode(file.read_bytes()).obj
+        data = file.read_bytes()
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        raise ValueError(f"{'stat' if missing else 'open'} {path}: {(error.strerror or '').lower()}") from None
-    except DecodeError as error:
+        raise ValueError(complaint("stat" if isinstance(error, FileNotFoundError) else "open", path, error)) from None
+    try:
+        config, api_version, named = recognize((json.decode(data) if data.lstrip().startswith(b"{") else yaml.decode(data)).obj)
+        if (api_version or "v1", named or "Config") != ("v1", "Config"):
+            raise not_registered(named, api_version)
+        check(config, _shape(), None, [], strict=False)
+    except ValueError as error:
         raise ValueError(f"error loading config file {go_quote(path)}: {error}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"error loading config file {go_quote(path)}: it holds no object")
     return _Kubeconfig(config, file.parent).target()
 
 
 class _Kubeconfig:
-    def __init__(self, config: dict[str, Any], directory: Path) -> None:
-        self._config, self._directory = config, directory
+    def __init__(self, config: Object, directory: Path) -> None:
+        self._directory = directory
+        current = config.get("current-context") or ""
+        context = _named(config, "contexts", current, "context")
+        self._problems = [f"context was not found for specified context: {current}"] if current and context is None else []
+        context = context or {}
+        self._cluster_name, self._user_name = context.get("cluster") or "", context.get("user") or ""
+        self._cluster: Object = _named(config, "clusters", self._cluster_name, "cluster") or {}
+        self._user: Object = _named(config, "users", self._user_name, "user") or {}
 
     def target(self) -> Target:
-        current = self._config.get("current-context") or ""
-        context = self._named("contexts", current, "context") if current else {}
-        if not current:
+        problems = [*self._problems, *self._user_problems(), *self._cluster_problems()]
+        if problems == [_NO_SERVER]:
             raise ValueError(
                 "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
             )
-        cluster = self._named("clusters", context.get("cluster") or "", "cluster")
-        user = self._named("users", context["user"], "user") if context.get("user") else {}
-        server = cluster.get("server") or ""
-        if not server:
-            raise ValueError(f"invalid configuration: no server found for cluster {go_quote(context.get('cluster') or '')}")
-        for kind in ("exec", "auth-provider"):
-            if user.get(kind):
-                raise ValueError(f"users of the kind {kind} cannot be used for a webhook: give a certificate, a token or a password")
-        endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls(cluster, user))
-        return Target(server, endpoint, path, host, *self._credentials(user))
+        if problems:
+            text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+            raise ValueError(f"invalid configuration: {text}")
+        for plugin in ("exec", "auth-provider"):
+            if self._user.get(plugin):
+                raise ValueError(f"users of the kind {plugin} cannot be used for a webhook: give a certificate, a token or a password")
+        server = self._cluster["server"]
+        try:
+            endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls())
+        except BackendError:
+            raise ValueError(f"host must be a URL or a host:port pair: {go_quote(server)}") from None
+        return Target(server, endpoint, path, host, *self._credentials())
 
-    def _named(self, kind: str, name: str, key: str) -> dict[str, Any]:
-        for entry in self._config.get(kind) or ():
-            if isinstance(entry, dict) and entry.get("name") == name:
-                return entry.get(key) or {}
-        if key == "context":
-            raise ValueError(f"context was not found for specified context: {name}")
-        return {}
+    def _user_problems(self) -> list[str]:
+        user, name, found = self._user, self._user_name, []
+        if user.get("client-certificate") or user.get("client-certificate-data"):
+            if user.get("client-certificate") and user.get("client-certificate-data"):
+                found.append(f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override.")
+            if user.get("client-key") and user.get("client-key-data"):
+                found.append(f"client-key-data and client-key are both specified for {name}; client-key-data will override")
+            if not user.get("client-key") and not user.get("client-key-data"):
+                found.append(f"client-key-data or client-key must be specified for {name} to use the clientCert authentication method.")
+            found += self._unreadable(user, name, "client-certificate", "client-cert")
+            found += self._unreadable(user, name, "client-key", "client-key")
+        if user.get("token") and (user.get("username") or user.get("password")):
+            methods = "[token basicAuth]"
+            found.append(f"more than one authentication method found for {name}; found {methods}, only one is allowed")
+        return found
 
-    def _tls(self, cluster: dict[str, Any], user: dict[str, Any]) -> ClientTLS:
-        authorities = self._data(cluster, "certificate-authority").decode("latin-1")
+    def _cluster_problems(self) -> list[str]:
+        cluster, name, found = self._cluster, self._cluster_name, []
+        if not cluster:
+            return [_NO_SERVER]
+        if not cluster.get("server"):
+            found.append(f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined")
+        if cluster.get("certificate-authority") and cluster.get("certificate-authority-data"):
+            both = "certificate-authority-data and certificate-authority are both specified"
+            found.append(f"{both} for {name}. certificate-authority-data will override.")
+        return found + self._unreadable(cluster, name, "certificate-authority", "certificate-authority")
+
+    def _unreadable(self, entry: Object, name: str, key: str, shown: str) -> list[str]:
+        """Of a file that an entry names."""
+        if not entry.get(key):
+            return []
+        file = str(self._directory / entry[key])
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            return [f"unable to read {shown} {file} for {name} due to {complaint('open', file, error)}"]
+        return []
+
+    def _tls(self) -> ClientTLS:
         return ClientTLS(
-            ca_data=authorities,
-            insecure=bool(cluster.get("insecure-skip-tls-verify")),
-            certificate=self._file(user, "client-certificate"),
-            key=self._file(user, "client-key"),
-            server_name=cluster.get("tls-server-name") or "",
+            ca_data=self._data(self._cluster, "certificate-authority").decode("latin-1"),
+            insecure=bool(self._cluster.get("insecure-skip-tls-verify")),
+            certificate=self._file("client-certificate"),
+            key=self._file("client-key"),
+            server_name=self._cluster.get("tls-server-name") or "",
         )
 
-    def _data(self, entry: dict[str, Any], name: str) -> bytes:
+    def _data(self, entry: Object, name: str) -> bytes:
         """Given in the file, or by the name of another."""
         if given := entry.get(f"{name}-data"):
-            try:
-                return base64.b64decode(str(given))
-            except binascii.Error as error:
-                raise ValueError(f"invalid configuration: {name}-data: {error}") from None
-        if not entry.get(name):
-            return b""
-        file = self._directory / str(entry[name])
-        try:
-            return file.read_bytes()
-        except OSError as error:
-            reason = (error.strerror or "").lower()
-            raise ValueError(f"invalid configuration: unable to read {name} {file}: open {file}: {reason}") from None
+            decoded: bytes = base64.b64decode(given)
+            return decoded
+        return (self._directory / entry[name]).read_bytes() if entry.get(name) else b""
 
-    def _file(self, entry: dict[str, Any], name: str) -> str:
+    def _file(self, name: str) -> str:
         """A file with it: ssl loads certificates from files only."""
-        data = self._data(entry, name)
-        if not data:
-            return ""
-        if not entry.get(f"{name}-data"):
-            return str(self._directory / entry[name])
+        if not self._user.get(f"{name}-data"):
+            return str(self._directory / self._user[name]) if self._user.get(name) else ""
         descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
         atexit.register(Path(path).unlink, missing_ok=True)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.write(self._data(self._user, name))
         return path
 
-    def _credentials(self, user: dict[str, Any]) -> tuple[tuple[tuple[bytes, bytes], ...], str]:
+    def _credentials(self) -> tuple[tuple[tuple[bytes, bytes], ...], str]:
         """Headers, and a file with a token."""
+        user = self._user
         if token_file := user.get("tokenFile"):
             return (), str(self._directory / token_file)
         if token := user.get("token"):
@@ -138,3 +173,23 @@ class _Kubeconfig:
             pair = f"{user.get('username') or ''}:{user.get('password') or ''}".encode()
             return ((b"authorization", b"Basic " + base64.b64encode(pair)),), ""
         return (), ""
+
+
+def _named(config: Object, kind: str, name: str, key: str) -> Object | None:
+    """The first of this name counts."""
+    return next((entry.get(key) or {} for entry in config.get(kind) or () if (entry.get("name") or "") == name), None)
+
+
+def _shape() -> SchemaNode:
+    """k8s.io/client-go/tools/clientcmd/api/v1, as far as it is looked at."""
+    cluster = {name: string() for name in ("server", "tls-server-name", "certificate-authority", "proxy-url")}
+    cluster |= {"insecure-skip-tls-verify": boolean(), "certificate-authority-data": base64_bytes()}
+    user = {name: string() for name in ("client-certificate", "client-key", "token", "tokenFile", "username", "password")}
+    user |= {"client-certificate-data": base64_bytes(), "client-key-data": base64_bytes(), "exec": raw(), "auth-provider": raw()}
+    return kind(
+        "Config",
+        clusters=list_of(struct("v1.NamedCluster", name=string(), cluster=struct("v1.Cluster", **cluster))),
+        users=list_of(struct("v1.NamedAuthInfo", name=string(), user=struct("v1.AuthInfo", **user))),
+        contexts=list_of(struct("v1.NamedContext", name=string(), context=struct("v1.Context", cluster=string(), user=string()))),
+        **{"current-context": string()},
+    )

@@ -1,0 +1,84 @@
+"""Kubeconfig files of webhooks: paths, credentials, and in client-go's words what is wrong with one."""
+
+from __future__ import annotations
+
+import base64
+import stat
+from pathlib import Path
+
+import pytest
+
+from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+
+GOOD = """
+current-context: x
+contexts: [{name: x, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://hook.example:8443/ask?a=b"%s}}]
+users: [{name: u, user: {%s}}]
+"""
+NOTHING = "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+
+
+def write(tmp_path: Path, text: str) -> str:
+    (tmp_path / "kubeconfig").write_text(text)
+    return str(tmp_path / "kubeconfig")
+
+
+def test_where_it_leads_and_with_what(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("the CA")
+    (tmp_path / "token").write_text(" secret\n")
+    target = read_kubeconfig(write(tmp_path, GOOD % (", certificate-authority: ca.crt, tls-server-name: other", "tokenFile: token")))
+    assert (target.endpoint.host, target.endpoint.port, target.path, target.host) == ("hook.example", 8443, "/ask?a=b", "hook.example:8443")
+    assert target.endpoint.tls is not None
+    assert (target.endpoint.tls.ca_data, target.endpoint.tls.server_name) == ("the CA", "other")
+    assert target.credentials() == [(b"authorization", b"Bearer secret")]
+    basic = read_kubeconfig(write(tmp_path, GOOD % ("", "username: a, password: b")))
+    assert basic.credentials() == [(b"authorization", b"Basic " + base64.b64encode(b"a:b"))]
+
+
+def test_a_key_in_the_file_is_nobody_else_s_to_read(tmp_path: Path) -> None:
+    pem = base64.b64encode(b"pem").decode()
+    target = read_kubeconfig(write(tmp_path, GOOD % ("", f"client-certificate-data: {pem}, client-key-data: {pem}")))
+    assert target.endpoint.tls is not None
+    key = Path(target.endpoint.tls.key)
+    assert (key.read_bytes(), stat.S_IMODE(key.stat().st_mode)) == (b"pem", 0o600)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", NOTHING),
+        ("clusters: [{name: c, cluster: {server: 'https://x'}}]", NOTHING),
+        ("current-context: x", "invalid configuration: [context was not found for specified context: x, cluster has no server defined]"),
+        (
+            GOOD % (", certificate-authority: /nope", "client-certificate: /nope2"),
+            "invalid configuration: [client-key-data or client-key must be specified for u to use the clientCert authentication method., "
+            "unable to read client-cert /nope2 for u due to open /nope2: no such file or directory, "
+            "unable to read certificate-authority /nope for c due to open /nope: no such file or directory]",
+        ),
+        (
+            GOOD % ("", "token: a, username: b"),
+            "invalid configuration: more than one authentication method found for u; found [token basicAuth], only one is allowed",
+        ),
+    ],
+)
+def test_what_is_wrong(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        read_kubeconfig(write(tmp_path, text))
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("clusters: 3", "json: cannot unmarshal number into Go struct field Config.clusters of type []v1.NamedCluster"),
+        ("clusters: [{cluster: {certificate-authority-data: '###'}}]", "illegal base64 data at input byte 0"),
+        ("kind: Foo\napiVersion: v1", 'no kind "Foo" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
+        ("[x", "yaml: line 1: did not find expected ',' or ']'"),
+    ],
+)
+def test_what_is_no_kubeconfig(tmp_path: Path, text: str, told: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ValueError) as refused:
+        read_kubeconfig(path)
+    assert str(refused.value) == f'error loading config file "{path}": {told}'
