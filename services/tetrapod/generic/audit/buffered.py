@@ -6,8 +6,9 @@ What does not fit into the queue is lost, counted and logged. Upstream: plugin/p
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.metrics import plugin_error
 
-log = logging.getLogger(__name__)
 _NAME = "buffered"
 
 
@@ -33,81 +33,72 @@ class BatchConfig:
 
 
 class Buffered:
+    """The worker is woken for a batch, not for an event."""
+
     def __init__(self, backend: Backend, config: BatchConfig) -> None:
         self._backend, self._config = backend, config
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(config.buffer_size)
+        self._waiting: deque[Event] = deque()
+        self._enough = min(config.max_size, config.buffer_size)
         self._bucket = _TokenBucket(config.throttle_qps, config.throttle_burst) if config.throttle else None
-        self._sending: set[asyncio.Task[bool]] = set()
-        self._stopping = asyncio.Event()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+        self._stopping = False
         self._worker: asyncio.Task[None] | None = None
 
     async def process(self, events: Sequence[Event]) -> bool:
         """Always True: the request is not to blame."""
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name="audit/batches")
-        for i, event in enumerate(events):
-            if self._stopping.is_set():
-                plugin_error(_NAME, "audit backend shut down", events[i:])
-                break
-            try:
-                self._queue.put_nowait(event)
-            except asyncio.QueueFull:
-                plugin_error(_NAME, "audit buffer queue blocked", events[i:])
-                break
+        room = 0 if self._stopping else self._config.buffer_size - len(self._waiting)
+        self._waiting.extend(events[:room])
+        if len(self._waiting) >= self._enough:
+            self._wake.set()
+        if room < len(events):
+            plugin_error(_NAME, "audit backend shut down" if self._stopping else "audit buffer queue blocked", events[room:])
         return True
 
     async def close(self) -> None:
-        """Send what is queued, and wait until everything is delivered or given up."""
-        self._stopping.set()
+        """Send what waits, and wait until everything is delivered or given up."""
+        self._stopping = True
+        self._wake.set()
         if self._worker is not None:
             await self._worker
-        while not self._queue.empty():
-            await self._send(self._at_hand())
         if self._sending:
             await asyncio.wait(self._sending)
         await self._backend.close()
 
     async def _work(self) -> None:
-        stopping = asyncio.create_task(self._stopping.wait())
-        while not self._stopping.is_set():
-            batch = await self._collect(stopping)
+        while self._waiting or not self._stopping:
+            await self._enough_or_late()
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._config.max_size))]
             if batch:
                 await self._send(batch)
 
-    async def _collect(self, stopping: asyncio.Task[bool]) -> list[Event]:
-        """A full batch, or what has come until the time is over or the server stops."""
-        config = self._config
-        batch: list[Event] = []
-        until = time.monotonic() + config.max_wait
-        while len(batch) < config.max_size:
-            if not self._queue.empty():
-                batch.append(self._queue.get_nowait())
-                continue
-            # Batches of one are not waited for by time: there is nothing to send before one comes.
-            left = until - time.monotonic() if config.max_size > 1 else None
-            if left is not None and left <= 0:
-                break
-            getting = asyncio.create_task(self._queue.get())
-            await asyncio.wait({getting, stopping}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if getting.done():
-                batch.append(getting.result())
-                continue
-            getting.cancel()
-            break
-        return batch
-
-    def _at_hand(self) -> list[Event]:
-        return [self._queue.get_nowait() for _ in range(min(self._queue.qsize(), self._config.max_size))]
+    async def _enough_or_late(self) -> None:
+        """There is a full batch, or one has been waited for long enough; batches of one are waited for without end."""
+        if len(self._waiting) >= self._enough or self._stopping:
+            return
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._config.max_wait if self._config.max_size > 1 else None):
+                await self._wake.wait()
 
     async def _send(self, batch: list[Event]) -> None:
         if self._bucket is not None:
             await self._bucket.take()
         if not self._config.concurrent:
-            await self._backend.process(batch)
+            await self._deliver(batch)
             return
-        task = asyncio.create_task(self._backend.process(batch))
+        task = asyncio.create_task(self._deliver(batch))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
+
+    async def _deliver(self, batch: list[Event]) -> None:
+        """A bug in a backend costs a batch, not all that follow."""
+        try:
+            await self._backend.process(batch)
+        except Exception as error:
+            plugin_error(_NAME, error, batch)
 
 
 class _TokenBucket:
