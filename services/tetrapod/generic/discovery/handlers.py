@@ -121,7 +121,12 @@ class DiscoveryHandlers:
             etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
             kept = self._kept[key] = (self._source.generation, encode_document(document, media_type.partition(";")[0]), etag)
         _, body, etag = kept
-        headers = [(b"content-type", media_type.encode()), (b"etag", f'"{etag}"'.encode()), (b"cache-control", b"public")]
+        headers = [
+            (b"content-type", media_type.encode()),
+            (b"etag", f'"{etag}"'.encode()),
+            (b"vary", b"Accept"),
+            (b"cache-control", b"public"),
+        ]
         if request.header(b"if-none-match") == f'"{etag}"':
             return Response(304, headers[1:])
         return Response(200, headers, body)

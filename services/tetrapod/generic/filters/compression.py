@@ -14,6 +14,8 @@ from tetrapod.generic.request import Handler, Request, Response, StreamResponse,
 THRESHOLD: Final = 128 * 1024
 _OFFLOAD: Final = 256 * 1024  # beyond this many bytes a thread compresses, so that the loop goes on
 
+_COMPRESSED: Final = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
+
 
 def with_compression(handler: Handler) -> Handler:
     async def compression(request: Request) -> Response:
@@ -30,7 +32,7 @@ def with_compression(handler: Handler) -> Handler:
             return response
         body = response.body
         response.body = await asyncio.to_thread(_gzip, body) if len(body) > _OFFLOAD else _gzip(body)
-        response.headers.append((b"content-encoding", b"gzip"))
+        response.headers.extend(_COMPRESSED)
         return response
 
     return compression
@@ -55,7 +57,7 @@ def _compress_stream(response: StreamResponse) -> StreamResponse:
         gzip.finish()
 
     headers = [h for h in response.headers if h[0] != b"content-length"]
-    return StreamResponse(response.status, [*headers, (b"content-encoding", b"gzip")], run)
+    return StreamResponse(response.status, [*headers, *_COMPRESSED], run)
 
 
 class _GzipWriter:
