@@ -50,9 +50,31 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
         walk(obj)
     except UnknownField:
         found = unknown.drop(node, obj)
-        walk(obj)
+        try:
+            walk(obj)
+        except Mismatch as mismatch:
+            raise _told(walk, obj, mismatch) from None
         return found
+    except Mismatch as mismatch:
+        raise _told(walk, obj, mismatch) from None
     return []
+
+
+def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
+    """Of several mistakes the one that Go's decoder tells: the first that ends it, else the first."""
+    mistake: DecodeError = first
+    while isinstance(mistake, Mismatch) and not mistake.ends and mistake.place is not None:
+        within, field = mistake.place
+        del within[field]
+        try:
+            walk(obj)
+        except UnknownField:
+            break
+        except DecodeError as another:
+            mistake = another
+        else:
+            break
+    return mistake if mistake.ends else first
 
 
 def zero(node: SchemaNode) -> Any:
@@ -105,6 +127,8 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
                 result = child(value)
             except Mismatch as mismatch:
                 mismatch.under(node.definition, key)
+                if mismatch.place is None:
+                    mismatch.place = obj, key
                 raise
             if result is not value:
                 if result is ABSENT:

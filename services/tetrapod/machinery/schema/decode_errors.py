@@ -12,6 +12,13 @@ import orjson
 class DecodeError(Exception):
     """The text is upstream's, without the `Pod in version "v1" cannot be handled as a Pod: ` before it."""
 
+    ends = False
+    """Whether a type's own unmarshaler says so, which ends the decoding; after other mistakes Go's decoder goes on and tells the first."""
+
+
+class EndingError(DecodeError):
+    ends = True
+
 
 class UnknownField(Exception):
     """A struct has no such field (internal: `decode` then looks for all of them)."""
@@ -20,8 +27,11 @@ class UnknownField(Exception):
 class Mismatch(DecodeError):
     """A JSON value of the wrong type; the path is found on the way out."""
 
-    def __init__(self, value: Any, wanted: str) -> None:
+    def __init__(self, value: Any, wanted: str, *, ends: bool = False) -> None:
         super().__init__()
+        self.ends = ends
+        self.place: tuple[dict[str, Any], str] | None = None
+        """The object and its field under which the value was found."""
         self._found = _name(value, wanted)
         self.value, self.wanted = value, wanted
         self._path: list[tuple[str, str]] = []  # definitions and fields of them, innermost first

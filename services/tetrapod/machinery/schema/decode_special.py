@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.duration import parse_nanoseconds
 from tetrapod.machinery.quantity import Quantity
-from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
+from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk
 from tetrapod.machinery.schema.decode_times import micro_time, time
 from tetrapod.machinery.schema.node import SchemaNode
@@ -42,7 +42,7 @@ def _canonical(value: Any, form: Callable[[str], str]) -> Any:
         return form(str(value))
     if value is None:
         return "0"
-    raise DecodeError(_BAD_QUANTITY)
+    raise EndingError(_BAD_QUANTITY)
 
 
 _BAD_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -54,7 +54,7 @@ def canonical_quantity(text: str) -> str:
     try:
         return str(Quantity.parse(text.strip()))
     except ValueError as error:
-        raise DecodeError(str(error)) from None
+        raise EndingError(str(error)) from None
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +71,7 @@ def _int_or_string(value: Any) -> Any:
     if value.__class__ is float and value.is_integer():
         value = int(value)
     if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
-        raise Mismatch(value, "int32")
+        raise Mismatch(value, "int32", ends=True)
     return value
 
 
@@ -83,11 +83,11 @@ def _duration(value: Any) -> Any:
     if value is None:
         return ABSENT
     if value.__class__ is not str:
-        raise Mismatch(value, "string")
+        raise Mismatch(value, "string", ends=True)
     try:
         return value if parse_nanoseconds(value) else ABSENT
     except ValueError as error:
-        raise DecodeError(str(error)) from None
+        raise EndingError(str(error)) from None
 
 
 _WALKS: Final[dict[str, Walk]] = {
@@ -114,13 +114,13 @@ def _schema_or(name: str, node: SchemaNode, field_walk: Callable[[SchemaNode, Sc
             if name.endswith("StringArray"):
                 for item in value:
                     if item.__class__ is not str:
-                        raise Mismatch(item, "string")
+                        raise Mismatch(item, "string", ends=True)
                 return value
             return [field_walk(schema, node)(item) for item in value] or ABSENT
         if name.endswith("Array"):  # Go's decoder passes over anything else
             return ABSENT
         if value.__class__ is bool:
             return value
-        raise DecodeError("boolean or JSON schema expected")
+        raise EndingError("boolean or JSON schema expected")
 
     return walk

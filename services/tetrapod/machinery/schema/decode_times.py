@@ -10,7 +10,7 @@ from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
+from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 
 _CANONICAL: Final = re.compile(r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z")
 """The form of which nothing need be checked any more."""
@@ -43,7 +43,7 @@ def micro_time(value: Any) -> Any:
 def _parse(value: Any, layout: str) -> datetime | None:
     """A time in UTC; None for Go's zero time."""
     if value.__class__ is not str:
-        raise Mismatch(value, "string")
+        raise Mismatch(value, "string", ends=True)
     rest, found = value, []
     for part, pattern, name in _PARTS:
         match = re.match(pattern, rest, re.ASCII)
@@ -88,12 +88,12 @@ def _offset(value: str, layout: str, rest: str) -> tuple[str, timedelta]:
     return rest[match.end() :], offset if match[1] == "+" else -offset
 
 
-def _unreadable(value: str, layout: str, rest: str, part: str) -> DecodeError:
-    return DecodeError(f'parsing time {_quote(value)} as "{layout}": cannot parse {_quote(rest)} as "{part}"')
+def _unreadable(value: str, layout: str, rest: str, part: str) -> EndingError:
+    return EndingError(f'parsing time {_quote(value)} as "{layout}": cannot parse {_quote(rest)} as "{part}"')
 
 
-def _refused(value: str, why: str) -> DecodeError:
-    return DecodeError(f"parsing time {_quote(value)}: {why}")
+def _refused(value: str, why: str) -> EndingError:
+    return EndingError(f"parsing time {_quote(value)}: {why}")
 
 
 def _quote(text: str) -> str:

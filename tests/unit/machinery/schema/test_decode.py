@@ -80,6 +80,24 @@ def test_wrong_types_are_told_by_the_names_that_go_has(kind: str, api_version: s
     assert str(refusal.value) == f"json: cannot unmarshal {words}"
 
 
+def test_of_several_mistakes_the_first_is_told_unless_a_type_that_reads_itself_fails() -> None:
+    """Go's decoder remembers a wrong type and goes on; an error of an unmarshaler ends it."""
+    service: Object = {"spec": {"type": 5, "ports": [{"port": "x"}, {"port": 1}], "sessionAffinity": []}}
+    with pytest.raises(DecodeError, match=r"number into Go struct field ServiceSpec\.spec\.type"):
+        decoded("Service", service)
+    service = {"spec": {"type": 5, "ports": [{"port": "x"}], "clusterIP": []}, "metadata": {"creationTimestamp": "never"}}
+    with pytest.raises(DecodeError, match='parsing time "never"'):
+        decoded("Service", service)
+
+
+def test_what_a_refusal_tells_apart_is_kept_empty() -> None:
+    spec = decoded("PersistentVolume", {"spec": {"capacity": {}, "accessModes": [], "mountOptions": []}})["spec"]
+    assert (spec["capacity"], spec["accessModes"]) == ({}, [])
+    assert "mountOptions" not in spec
+    with pytest.raises(DecodeError, match="cannot unmarshal array"):
+        decoded("PersistentVolume", {"spec": {"capacity": []}})
+
+
 def test_empty_values_with_omitempty_vanish_and_pointers_stay() -> None:
     spec = {"containers": [], "nodeName": "", "hostNetwork": False, "priority": 0, "hostUsers": False, "tolerations": []}
     assert decoded("Pod", {"spec": spec})["spec"] == {"containers": [], "priority": 0, "hostUsers": False}
