@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -273,6 +275,47 @@ async def test_several_audiences_are_any_of_them(provider: Issuer) -> None:
         assert await user_of(made, provider.token(aud=["x", "other"]))
         text = await refusal(made, provider.token(aud="x"))
     assert text == 'oidc: verify token: oidc: expected audience in ["kubernetes" "other"] got ["x"]'
+
+
+async def test_whatever_is_sent_is_refused_or_left_to_others(provider: Issuer) -> None:
+    """A thousand tokens with something wrong in them: never a user, never another error."""
+    dice = random.Random(7)
+    good = provider.token()
+    parts = good.split(".")
+    async with authenticator(provider) as made:
+        assert await user_of(made, good)
+        for _ in range(1000):
+            cut = list(parts)
+            which = dice.randrange(3)
+            raw = bytearray(base64.urlsafe_b64decode(cut[which] + "=" * (-len(cut[which]) % 4)))
+            match dice.randrange(4):
+                case 0:
+                    raw[dice.randrange(len(raw))] ^= 1 << dice.randrange(8)
+                case 1:
+                    del raw[dice.randrange(len(raw)) :]
+                case 2:
+                    raw[dice.randrange(len(raw)) : 0] = dice.randbytes(3)
+                case _:
+                    raw += b'{"iss": 1e999}'
+            cut[which] = _b64(bytes(raw))
+            with contextlib.suppress(InvalidToken):
+                assert await made.authenticate_token(".".join(cut), ()) is None
+
+
+@pytest.mark.parametrize("number", ["1e999", "9" * 400, "-1e999", "1e308", "-5", "0.5"])
+async def test_numbers_beyond_reason_are_no_times(provider: Issuer, number: str) -> None:
+    payload = json.dumps(provider.claims(exp=0)).replace('"exp": 0', f'"exp": {number}')
+    token = jwt.PyJWS().encode(payload.encode(), provider.keys["one"][0], "RS256", headers={"kid": "one"})
+    async with authenticator(provider) as made:
+        with contextlib.suppress(InvalidToken):
+            assert await made.authenticate_token(token, ()) is None
+
+
+async def test_a_name_that_is_no_text_is_made_one(provider: Issuer) -> None:
+    payload = json.dumps(provider.claims(sub="X")).replace('"X"', '"a\\ud800b"')
+    token = jwt.PyJWS().encode(payload.encode(), provider.keys["one"][0], "RS256", headers={"kid": "one"})
+    async with authenticator(provider) as made:
+        assert (await user_of(made, token)).name == "oidc:a\ufffdb"
 
 
 # --- keys

@@ -6,7 +6,6 @@ Upstream: claims, stringOrArray and untrustedIssuer of plugin/pkg/authenticator/
 from __future__ import annotations
 
 import base64
-import json
 import math
 import re
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.syntax import explain
+from tetrapod.machinery.serializer import json as json_serializer
 
 GOOGLE: Final = "https://accounts.google.com"
 _GOOGLE_WITHOUT_SCHEME: Final = "accounts.google.com"
@@ -33,17 +32,10 @@ def parse_object(data: bytes) -> Object:
     Raises:
         ValueError: not a JSON object; the text is Go's.
     """
-    try:
-        found = json.loads(data, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(explain(data) or str(error)) from None
+    found = json_serializer.decode(data, unstructured=True).obj
     if not isinstance(found, dict):
         raise ValueError(f"json: cannot unmarshal {go_kind(found)} into Go value of type map[string]json.RawMessage")
     return found
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
 
 
 def segment(text: str) -> bytes:
@@ -153,7 +145,7 @@ def seconds_of(claims: Object, name: str) -> float | None:
             raise BadClaim(f"json: invalid number literal, trying to unmarshal {said} into Number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type json.Number")
-    if not math.isfinite(value):
+    if not math.isfinite(value) or abs(value) >= 1 << 63:
         raise BadClaim(f"json: cannot unmarshal number into Go struct field idToken.{name} of type float64")
     return math.trunc(value)
 
