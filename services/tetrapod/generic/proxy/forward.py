@@ -7,6 +7,7 @@ Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pk
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from tetrapod.generic.http.head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
@@ -14,6 +15,7 @@ from tetrapod.generic.proxy.headers import answer_headers, forwarded_headers, up
 from tetrapod.generic.proxy.pool import BackendPool, Endpoint
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
+    BodyReader,
     HeaderList,
     Hijacked,
     Request,
@@ -24,6 +26,9 @@ from tetrapod.generic.request import (
 )
 
 log = logging.getLogger(__name__)
+
+WHOLE: Final = 64 * 1024
+"""Bodies up to this size are sent with the head, once they are here: one write, no task, and a slow client holds no backend."""
 
 
 async def forward(
@@ -41,12 +46,15 @@ async def forward(
         headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
     upgrade = upgrade_of(request.headers) if request.upgrade is not None else b""
     length = _length(request.headers)
+    sent: BodyReader | bytes = request.body
+    if length is not None and length <= WHOLE:
+        sent = await request.body.read(length) if length else b""
     connection = await pool.exchange(
         endpoint,
         request.method,
         target,
         headers,
-        b"" if length == 0 else request.body,
+        sent,
         host=host,
         upgrade=upgrade,
         length=length,
