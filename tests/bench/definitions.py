@@ -45,10 +45,11 @@ class Definitions:
         self._put("crd", (self._resident() - before) / self._count / _MB)
         self._put("crd-served", asyncio.run(self._served()) * 1e3)
         self._discovery()
-        self._openapi()
         self._target.stop()
         self._put("crd-start", self._target.start())
         asyncio.run(self._until_served(self._count - 1))
+        processes.settle(self._target.pids)
+        self._openapi()
 
     async def _until_served(self, number: int) -> float:
         """Seconds until its objects can be listed."""
