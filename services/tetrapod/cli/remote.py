@@ -119,6 +119,7 @@ class RemoteService:
         options = self.options
         chain = ChainConfig(
             audit=self.audit,
+            tells_front=self.name != "aggregator",
             authenticator=authenticator,
             authorizer=authorizer,
             draining=self.draining,

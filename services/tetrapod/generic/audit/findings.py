@@ -2,7 +2,8 @@
 
 Where the four run apart, each request is audited once, at the front, which alone knows who really asked and from where. What the object
 was and what admission had to say is found out behind it, and comes back in a header of the answer. Both headers begin as identities do,
-so neither a client's nor another server's is ever believed (proxy/headers.py, authentication/requestheader.py).
+so that no client's and no other server's passes our front (proxy/headers.py); only a service behind it answers at all
+(`ChainConfig.tells_front`), and only to the front proxy (authentication/requestheader.py).
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ class ChainConfig:
     max_mutating_requests_inflight: int = 200
     flow_control: FlowControl | None = None  # instead of the two numbers: priority and fairness
     audit: Audit | None = None
+    tells_front: bool = False  # behind a front that writes the events of requests: tell it what is found out here
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     goaway_chance: float = 0.0
@@ -69,7 +70,7 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
         lambda h: with_request_deadline(h, config.request_timeout),  # bounds everything below, authentication included
         lambda h: with_authentication(h, config.authenticator),
         lambda h: with_audit(h, config.audit),  # needs who is asking; sees every refusal that follows
-        with_audit_findings,  # the same for a front that writes the events itself
+        lambda h: with_audit_findings(h) if config.tells_front else h,  # the same for a front that writes the events itself
         lambda h: with_impersonation(h, config.authorizer),  # needs who is asking; all below see who is acted for
         lambda h: _with_limits(h, config),  # before authorization: who floods the server is not to cost it that either
         lambda h: with_authorization(h, config.authorizer),
