@@ -22,20 +22,20 @@ _TOKEN_SECONDS: Final = 60.0
 
 
 class HttpTransport:
-    def __init__(self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0, token_file: str = "") -> None:
+    def __init__(
+        self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0, token_file: str = "", token: str = ""
+    ) -> None:
         self._pool = pool
         self._url = url.rstrip("/")
         self._tls = tls
         self._timeout = timeout
         self._token_file = token_file
-        self._token, self._token_read = "", float("-inf")
+        self._token, self._token_read = token, float("-inf")
 
     def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
-        if not self._token_file:
-            return headers
-        if time.monotonic() - self._token_read > _TOKEN_SECONDS:
+        if self._token_file and time.monotonic() - self._token_read > _TOKEN_SECONDS:
             self._token, self._token_read = Path(self._token_file).read_text().strip(), time.monotonic()
-        return {**headers, "authorization": f"Bearer {self._token}"}
+        return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         try:
@@ -68,5 +68,7 @@ class HttpTransport:
             raise error_from(code, rest)
 
 
-def http_client(pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str, *, token_file: str = "") -> RestClient:
-    return RestClient(HttpTransport(pool, url, tls, token_file=token_file), user_agent)
+def http_client(
+    pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str, *, token_file: str = "", token: str = ""
+) -> RestClient:
+    return RestClient(HttpTransport(pool, url, tls, token_file=token_file, token=token), user_agent)

@@ -1,0 +1,10 @@
+"""An aggregated API server of your own: declare kinds, run. docs/AGGREGATED.md tells how."""
+
+from tetrapod.generic.aggregated.cluster import Cluster
+from tetrapod.generic.aggregated.command import command, run
+from tetrapod.generic.aggregated.computed import list_of
+from tetrapod.generic.aggregated.kinds import Kind, KindStrategy, PrinterColumn
+from tetrapod.generic.aggregated.server import AggregatedServer, Settings
+from tetrapod.generic.registry.rest import Rest
+
+__all__ = ["AggregatedServer", "Cluster", "Kind", "KindStrategy", "PrinterColumn", "Rest", "Settings", "command", "list_of", "run"]

@@ -1,0 +1,81 @@
+"""The command line of an aggregated server, and its life in a process: serve until SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tetrapod.generic.admission.interface import Plugin
+from tetrapod.generic.aggregated.cluster import Cluster
+from tetrapod.generic.aggregated.kinds import Kind
+from tetrapod.generic.aggregated.server import AggregatedServer, Settings
+from tetrapod.generic.logs import configure
+from tetrapod.generic.proxy import ClientTLS
+
+log = logging.getLogger(__name__)
+
+
+def run(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> None:
+    """Serve the kinds as the command line says; `--help` tells how."""
+    command(kinds, name=name, admission=admission)()
+
+
+def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> click.Command:
+    served = ", ".join(sorted({kind.api_version for kind in kinds}))
+
+    @click.command(name, help=f"Serve {served}.")
+    @click.option("--kubeconfig", type=click.Path(), help="How to reach the Kubernetes API; without it, as a pod of its cluster does.")
+    @click.option("--server", default="", help="Instead of a kubeconfig: the address of the Kubernetes API,")
+    @click.option("--certificate-authority", type=click.Path(path_type=Path), help="its CA,")
+    @click.option("--token-file", default="", help="and our service account's token.")
+    @click.option("--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Database, certificates.")
+    @click.option("--bind-address", default="0.0.0.0", show_default=True)
+    @click.option("--secure-port", default=6443, show_default=True, help="0: any that is free.")
+    @click.option("--hosts", default="localhost,127.0.0.1", show_default=True, help="Names of the serving certificate.")
+    def serve(
+        kubeconfig: str | None,
+        server: str,
+        certificate_authority: Path | None,
+        token_file: str,
+        data_dir: Path,
+        bind_address: str,
+        secure_port: int,
+        hosts: str,
+    ) -> None:
+        configure("text", 1)
+        try:
+            if kubeconfig:
+                cluster = Cluster.of_kubeconfig(kubeconfig)
+            elif server:
+                pem = certificate_authority.read_text() if certificate_authority else ""
+                cluster = Cluster(server, ClientTLS(ca_data=pem), token_file)
+            else:
+                cluster = Cluster.around_this_pod()
+        except (OSError, ValueError) as error:
+            raise click.ClickException(f"the Kubernetes API: {error}") from None
+        settings = Settings(cluster, data_dir, bind_address, secure_port, hosts.split(","), name)
+        asyncio.run(_serve(kinds, settings, admission))
+
+    return serve
+
+
+async def _serve(kinds: Sequence[Kind], settings: Settings, admission: Sequence[Plugin]) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    server = AggregatedServer(kinds, settings, admission=admission)
+    starting = asyncio.create_task(server.start())
+    stopped = asyncio.create_task(stopping.wait())
+    await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        return
+    await starting
+    log.info("%s is ready on port %d; its CA is %s", settings.name, server.port, settings.data_dir / "pki" / "ca.crt")
+    await stopped
+    await server.stop()

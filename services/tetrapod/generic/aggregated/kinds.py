@@ -1,0 +1,156 @@
+"""`Kind`: all that an author declares of a resource; everything else follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from tetrapod.generic.aggregated.schemas import structural_schema
+from tetrapod.generic.openapi.custom import CustomKind
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import Column, ResourceDefinition, Subresource, TableConvertor
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.status import StatusStrategy
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.schema import defaulting
+from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.schema.validation import validate
+from tetrapod.machinery.timestamps import age
+
+_STORED: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_COMPUTED: Final = {"get": Rest.get, "list": Rest.list, "create": Rest.create}
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column of `kubectl get`. `value` gives the cell of an object; `priority` above 0 shows with -o wide only."""
+
+    name: str
+    value: Callable[[Object], Any]
+    type: str = "string"
+    priority: int = 0
+    description: str = ""
+
+
+class KindStrategy(Strategy):
+    """Objects are what their schema allows; subclass it and override `rules` for what no schema can say."""
+
+    generation = ("spec",)
+    qualified_finalizers = False
+
+    def __init__(self) -> None:
+        self.node: SchemaNode | None = None
+
+    def bind(self, kind: Kind) -> None:
+        """Called once, when the kind is served."""
+        self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
+
+    def default(self, obj: Object, version: str) -> None:
+        if self.node is not None:
+            defaulting.apply(self.node, obj)
+
+    def rules(self, ctx: Context, new: Object, old: Object | None) -> list[FieldError]:
+        """Complaints about an object that is as its schema says; `old` is None for a new one."""
+        return []
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return self.schema_errors(obj) or self.rules(ctx, obj, None)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return self.schema_errors(new) or self.rules(ctx, new, old)
+
+    def schema_errors(self, obj: Object) -> list[FieldError]:
+        return [] if self.node is None else validate(self.node, obj)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)] if self.has_status else []
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`api_version` is `group/version`. `schema`: of the whole object, as JSON schema or pydantic model; with a property `status` there
+    is a subresource of that name. `rest` answers itself instead of a store: for what is computed, such as metrics.
+    """
+
+    api_version: str
+    kind: str
+    schema: Any
+    plural: str = ""
+    namespaced: bool = True
+    columns: Sequence[PrinterColumn] = ()
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    strategy: KindStrategy = field(default_factory=KindStrategy)
+    rest: Rest | None = None
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion.parse(self.api_version)
+
+    @property
+    def resource(self) -> str:
+        return self.plural or f"{self.kind.lower()}s"
+
+    @cached_property
+    def structure(self) -> dict[str, Any]:
+        return structural_schema(self.schema)
+
+    @cached_property
+    def node(self) -> SchemaNode:
+        return build(self.structure)
+
+    @property
+    def has_status(self) -> bool:
+        return self.rest is None and "status" in self.structure["properties"]
+
+    def definition(self) -> ResourceDefinition:
+        group, version = self.group_version
+        node = self.node
+        self.strategy.bind(self)
+        return ResourceDefinition(
+            group=group,
+            resource=self.resource,
+            kind=self.kind,
+            singular=self.kind.lower(),
+            namespaced=self.namespaced,
+            versions=(version,),
+            storage_version=version,
+            storage_prefix=f"{group}/{self.resource}",
+            verbs=self._verbs(),
+            schema=lambda _: node,
+            strategy=self.strategy,
+            list_kind=f"{self.kind}List",
+            short_names=self.short_names,
+            categories=self.categories,
+            subresources=self._subresources(),
+            table=self._table(),
+            rest=self.rest,
+            custom=True,
+        )
+
+    def openapi(self) -> CustomKind:
+        return CustomKind(self.kind, f"{self.kind}List", self.resource, self.namespaced, self.structure, status=self.has_status)
+
+    def _verbs(self) -> Sequence[str]:
+        if self.rest is None:
+            return _STORED
+        return tuple(verb for verb, base in _COMPUTED.items() if getattr(type(self.rest), verb) is not base)
+
+    def _subresources(self) -> Sequence[Subresource]:
+        if not self.has_status:
+            return ()
+        status = StatusStrategy(self.strategy, validate=lambda new, old: self.strategy.schema_errors(new))
+        return (Subresource("status", ("get", "patch", "update"), strategy=status),)
+
+    def _table(self) -> TableConvertor:
+        columns = [Column(c.name, c.type, priority=c.priority, description=c.description) for c in self.columns]
+        return TableConvertor((Column("Name", format="name"), *columns, Column("Age")), self._row)
+
+    def _row(self, obj: Object) -> list[Any]:
+        metadata = obj["metadata"]
+        return [metadata["name"], *(c.value(obj) for c in self.columns), age(metadata.get("creationTimestamp"))]

@@ -1,0 +1,128 @@
+"""`AggregatedServer`: the generic API server with an author's kinds, its own storage, and identities delegated to the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.interface import Plugin
+from tetrapod.generic.aggregated.cluster import Cluster
+from tetrapod.generic.aggregated.delegation import Trust, authenticator, authorizer, read_trust
+from tetrapod.generic.aggregated.kinds import Kind
+from tetrapod.generic.certificates import write_pki
+from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
+from tetrapod.generic.filters.draining import Draining
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.openapi.custom import custom_document
+from tetrapod.generic.openapi.handlers import OpenAPIHandlers
+from tetrapod.generic.openapi.source import gv_name, hash_of
+from tetrapod.generic.proxy import BackendPool
+from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
+from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+from tetrapod.machinery.gvk import GroupVersion, Object
+
+DATABASE: Final = "server.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where to serve and keep data, and how to reach the Kubernetes API. `hosts` are names of the serving certificate."""
+
+    cluster: Cluster
+    data_dir: Path = Path("data")
+    bind_address: str = "0.0.0.0"
+    port: int = 6443
+    hosts: Sequence[str] = ("localhost", "127.0.0.1")
+    name: str = "aggregated"
+
+
+class AggregatedServer:
+    """`backend`: SQLite under the data directory unless another is given (etcd, or SQLite in memory); it is closed at the end."""
+
+    def __init__(
+        self, kinds: Sequence[Kind], settings: Settings, *, backend: Backend | None = None, admission: Sequence[Plugin] = ()
+    ) -> None:
+        self._settings = settings
+        self._pki = write_pki(settings.data_dir / "pki", settings.hosts)
+        self._pool = BackendPool()
+        self.client = settings.cluster.client(self._pool, settings.name)
+        """For the author's own use: whom the credentials say that we are."""
+        self._backend = backend or SqliteBackend(settings.data_dir / DATABASE)
+        self._storage = CachingStorageFactory(self._backend)
+        self.lifecycle = Lifecycle()
+        self._draining = Draining()
+        self._authorizer = authorizer(self.client)
+        self._server = GenericAPIServer(settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer)
+        self._server.install([kind.definition() for kind in kinds])
+        openapi = OpenAPIHandlers(_Documents(kinds))
+        self._server.routes.add("/openapi/v3", openapi.index)
+        self._server.routes.add_prefix("/openapi/v3/", openapi.document)
+
+    @property
+    def port(self) -> int:
+        return self._http.port
+
+    @property
+    def ca(self) -> bytes:
+        """PEM, for the APIService's caBundle."""
+        return self._pki.ca.read_bytes()
+
+    async def start(self) -> None:
+        """Serves nothing before it knows whom to believe."""
+        self._http = self._listen(await read_trust(self.client))
+        await self._http.start()
+        await self.lifecycle.start()
+
+    def _listen(self, trust: Trust) -> HttpServer:
+        settings = self._settings
+        chain = ChainConfig(authenticator(trust, self.client), self._authorizer, draining=self._draining, server_name=settings.name)
+        certificate, key = self._pki.serving
+        tls = ServingTLS([CertificatePair(str(certificate), str(key))], self._write_client_cas(trust))
+        return HttpServer(build_handler_chain(self._server.director, chain), host=settings.bind_address, port=settings.port, tls=tls)
+
+    def _write_client_cas(self, trust: Trust) -> list[str]:
+        found = []
+        for name, pem in (("cluster-client-ca", trust.client_ca), ("cluster-front-proxy-ca", trust.front_proxy_ca)):
+            if pem:
+                file = self._settings.data_dir / "pki" / f"{name}.crt"
+                file.write_text(pem)
+                found.append(str(file))
+        return found
+
+    async def stop(self) -> None:
+        self.lifecycle.shutting_down.set()
+        self._draining.begin()
+        await self._http.stop()
+        await self.lifecycle.stop()
+        await self._pool.close()
+        await self._storage.close()
+        await self._backend.close()
+
+
+class _Documents:
+    """The OpenAPI documents of the kinds' group-versions, for `kubectl explain` and validation (a `DocumentSource`)."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self._kinds: dict[str, tuple[GroupVersion, list[Kind]]] = {}
+        for kind in kinds:
+            self._kinds.setdefault(gv_name(kind.group_version), (kind.group_version, []))[1].append(kind)
+
+    async def index(self) -> Mapping[str, str]:
+        return {name: hash_of(name, [kind.structure for kind in kinds]) for name, (_, kinds) in self._kinds.items()}
+
+    async def document(self, name: str) -> Object | None:
+        if name not in self._kinds:
+            return None
+        group_version, kinds = self._kinds[name]
+        return custom_document([kind.openapi() for kind in kinds], group_version)
+
+    async def parts(self, name: str) -> AsyncIterator[Object]:
+        if (document := await self.document(name)) is not None:
+            yield document

@@ -1,0 +1,67 @@
+"""docs/AGGREGATED.md, run as it stands: every program is written to its file, every command must succeed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.server import SERVICES, Server, free_port, running
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "AGGREGATED.md"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with running(tmp_path / "cluster") as server:
+        yield server
+
+
+def script(directory: Path) -> str:
+    """The commands, with ports that are free here; programs are written beside them."""
+    text = DOCUMENT.read_text()
+    for port in sorted(set(re.findall(r"--secure-port (\d+)", text))):
+        text = text.replace(port, str(free_port()))
+    commands = []
+    for language, block in BLOCK.findall(text):
+        if language == "python":
+            name = re.match(r"# (\S+\.py)\n", block)
+            assert name, "a program begins with its file's name"
+            (directory / name[1]).write_text(block)
+        elif "export KUBECONFIG=" not in block:
+            commands.append(block)
+    return "set -e\ntrap 'kill $(jobs -p)' EXIT\n" + "\n".join(commands)
+
+
+@pytest.mark.timeout(300)
+def test_the_tutorial_works_as_it_is_written(server: Server, tmp_path: Path) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed (tools/prepare.sh)")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(SERVICES),
+        "KUBECONFIG": str(server.kubeconfig),
+        "HOME": str(tmp_path),
+    }
+    commands = script(tmp_path)
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            ["bash", "-x", "-c", commands], cwd=tmp_path, env=environment, stdout=out, stderr=out, start_new_session=True
+        )
+        try:
+            code = process.wait(240)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    assert code == 0, log.read_text()[-6000:]

@@ -1,0 +1,68 @@
+"""Structural schemas of pydantic models and of JSON schemas."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from tetrapod.generic.aggregated.schemas import structural_schema
+from tetrapod.machinery.schema.structural import build
+
+
+class Place(BaseModel):
+    room: str
+    floor: int | None = None
+
+
+class Spec(BaseModel):
+    title: str = Field(min_length=1, description="What it is called.")
+    price: float = Field(default=1.0, gt=0)
+    kind: Literal["book"] = "book"
+    size: int | str = 1
+    places: list[Place] = []
+    labels: dict[str, str] = {}
+    anything: Any = None
+
+
+class Thing(BaseModel):
+    spec: Spec
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+def test_a_model_becomes_a_structural_schema() -> None:
+    schema = structural_schema(Thing)
+    assert set(schema["properties"]) == {"apiVersion", "kind", "metadata", "spec"}
+    spec = schema["properties"]["spec"]["properties"]
+    assert spec["title"] == {"type": "string", "minLength": 1, "description": "What it is called."}
+    assert (spec["price"]["minimum"], spec["price"]["exclusiveMinimum"], spec["price"]["default"]) == (0, True, 1.0)
+    assert spec["kind"]["enum"] == ["book"]
+    assert spec["size"]["x-kubernetes-int-or-string"] is True
+    assert spec["places"]["items"]["properties"]["floor"] == {"type": "integer", "nullable": True}
+    assert spec["labels"]["additionalProperties"] == {"type": "string"}
+    assert spec["anything"]["x-kubernetes-preserve-unknown-fields"] is True
+    build(schema)
+
+
+def test_a_json_schema_stays_what_it_is() -> None:
+    given = {"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}
+    schema = structural_schema(given)
+    assert schema["properties"]["spec"] == given["properties"]["spec"]
+    assert schema["required"] == ["spec"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (Tree, "contains itself"),
+        ({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "object"}]}}}, "a union of types"),
+        ({"type": "object", "properties": {"a": {"type": "array", "prefixItems": [{"type": "string"}]}}}, "tuples"),
+    ],
+)
+def test_what_no_structural_schema_can_say_is_refused(given: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        structural_schema(given)
