@@ -98,6 +98,10 @@ class Request:
         self.annotations: dict[str, str] = {}  # audit annotations
         self.state: dict[str, Any] = {}  # what filters leave for each other
 
+    def answered(self) -> None:
+        """Forget the connection: it knows the request, and two that know each other wait for the collector."""
+        self.body, self.disconnected, self.upgrade = EMPTY_BODY, _never, None
+
     def header(self, name: bytes, default: str = "") -> str:
         """The first header of this (lower-case) name, as text."""
         for key, value in self.headers:

@@ -260,6 +260,7 @@ class HttpProtocol(HttpToolsProtocol):
         """The answer is written: the next request, or the end of the connection."""
         self.state.total_requests += 1
         self.exchange = None
+        exchange.request.answered()
         if self.closed or self.transport.is_closing():
             return
         if not exchange.keep_alive:
