@@ -19,16 +19,35 @@ _NO_COMPLETE: Final = "cannot set completionTime when there is no Complete=True 
 _IMMUTABLE: Final = "field is immutable"
 
 
-def _is(status: Object, kind: str) -> bool:
-    return any(c.get("type") == kind and c.get("status") == "True" for c in status.get("conditions") or ())
+def _is(status: Object, kind: str, value: str = "True") -> bool:
+    return any(c.get("type") == kind and c.get("status") == value for c in status.get("conditions") or ())
+
+
+def _finishes(status: Object) -> bool:
+    return _is(status, "Complete") or _is(status, "Failed")
+
+
+class _Changes:
+    """Which conditions and fields an update changes."""
+
+    def __init__(self, status: Object, before: Object) -> None:
+        self._status, self._before = status, before
+        self.finished = _finishes(status) is not _finishes(before)
+
+    def condition(self, *kinds: str) -> bool:
+        return any(_is(self._status, kind) is not _is(self._before, kind) for kind in kinds)
+
+    def field(self, *names: str) -> bool:
+        return any(self._status.get(name) != self._before.get(name) for name in names)
 
 
 def validate(new: Object, old: Object) -> list[FieldError]:
     spec, status, before = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
+    changes = _Changes(status, before)
     errors = [error for name in _COUNTERS for error in not_negative(status.get(name), f"status.{name}")]
     errors += _uncounted(status.get("uncountedTerminatedPods") or {})
-    errors += _conditions_and_times(status, before) + _finished(status)
-    errors += _indexes(spec, status) + _pods(status) + _criteria(spec, status)
+    errors += _conditions_and_times(status, changes) + _finished(spec, status, changes)
+    errors += _indexes(spec, status, changes) + _pods(status, changes) + _criteria(spec, status)
     return errors + _transitions(spec, status, before)
 
 
@@ -46,58 +65,64 @@ def _uncounted(pods: Object) -> list[FieldError]:
     return errors
 
 
-def _conditions_and_times(status: Object, before: Object) -> list[FieldError]:
+def _conditions_and_times(status: Object, changes: _Changes) -> list[FieldError]:
     complete, failed, path = _is(status, "Complete"), _is(status, "Failed"), "status.conditions"
     finished, started = status.get("completionTime"), status.get("startTime")
+    completes = changes.condition("Complete")
     errors: list[FieldError] = []
-    if complete and failed:
+    if changes.condition("Complete", "Failed") and complete and failed:
         errors.append(omitted(path, "cannot set Complete=True and Failed=true conditions"))
-    if complete and _is(status, "FailureTarget"):
+    if changes.condition("Complete", "FailureTarget") and complete and _is(status, "FailureTarget"):
         errors.append(omitted(path, "cannot set Complete=True and FailureTarget=true conditions"))
-    if finished and not complete:
-        errors.append(field.invalid("status.completionTime", finished, _NO_COMPLETE))
-    if not finished and complete:
-        errors.append(field.required("status.completionTime", "completionTime is required for Complete jobs"))
-    if finished and started and finished < started:
+    if completes or changes.field("completionTime"):
+        if finished and not complete:
+            errors.append(field.invalid("status.completionTime", finished, _NO_COMPLETE))
+        if not finished and complete:
+            errors.append(field.required("status.completionTime", "completionTime is required for Complete jobs"))
+    if changes.field("startTime", "completionTime") and finished and started and finished < started:
         errors.append(field.invalid("status.completionTime", finished, "must be equal to or after `startTime`"))
-    if failed and not _is(status, "FailureTarget"):
+    if (changes.condition("Failed") or changes.field("failedIndexes")) and failed and not _is(status, "FailureTarget"):
         errors.append(omitted(path, "cannot set Failed=True condition without the FailureTarget=true condition"))
-    if complete and not _is(status, "SuccessCriteriaMet"):
+    if changes.condition("Complete", "SuccessCriteriaMet") and complete and not _is(status, "SuccessCriteriaMet"):
         errors.append(omitted(path, "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
     return errors
 
 
-def _finished(status: Object) -> list[FieldError]:
-    if not _is(status, "Complete") and not _is(status, "Failed"):
+def _finished(spec: Object, status: Object, changes: _Changes) -> list[FieldError]:
+    if not _finishes(status):
         return []
     errors: list[FieldError] = []
     active, uncounted = status.get("active") or 0, status.get("uncountedTerminatedPods") or {}
-    if active > 0:
+    if (changes.finished or changes.field("active")) and active > 0:
         errors.append(field.invalid("status.active", active, "active>0 is invalid for finished job"))
-    if not status.get("startTime"):
+    never_began = spec.get("suspend") is True and spec.get("completions") == 0
+    if (changes.finished or changes.field("startTime")) and not never_began and not status.get("startTime"):
         errors.append(field.required("status.startTime", "startTime is required for finished job"))
-    if uncounted.get("succeeded") or uncounted.get("failed"):
+    remain = uncounted.get("succeeded") or uncounted.get("failed")
+    if (changes.finished or changes.field("uncountedTerminatedPods")) and remain:
         shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
-        text = "uncountedTerminatedPods needs to be empty for finished job"
-        errors.append(field.invalid("status.uncountedTerminatedPods", shown, text))
+        errors.append(field.invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
     return errors
 
 
-def _indexes(spec: Object, status: Object) -> list[FieldError]:
+def _indexes(spec: Object, status: Object, changes: _Changes) -> list[FieldError]:
     completions, completed, failed = spec.get("completions"), status.get("completedIndexes") or "", status.get("failedIndexes")
     per_index = spec.get("backoffLimitPerIndex") is not None
+    completes, fails = changes.field("completedIndexes"), changes.field("failedIndexes")
     errors: list[FieldError] = []
     if completions is not None:
-        errors += _format("completedIndexes", completed, completions)
-        if per_index and failed is not None:
+        if completes:
+            errors += _format("completedIndexes", completed, completions)
+        if fails and per_index and failed is not None:
             errors += _format("failedIndexes", failed, completions)
-    if completed and spec.get("completionMode") != "Indexed":
+    if completes and completed and spec.get("completionMode") != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
         errors.append(field.invalid("status.completedIndexes", completed, text))
-    if failed is not None and not per_index:
+    if fails and failed is not None and not per_index:
         text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         errors.append(field.invalid("status.failedIndexes", failed, text))
-    if completions is not None and failed is not None and (shared := overlap(completed, failed, completions)) is not None:
+    shared = overlap(completed, failed, completions) if completions is not None and failed is not None else None
+    if (completes or fails) and shared is not None:
         text = f"failedIndexes and completedIndexes overlap at index: {shared}"
         errors.append(field.invalid("status.failedIndexes", failed, text))
     return errors
@@ -111,12 +136,12 @@ def _format(name: str, text: str, completions: int) -> list[FieldError]:
     return []
 
 
-def _pods(status: Object) -> list[FieldError]:
+def _pods(status: Object, changes: _Changes) -> list[FieldError]:
     terminating, ready = status.get("terminating") or 0, status.get("ready")
     errors: list[FieldError] = []
-    if terminating > 0 and (_is(status, "Complete") or _is(status, "Failed")):
+    if (changes.finished or changes.field("terminating")) and terminating > 0 and _finishes(status):
         errors.append(field.invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
-    if ready is not None and ready > (status.get("active") or 0):
+    if changes.field("ready", "active") and ready is not None and ready > (status.get("active") or 0):
         errors.append(field.invalid("status.ready", ready, "cannot set more ready pods than active"))
     return errors
 
@@ -140,7 +165,8 @@ def _transitions(spec: Object, status: Object, before: Object) -> list[FieldErro
         for kind in ("Failed", "Complete", "FailureTarget")
         if _is(before, kind) and not _is(status, kind)
     ]
-    for name in ("failed", "succeeded"):
+    scales = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    for name in ("failed",) if scales else ("failed", "succeeded"):  # indexes above a smaller number of completions are forgotten
         now = status.get(name) or 0
         if now < (before.get(name) or 0):
             errors.append(field.invalid(f"status.{name}", now, f"cannot decrease the {name} counter"))
@@ -159,9 +185,7 @@ def _times(spec: Object, status: Object, before: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     if finished and was_finished and finished != was_finished:
         errors.append(field.invalid("status.completionTime", finished, _IMMUTABLE))
-    if was_started and started != was_started and not spec.get("suspend"):
-        if started:
-            errors.append(field.invalid("status.startTime", started, f"{_IMMUTABLE} for unsuspended job once set"))
-        else:
-            errors.append(field.required("status.startTime", "startTime cannot be removed for unsuspended job"))
+    resumes = _is(before, "Suspended") and _is(status, "Suspended", "False")
+    if was_started and started != was_started and not spec.get("suspend") and not resumes:
+        errors.append(field.invalid("status.startTime", started or None, f"{_IMMUTABLE} for unsuspended job once set"))
     return errors

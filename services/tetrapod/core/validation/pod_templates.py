@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation import shown
-from tetrapod.core.validation.names import dns_subdomain, not_negative
+from tetrapod.core.validation.names import complaints, not_negative
 from tetrapod.core.validation.pod_annotations import match_fields, pod_annotations
 from tetrapod.core.validation.pod_spec import pod_spec
 from tetrapod.machinery import field
@@ -16,6 +16,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
 from tetrapod.machinery.metadata import validate_annotations
+from tetrapod.machinery.names import is_long_name
 
 _TOO_MANY: Final = "cannot be greater than status.replicas"
 
@@ -44,7 +45,7 @@ def validate_controller(obj: Object) -> list[FieldError]:
     # What is declared rather than written by hand comes last.
     errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     name = obj["metadata"].get("name")
-    return errors + (dns_subdomain(name, "metadata.name") if name else [])
+    return errors + (complaints(is_long_name, name, "metadata.name") if name else [])
 
 
 def _controller_template(selector: Object, template: Object | None) -> list[FieldError]:

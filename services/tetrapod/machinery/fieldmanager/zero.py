@@ -14,8 +14,8 @@ from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
 _ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
-_TIMES: Final = ("apis.meta.v1.Time", "apis.meta.v1.MicroTime")
-"""A time that is not given is written as null."""
+_NULLS: Final = ("apis.meta.v1.Time", "apis.meta.v1.MicroTime", "pkg.runtime.RawExtension")
+"""A time or an object of any kind that is not given is written as null."""
 
 
 def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
@@ -32,7 +32,7 @@ def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
 def _zero(node: SchemaNode, inside: tuple[str, ...]) -> Any:
     if node.definition.endswith(".Quantity"):
         return "0"
-    if node.definition.endswith(_TIMES):
+    if node.definition.endswith(_NULLS):
         return None
     if node.type != "object" or node.definition in inside:
         return _ZEROS.get(node.type) if node.default is NO_DEFAULT or node.default == {} else node.default
