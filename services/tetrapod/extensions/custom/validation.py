@@ -115,7 +115,7 @@ def _nested(obj: Any, path: str) -> tuple[Any, str]:
         if obj is None:
             return None, ""
         if not isinstance(obj, dict):
-            shown = ".".join(names[:i])
+            shown = ".".join(names[: i + 1])
             return None, f".{shown} accessor error: {_go(obj)}, expected map[string]interface{{}}"
         if name not in obj:
             return None, ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
@@ -18,6 +19,7 @@ ABSENT: Final = object()
 """The field is left out."""
 
 _INT64: Final = 1 << 63
+_EXACT: Final = 1 << 53
 _RANGES: Final = {"int32": 1 << 31, "int64": _INT64, "": _INT64}
 _ZEROS: Final[dict[str, Any]] = {"string": "", "boolean": False, "integer": 0, "number": 0}
 
@@ -100,7 +102,10 @@ def _number(node: SchemaNode) -> Walk:
             return int(value) if value.is_integer() and abs(value) < _INT64 else value
         if value.__class__ is not int:
             raise Mismatch(value, "float64")
-        return value if -_INT64 <= value < _INT64 else float(value)
+        if -_EXACT <= value <= _EXACT:
+            return value
+        # The digits that Go writes of a float64.
+        return int(Decimal(repr(float(value)))) if -_INT64 < value < _INT64 else float(value)
 
     return check
 

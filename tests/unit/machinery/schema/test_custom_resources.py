@@ -101,3 +101,39 @@ def test_combinations(rules: Object, value: Object, texts: list[str]) -> None:
 def test_a_path_stands_before_every_error() -> None:
     node = build({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}})
     assert [error.field for error in validation.validate(node, {"l": [1]}, "default")] == ["default.l[0]"]
+
+
+def complaints(schema: Object, text: str) -> list[str]:
+    node = build({"type": "object", "properties": {"a": schema}})
+    return [error.body() for error in validation.validate(node, decode(b'{"a":%s}' % text.encode(), unstructured=True).obj)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        ({"type": "number", "maximum": 2.5}, "3", ["Invalid value: 3: a in body should be less than or equal to 2"]),
+        ({"type": "number", "maximum": 2.5}, "3.0", ["Invalid value: 3: a in body should be less than or equal to 2.5"]),
+        ({"type": "number", "maximum": 1000000}, "2e6", ["Invalid value: 2e+06: a in body should be less than or equal to 1e+06"]),
+        ({"type": "number", "multipleOf": 0.5}, "1", ["Invalid value: 0: factor MultipleOf declared for a must be positive: 0"]),
+        ({"type": "number", "multipleOf": 0.5}, "1.5", []),
+        ({"type": "number", "enum": [1, 2.5]}, "1.7", []),
+        ({"type": "number", "enum": [1, 2.5]}, "2.7", ['Unsupported value: 2.7: supported values: "1", "2.5"']),
+        (
+            {"type": "integer", "minimum": 1.5},
+            "2",
+            ['Invalid value: "": Minimum boundary value must be of type integer (default format) in a'],
+        ),
+        ({"type": "string", "format": "date"}, "[]", []),
+        ({"type": "string", "format": "odd"}, "[]", ['Invalid value: "array": a in body must be of type string: "array"']),
+        ({"type": "string", "format": "odd"}, "5", ['Invalid value: "integer": a in body must be of type string: "integer"']),
+        ({"type": "string", "format": "date"}, "5", ['Invalid value: "int64": a in body must be of type date: "int64"']),
+        ({"type": "string", "format": "ipv4"}, '"010.0.0.1"', []),
+        (
+            {"type": "object", "maxProperties": 1, "additionalProperties": {"type": "boolean"}},
+            '{"x":true,"y":1}',
+            ["Too many: 2: must have at most 1 item", 'Invalid value: "integer": a.y in body must be of type boolean: "integer"'],
+        ),
+    ],
+)
+def test_numbers_and_formats_are_judged_as_go_has_them(schema: Object, value: str, expected: list[str]) -> None:
+    assert complaints(schema, value) == expected

@@ -208,7 +208,7 @@ def test_schemas_of_crds_take_their_forms() -> None:
 
 @pytest.mark.parametrize(
     ("sent", "kept"),
-    [(1.0, 1), (2.5, 2.5), (1e20, 1e20), (float(1 << 63), float(1 << 63)), (1 << 63, float(1 << 63)), ((1 << 63) - 1, (1 << 63) - 1)],
+    [(1.0, 1), (2.5, 2.5), (1e20, 1e20), (float(1 << 63), float(1 << 63)), (1 << 63, float(1 << 63)), (1 << 53, 1 << 53)],
 )
 def test_numbers_that_int64_does_not_hold_are_floats(sent: float, kept: float) -> None:
     schema = {"type": "number", "maximum": sent}
@@ -217,6 +217,14 @@ def test_numbers_that_int64_does_not_hold_are_floats(sent: float, kept: float) -
     found = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maximum"]
     assert (found, type(found)) == (kept, type(kept))
     assert json.loads(orjson.dumps(found)) == sent
+
+
+def test_integers_that_a_float_does_not_hold_are_rounded_as_go_writes_them() -> None:
+    schema = {"type": "number", "maximum": (1 << 63) - 1, "minimum": (1 << 53) + 1}
+    spec = {"versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}
+    crd = decoded("CustomResourceDefinition", {"spec": spec}, "apiextensions.k8s.io/v1")
+    found = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert (found["maximum"], found["minimum"]) == (9223372036854776000, 1 << 53)
 
 
 @pytest.mark.parametrize(
