@@ -27,7 +27,8 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         errors.append(field.invalid("spec", known, "Pod QOS Class may not change as a result of resizing"))
     if not _node_supports(old):
         errors.append(field.forbidden("spec", "Pod running on node without support for resize"))
-    if _of_the_pod(before) or _of_the_pod(spec):
+    leveled = _of_the_pod(before) or _of_the_pod(spec)
+    if leveled:
         errors += _pod_level(spec, before)
     if ordering := _ordering(spec, before):
         return errors + ordering
@@ -35,7 +36,8 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         for i, (container, had) in enumerate(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)):
             errors += _removed(container.get("resources") or {}, had.get("resources") or {}, f"spec.{kind}[{i}].resources", "resource")
     errors += _others(spec, before)
-    if not errors and (_given(spec), _pod_rest(spec), _spec_rest(spec)) != (_given(before), _pod_rest(before), _spec_rest(before)):
+    appears = not leveled and (spec.get("resources") is None) is not (before.get("resources") is None)  # of nothing, even
+    if not errors and (appears or (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(before), _spec_rest(before))):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
     return errors
 
@@ -43,11 +45,6 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
 def _of_the_pod(spec: Object) -> bool:
     resources = spec.get("resources") or {}
     return bool(resources.get("requests") or resources.get("limits"))
-
-
-def _given(spec: Object) -> bool:
-    """Whether there are resources of the pod, though of nothing."""
-    return spec.get("resources") is not None
 
 
 def _pod_level(spec: Object, before: Object) -> list[FieldError]:
