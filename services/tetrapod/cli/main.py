@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tetrapod.cli.check_apiserver import check_apiserver
 from tetrapod.cli.flags import with_flags
 from tetrapod.cli.options import Options
 from tetrapod.generic.logs import configure
@@ -107,6 +108,7 @@ def version() -> None:
 
 
 main.add_command(up)
+main.add_command(check_apiserver)
 
 if __name__ == "__main__":
     main()

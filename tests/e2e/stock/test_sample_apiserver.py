@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from e2e.stock.conftest import Cluster, Space, condition, must, until
 from support.etcd import Etcd, etcd_36
+from support.server import command, environment
 from support.stock import sample_apiserver
 from support.wire import Client
 
@@ -34,7 +37,8 @@ def an_address() -> str:
 
 
 @pytest.fixture(scope="module")
-def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Its own address."""
     directory: Path = tmp_path_factory.mktemp("sample")
     address = an_address()
     etcd = Etcd(etcd_36(), directory / "etcd")
@@ -42,7 +46,7 @@ def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     try:
         with cluster.client() as client, sample_apiserver(directory, cluster.target.kubeconfig, etcd.url) as (_, port):
             register(client, address, port)
-            yield
+            yield f"https://127.0.0.1:{port}"
             client("DELETE", f"{SERVICES}/{NAME}")
     finally:
         etcd.stop()
@@ -74,7 +78,7 @@ def flunder(name: str) -> Any:
     return {"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}, "spec": {"reference": "x"}}
 
 
-def test_its_objects_are_written_read_watched_and_applied(flunders: None, space: Space) -> None:
+def test_its_objects_are_written_read_watched_and_applied(flunders: str, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     made = must(space.client("POST", path, flunder("f")), 201)
     assert made["spec"]["referenceType"] == "Flunder"  # its own default
@@ -88,7 +92,16 @@ def test_its_objects_are_written_read_watched_and_applied(flunders: None, space:
     assert must(space.client("DELETE", f"{path}/f"), 200)["status"] == "Success"
 
 
-def test_it_is_part_of_discovery_and_of_openapi(flunders: None, client: Client) -> None:
+def test_the_checker_finds_nothing_wrong_with_it(flunders: str, cluster: Cluster) -> None:
+    data_dir = cluster.target.kubeconfig.parent
+    if not (data_dir / "pki").is_dir():
+        pytest.skip("the front proxy of this target is not ours")
+    argv = command("check-apiserver", flunders, "wardle.example.com/v1alpha1", f"--data-dir={data_dir}", "-o", "json")
+    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert [f for f in json.loads(ended.stdout) if f["outcome"] == "fail"] == []
+
+
+def test_it_is_part_of_discovery_and_of_openapi(flunders: str, client: Client) -> None:
     groups = must(client("GET", "/apis"), 200)["groups"]
     assert "wardle.example.com" in [group["name"] for group in groups]
     assert {r["name"] for r in must(client("GET", ROOT), 200)["resources"]} >= {"flunders", "fischers"}
@@ -96,7 +109,7 @@ def test_it_is_part_of_discovery_and_of_openapi(flunders: None, client: Client) 
     assert f"{ROOT}/fischers" in must(client("GET", f"/openapi/v3{ROOT}"), 200)["paths"]
 
 
-def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: None, cluster: Cluster, space: Space) -> None:
+def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: str, cluster: Cluster, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     with Client(cluster.target, "bob-token") as bob:  # type: ignore[arg-type]  # it has url and ca
         refused = bob("GET", path)
@@ -111,7 +124,7 @@ def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: None, cluster: C
         assert bob("POST", path, flunder("g")).status == 403
 
 
-def test_a_namespace_takes_its_objects_along(flunders: None, space: Space) -> None:
+def test_a_namespace_takes_its_objects_along(flunders: str, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     must(space.client("POST", path, flunder("last")), 201)
     must(space.client("DELETE", f"/api/v1/namespaces/{space.name}"), 200)

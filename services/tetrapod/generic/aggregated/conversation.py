@@ -1,0 +1,86 @@
+"""What a checker says to an aggregated API server: as the front proxy for a user, or as nobody; blocking, one connection a request."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tetrapod.machinery.gvk import Object
+
+MASTER = {"X-Remote-User": "tetrapod:check-apiserver", "X-Remote-Group": "system:masters"}
+NOBODY = {"X-Remote-User": "tetrapod:check-apiserver-nobody", "X-Remote-Group": "system:authenticated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def object(self) -> Object:
+        """
+        Raises:
+            ValueError: it is no JSON object.
+        """
+        found = json.loads(self.body)
+        if not isinstance(found, dict):
+            raise ValueError("the answer is no object")
+        return found
+
+    def __str__(self) -> str:
+        text = self.body[:200].decode(errors="replace").strip()
+        return f"{self.status} {text}" if text else str(self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`certificate` and `key` are files: the front proxy's, which a server must believe."""
+
+    url: str
+    certificate: Path
+    key: Path
+    ca: Path | None = None
+    timeout: float = 10.0
+
+    def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> Answer:
+        """As the aggregator does for a user."""
+        return self._send(path, dict(user), trusted=True, **more)
+
+    def ask_without_certificate(self, path: str, headers: Mapping[str, str]) -> Answer:
+        return self._send(path, dict(headers), trusted=False)
+
+    def _send(
+        self,
+        path: str,
+        headers: dict[str, str],
+        *,
+        trusted: bool,
+        method: str = "GET",
+        body: bytes | None = None,
+        accept: str = "application/json",
+        content_type: str = "",
+    ) -> Answer:
+        address = urlsplit(self.url)
+        connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=self.timeout, context=self._context(trusted))
+        sent = {**headers, "Accept": accept} | ({"Content-Type": content_type} if content_type else {})
+        with closing(connection):
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+
+    def _context(self, trusted: bool) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
+        context.check_hostname = False
+        if self.ca is None:
+            context.verify_mode = ssl.CERT_NONE
+        if trusted:
+            context.load_cert_chain(self.certificate, self.key)
+        return context

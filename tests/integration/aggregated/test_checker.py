@@ -1,0 +1,97 @@
+"""The checker against servers that are wrong; that good ones pass is shown where they run (the tutorial, upstream's sample-apiserver)."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.server import command, environment, free_port
+from tetrapod.generic.certificates.authority import Authority
+
+GROUP_VERSION = "bad.example.com/v1"
+DISCOVERY = {
+    "kind": "APIResourceList",
+    "apiVersion": "v1",
+    "groupVersion": GROUP_VERSION,
+    "resources": [
+        {"name": "things", "singularName": "thing", "namespaced": False, "kind": "Thing", "verbs": ["create", "get", "list", "watch"]}
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("certificates")
+    authority = Authority.create("ca")
+    for name, (certificate, key) in (("proxy", authority.issue_client("front")), ("server", authority.issue_server("bad", ["localhost"]))):
+        (directory / f"{name}.crt").write_bytes(certificate)
+        (directory / f"{name}.key").write_bytes(key)
+    return directory
+
+
+@contextmanager
+def serving(certificates: Path, answer: Callable[[str], tuple[int, Any]]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answer(self.path)
+            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_POST = do_GET
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def outcomes(url: str, certificates: Path) -> dict[str, str]:
+    proxy = (f"--proxy-client-cert-file={certificates}/proxy.crt", f"--proxy-client-key-file={certificates}/proxy.key")
+    argv = command("check-apiserver", url, GROUP_VERSION, *proxy, "--output=json")
+    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=90, check=False)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    return {finding["check"]: finding["outcome"] for finding in json.loads(ended.stdout)}
+
+
+def test_who_answers_everybody_with_anything_is_told_of_every_fault(certificates: Path) -> None:
+    def answer(path: str) -> tuple[int, Any]:
+        return 200, DISCOVERY if path == f"/apis/{GROUP_VERSION}" else {"kind": "Whatever"}
+
+    with serving(certificates, answer) as url:
+        found = outcomes(url, certificates)
+    assert {check for check, outcome in found.items() if outcome == "pass"} == {"ready", "discovery", "believes the front proxy"}
+    assert "skip" not in found.values()
+
+
+def test_who_fails_on_bad_bodies_or_speaks_html_is_told_so(certificates: Path) -> None:
+    with serving(certificates, lambda path: (500, "<html>oops</html>")) as url:
+        found = outcomes(url, certificates)
+    assert found["ready"] == found["discovery"] == found["OpenAPI"] == "fail"
+
+
+def test_nobody_there_is_a_failure_of_each_check_and_no_accident(certificates: Path) -> None:
+    assert set(outcomes(f"https://127.0.0.1:{free_port()}", certificates).values()) == {"fail", "skip"}
