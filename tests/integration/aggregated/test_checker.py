@@ -49,7 +49,7 @@ def serving(certificates: Path, answer: Callable[[str], tuple[int, Any]]) -> Ite
             self.end_headers()
             self.wfile.write(data)
 
-        do_POST = do_GET
+        do_POST = do_GET  # noqa: N815
 
         def log_message(self, *args: object) -> None:
             pass
