@@ -117,12 +117,13 @@ def validate_owner_references(owners: list[Object], path: str) -> list[FieldErro
 
 
 def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
-    missing = [key for key in _REQUIRED_OWNER_KEYS if not owner.get(key)]
-    errors = [field.required(field.child(path, key), "must not be empty") for key in missing]
+    errors: list[FieldError] = []
     api_version = owner.get("apiVersion") or ""
-    if api_version.endswith("/"):
-        errors.append(field.invalid(field.child(path, "apiVersion"), api_version, "version must not be empty"))
-    if api_version == "v1" and owner.get("kind") == "Event":
+    if api_version and (api_version.count("/") > 1 or api_version.endswith("/")):
+        errors.append(field.invalid(field.child(path, "apiVersion"), api_version, "must be <group>/<version> or <version>"))
+    missing = [key for key in _REQUIRED_OWNER_KEYS if not owner.get(key)]
+    errors += [field.required(field.child(path, key), "must not be empty") for key in missing]
+    if api_version in ("v1", "/v1") and owner.get("kind") == "Event":
         errors.append(field.invalid(path, _ordered_owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return errors
 

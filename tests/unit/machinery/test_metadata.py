@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tetrapod.machinery import metadata
 from tetrapod.machinery.names import name_is_dns_subdomain
 
@@ -47,6 +49,15 @@ def test_owner_references() -> None:
     assert '{"apiVersion":"","kind":"","name":"","uid":""}' in complaints[5]
     assert '{"apiVersion":"v1","kind":"Pod","name":"a","uid":"u1","controller":true}' in complaints[5]
     assert complaints[5].endswith('Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b')
+
+
+@pytest.mark.parametrize("version", ["a/b/c", "a/", "/"])
+def test_owners_name_a_version_of_a_group(version: str) -> None:
+    owner = {"apiVersion": version, "kind": "K", "name": "n", "uid": "u"}
+    words = "must be <group>/<version> or <version>"
+    assert create({"name": "a", "ownerReferences": [owner]}) == [
+        f'metadata.ownerReferences[0].apiVersion: Invalid value: "{version}": {words}'
+    ]
 
 
 def test_finalizers_of_built_in_kinds_need_a_domain() -> None:

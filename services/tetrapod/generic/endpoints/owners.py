@@ -30,4 +30,4 @@ def dedup_owner_references(obj: Object, warnings: list[str], *, after_mutation: 
     if uids:
         obj["metadata"]["ownerReferences"] = kept
         when = " after mutating admission happens" if after_mutation else ""
-        warnings.append(_TEXT.format(when, ", ".join(dict.fromkeys(uids))))
+        warnings.append(_TEXT.format(when, ", ".join(uids)))
