@@ -229,7 +229,7 @@ CERTIFICATE_SIGNING_REQUESTS: Final = TableConvertor(
 )
 CLUSTER_TRUST_BUNDLES: Final = TableConvertor(
     (NAME, Column("SignerName", description="Whose anchors they are.")),
-    lambda obj: [name_of(obj), spec_of(obj).get("signerName") or ""],
+    lambda obj: [name_of(obj), spec_of(obj).get("signerName") or "<none>"],
 )
 
 

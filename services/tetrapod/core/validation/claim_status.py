@@ -103,7 +103,7 @@ def _internal(device: Object) -> Object:
 
 def _shown(device: Object) -> Object:
     """In the order of the fields; those without omitempty always."""
-    shown = {name: device[name] for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"}
+    shown: Object = {name: device.get(name) for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"}
     if (network := device.get("networkData")) is not None:
         shown["networkData"] = {name: network[name] for name in ("interfaceName", "ips", "hardwareAddress") if name in network}
     return shown

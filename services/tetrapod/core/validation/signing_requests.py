@@ -47,7 +47,19 @@ _BOTH: Final = ", ".join(f'conditions[{{"type": "{kind}"}}]' for kind in _DECISI
 _AT_MOST_ONE: Final = "must specify at most one of: " + ", ".join(f'`conditions[{{"type": "{kind}"}}]`' for kind in _DECISIONS)
 
 
-def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
+def validate(obj: Object) -> list[FieldError]:
+    return _written(obj, None) + _declared(obj, None)
+
+
+def _declared(obj: Object, old: Object | None) -> list[FieldError]:
+    """What the schema declares is told last: a request is approved or denied, not both."""
+    kinds, had = ({c.get("type") or "" for c in (o.get("status") or {}).get("conditions") or ()} for o in (obj, old or {}))
+    if not set(_DECISIONS) <= kinds or set(_DECISIONS) <= had:
+        return []
+    return [field.invalid("status.conditions", f"{{{_BOTH}}}", _AT_MOST_ONE)]
+
+
+def _written(obj: Object, old: Object | None) -> list[FieldError]:
     """`old`: what it was, whose faults may stay."""
     spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
     usages, had = spec.get("usages") or [], before.get("usages") or []
@@ -104,8 +116,6 @@ def _conditions(listed: list[Object], before: list[Object]) -> list[FieldError]:
             errors.append(field.not_supported(f"{path}.status", status, allowed))
         if kind in kinds[:i] and len(set(had)) == len(had):
             errors.append(field.duplicate(f"{path}.type", kind))
-    if set(_DECISIONS) <= set(kinds) and not set(_DECISIONS) <= set(had):
-        errors.append(field.invalid("status.conditions", f"{{{_BOTH}}}", _AT_MOST_ONE))
     return errors
 
 
@@ -137,7 +147,7 @@ def certificate_fault(content: bytes) -> str:
 
 def validate_update(new: Object, old: Object, *, decides: bool = False, signs: bool = False) -> list[FieldError]:
     """`decides`: through `/approval`; `signs`: through `/status`."""
-    errors = validate(new, old)
+    errors = _written(new, old)
     status, before = new.get("status") or {}, old.get("status") or {}
     path = "status.conditions"
     for kind in _FINAL:
@@ -154,7 +164,7 @@ def validate_update(new: Object, old: Object, *, decides: bool = False, signs: b
             errors.append(field.forbidden("status.certificate", "updates may not set certificate content"))
         elif before.get("certificate"):
             errors.append(field.forbidden("status.certificate", "updates may not modify existing certificate content"))
-    return errors
+    return errors + _declared(new, old)
 
 
 def _of(status: Object, kind: str) -> list[Object]:

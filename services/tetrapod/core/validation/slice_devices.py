@@ -78,13 +78,15 @@ def _device(device: Object, before: Object | None, path: str, found: Complaints)
         for name, amount in capacities.items():
             found.written += qualified(name, f"{path}.capacity")
             found.written += capacity(amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations")))
-    taints = device.get("taints") or []
+    consumed, taints = Complaints(), device.get("taints") or []
+    _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", consumed)
+    found.declared += consumed.declared
     if before is None or (before.get("taints") or []) != taints:
         if len(taints) > _MOST_TAINTS:
             found.written.append(field.too_many(f"{path}.taints", len(taints), _MOST_TAINTS))
         for i, given in enumerate(taints[: _MOST_TAINTS if len(taints) <= _MOST_TAINTS else 0]):
             taint(given, f"{path}.taints[{i}]", found)
-    _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", found)
+    found.written += consumed.written
 
 
 def _consumed(listed: list[Object], path: str, found: Complaints) -> None:

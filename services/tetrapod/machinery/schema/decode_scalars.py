@@ -19,6 +19,7 @@ ABSENT: Final = object()
 """The field is left out."""
 
 _INT64: Final = 1 << 63
+_UINT64: Final = 1 << 64
 _EXACT: Final = 1 << 53
 _RANGES: Final = {"int32": 1 << 31, "int64": _INT64, "": _INT64}
 _ZEROS: Final[dict[str, Any]] = {"string": "", "boolean": False, "integer": 0, "number": 0}
@@ -104,8 +105,8 @@ def _number(node: SchemaNode) -> Walk:
             raise Mismatch(value, "float64")
         if -_EXACT <= value <= _EXACT:
             return value
-        # The digits that Go writes of a float64.
-        return int(Decimal(repr(float(value)))) if -_INT64 < value < _INT64 else float(value)
+        shortest = int(Decimal(repr(float(value))))  # the digits that Go writes of a float64
+        return shortest if -_INT64 <= shortest < _UINT64 else float(value)
 
     return check
 
