@@ -22,6 +22,8 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
+_PAUSE: Final = 0.01
+"""After each definition: at a start there may be thousands, which are looked at beside all else."""
 _CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotation", "bypassed": "UnapprovedAnnotation"}
 
 
@@ -50,6 +52,7 @@ class NonStructuralController(CrdController):
         told = await asyncio.to_thread(non_structural, obj) if len(raw) >= LARGE else non_structural(obj)
         old = find(obj, NON_STRUCTURAL)
         if equivalent(told, old):
+            await asyncio.sleep(_PAUSE)
             return
         if told is None:
             remove(obj, NON_STRUCTURAL)
