@@ -1,0 +1,66 @@
+"""Names that devices, claims and signers have are judged as upstream does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tetrapod.core.validation import claim_status, resource_claims, signing_requests
+from tetrapod.core.validation.devices import fully_qualified, json_object
+from tetrapod.core.validation.projected import signer_name
+from tetrapod.machinery.gvk import Object
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.b/c", []),
+        ("a/b/c", []),  # upstream looks at names with one slash or none
+        ("/c", ["prefix must not be empty"]),
+        ("a.b/", ["name must not be empty"]),
+        ("plain", ["a fully qualified name must be a domain and a name separated by a slash"]),
+        ("a.b/" + "c" * 33, ["may not be more than 32 bytes"]),
+    ],
+)
+def test_attributes_are_named_behind_a_domain(name: str, told: list[str]) -> None:
+    assert [error.detail for error in fully_qualified(name, "p")] == told
+
+
+@pytest.mark.parametrize(
+    ("value", "stored", "refused"),
+    [
+        ({"a": 1}, False, False),
+        (None, True, True),
+        ([1], False, True),
+        ({"a": "x" * 10300}, False, True),
+        ({"a": "x" * 10300}, True, False),
+    ],
+)
+def test_what_drivers_read_is_an_object_of_ten_kilobytes_unless_it_was_there(value: Any, stored: bool, refused: bool) -> None:
+    assert bool(json_object(value, "p", stored=stored)) is refused
+
+
+def test_of_a_signer_the_first_wrong_part_is_told() -> None:
+    assert [error.detail.partition(":")[0] for error in signer_name("A.B/c.-", "p")] == ['validating label "A"', 'validating label "-"']
+
+
+def test_of_too_many_requests_only_their_number_is_told() -> None:
+    requests = [{"name": "same", "exactly": {}} for _ in range(33)]
+    errors = resource_claims.validate({"metadata": {}, "spec": {"devices": {"requests": requests}}})
+    assert [(error.field, error.detail) for error in errors] == [("spec.devices.requests", "must have at most 32 items")]
+
+
+def test_addresses_of_devices_are_canonical_and_told_once() -> None:
+    network = {"ips": ["10.0.0.1", "10.0.0.01/24", "10.0.0.1/24", "10.0.0.1/24"]}
+    claim: Object = {"metadata": {}, "status": {"devices": [{"driver": "d.e", "pool": "p", "device": "d", "networkData": network}]}}
+    told = [error.field for error in claim_status.validate_status(claim, {"metadata": {}})]
+    assert [path.rpartition(".")[2] for path in told if "ips" in path] == ["ips[0]", "ips[1]", "ips[3]"]
+
+
+def test_what_the_schema_declares_of_decisions_is_told_last() -> None:
+    conditions = [{"type": "Approved", "status": "True"}, {"type": "Denied", "status": ""}]
+    old: Object = {"metadata": {}, "spec": {"usages": ["any"], "signerName": "a.b/c"}, "status": {}}
+    new = {**old, "status": {"conditions": conditions}}
+    kinds = [error.type for error in signing_requests.validate_update(new, old, signs=True) if error.field.startswith("status")]
+    assert kinds == ["FieldValueRequired", "FieldValueForbidden", "FieldValueForbidden", "FieldValueInvalid"]
