@@ -16,6 +16,7 @@ OFF_BY_DEFAULT: Final = frozenset(
         "selinux-warning-controller",
         # On by default upstream, where a controller manager follows; here they change objects that an API server alone leaves be.
         "service-cidr-controller",
+        "storage-version-migrator-controller",
     }
 )
 """What `*` does not turn on."""

@@ -1,4 +1,4 @@
-"""Storage version migrations, through the public door of a whole server."""
+"""Storage version migrations, through the public door of a whole server whose migrator is turned on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GEARS = "/apis/migrated.example.com/v1/namespaces/default/gears"
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with running(tmp_path_factory.mktemp("migrating")) as server:
+    with running(tmp_path_factory.mktemp("migrating"), "--controllers=*,storage-version-migrator-controller") as server:
         yield Door(server.kubeconfig)
 
 
