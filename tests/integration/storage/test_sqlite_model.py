@@ -27,7 +27,7 @@ class SqliteMachine(RuleBasedStateMachine):
         self.directory = tempfile.TemporaryDirectory()
         self.path = Path(self.directory.name) / "db"
         self.backend = SqliteBackend(self.path)
-        self.states: dict[int, State] = {1: {}}
+        self.states: dict[int, State] = {FIRST_REVISION: {}}
         self.events: list[tuple[int, str, bytes | None]] = []
         self.compacted = 0
 

@@ -14,7 +14,7 @@ from tetrapod.generic.storage.backend import CannotOpen
 
 APPLICATION_ID = 0x54455452  # "TETR"
 SCHEMA_VERSION = 1
-FIRST_REVISION = 1  # as in etcd: an empty store is at 1, its first write gets 2
+FIRST_REVISION = 2  # of an empty store, one more than etcd's: 1 is what clients and tests say when they mean long ago
 
 TABLES = """
 CREATE TABLE revisions (
