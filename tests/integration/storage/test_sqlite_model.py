@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tetrapod.generic.storage.backend import Compacted, FutureRevision
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.storage.sqlite.schema import FIRST_REVISION
 
 KEYS = st.sampled_from(["/a", "/a/b", "/a/c", "/b/a", "/c"])
 SPANS = st.sampled_from([("/", "0"), ("/a/", "/a0"), ("/a", "/b"), ("/x", "/y")])
