@@ -82,7 +82,9 @@ class Embedded:
             self.storage, auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=True), self.controller_client
         )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
-        surroundings = Surroundings(self.storage, self.auth.authorizer, self.client, self.lifecycle.background, self.webhooks)
+        surroundings = Surroundings(
+            self.storage, self.auth.authorizer, self.client, self.lifecycle.background, self.webhooks, options.break_glass
+        )
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
         self._assemble_core()

@@ -106,6 +106,7 @@ class Options:
     audit_webhook_truncate_max_event_size: int = 102400
     audit_webhook_truncate_max_batch_size: int = 10485760
     audit_webhook_version: str = "audit.k8s.io/v1"
+    break_glass: bool = False
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security_directives: tuple[str, ...] = ()
     shutdown_delay_duration: float = 0.0

@@ -28,7 +28,7 @@ class RemoteAggregator(RemoteService):
         options = self.options
         authenticator, authorizer = self.delegated()
         own = in_process_client(with_audit(self._director, self.audit), "kube-apiserver")
-        surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks)
+        surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer)
         certificate = ProxyCertificate(

@@ -28,7 +28,9 @@ class RemoteAuth(RemoteService):
         client = self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager")
         given = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)
         self.auth = AuthService(self.storage, given, client)
-        surroundings = Surroundings(self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks)
+        surroundings = Surroundings(
+            self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
+        )
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
         self.server = GenericAPIServer("auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer)
         self.server.install(self.auth.definitions)

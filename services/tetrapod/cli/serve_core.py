@@ -29,7 +29,7 @@ class RemoteCore(RemoteService):
         auth = self.client_of(options.auth_url, "auth-url", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
         aggregator = self.client_of(options.aggregator_url, "aggregator-url", "kube-apiserver")
-        surroundings = Surroundings(self.storage, authorizer, aggregator, self.lifecycle.background, self.webhooks)
+        surroundings = Surroundings(self.storage, authorizer, aggregator, self.lifecycle.background, self.webhooks, options.break_glass)
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
         self.core = CoreService(

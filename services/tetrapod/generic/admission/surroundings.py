@@ -24,3 +24,4 @@ class Surroundings:
     client: Client
     background: Background
     webhooks: WebhookClient
+    break_glass: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Generic, NamedTuple, TypeVar
 
+from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import Attributes, Equivalent, Plugin, forbidden
 from tetrapod.generic.admission.matching import Namespaces, exempt
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
@@ -57,6 +58,10 @@ class PolicyPlugin(Plugin, Generic[E]):
         Raises:
             StatusError: 403, they are not known yet.
         """
+        if break_glass.lets_through(self.surroundings, attributes):
+            if any([await self._means(hook, attributes) for hook in self.source.hooks]):
+                break_glass.tell(self.name, attributes)
+            return []
         if not await self.source.ready():
             raise forbidden(attributes, "not yet ready to handle request")
         hooks = self.source.hooks
@@ -64,6 +69,12 @@ class PolicyPlugin(Plugin, Generic[E]):
             self._hooks = hooks
             self.params.keep(self.source.param_kinds())
         return hooks
+
+    async def _means(self, hook: Hook[E], attributes: Attributes) -> bool:
+        try:
+            return await hook.policy.match.find(attributes, self.namespaces) is not None
+        except StatusError:
+            return True
 
     async def invocations(self, hook: Hook[E], attributes: Attributes) -> AsyncIterator[Invocation[E] | Misconfigured]:
         """Of one policy, in the order of its bindings."""

@@ -9,6 +9,7 @@ import logging
 import time
 from typing import Final
 
+from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
 from tetrapod.generic.admission.matching import Namespaces, exempt, find, selects_object
 from tetrapod.generic.admission.surroundings import Surroundings
@@ -47,11 +48,16 @@ class WebhookPlugin(Plugin):
         self._namespaces = Namespaces(surroundings.storages)
         self._client = surroundings.webhooks
         self._authorizer = surroundings.authorizer
+        self._surroundings = surroundings
 
     def handles(self, attributes: Attributes) -> bool:
         return not self._hooks.nothing and not exempt(attributes)
 
     async def _ready(self, attributes: Attributes) -> list[Hook]:
+        if break_glass.lets_through(self._surroundings, attributes):
+            if any(find(hook.rules, attributes, equivalent=hook.equivalent) for hook in self._hooks.all):
+                break_glass.tell(self.name, attributes)
+            return []
         if not await self._hooks.ready():
             raise forbidden(attributes, "not yet ready to handle request")
         return self._hooks.all

@@ -1,0 +1,104 @@
+"""`--break-glass`: who may repair what keeps everybody out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.door import Door
+from support.server import Server, free_port, running
+from support.wire import Client
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+PATH = "/api/v1/namespaces/default/configmaps"
+TOKENS = 'alice-token,alice,1\nowner-token,owner,2,"system:masters"\n'
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("broken")
+    (directory / "tokens.csv").write_text(TOKENS)
+    (directory / "policy.yaml").write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    flags = (f"--token-auth-file={directory}/tokens.csv", "--break-glass")
+    audit = (f"--audit-policy-file={directory}/policy.yaml", f"--audit-log-path={directory}/audit.log")
+    with running(directory, *flags, *audit) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def kept_out(server: Server) -> Iterator[Client]:
+    """As alice, whom a webhook that is away and a policy that forbids everything refuse."""
+    door = Door(server.kubeconfig)
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    subjects = [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}]
+    bound = {"metadata": {"name": "alice"}, "subjects": subjects, "roleRef": role}
+    assert door.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", bound).status == 201
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
+    webhook = {
+        "name": "away.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": rules,
+    }
+    for kind in ("Mutating", "Validating"):
+        obj = {"metadata": {"name": "away"}, "webhooks": [webhook]}
+        assert door.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
+    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "false"}]}
+    assert door.call("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "nothing"}, "spec": spec}).status == 201
+    binding = {"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}}
+    assert door.call("POST", f"{GROUP}/validatingadmissionpolicybindings", binding).status == 201
+    with Client(server, "alice-token") as alice:
+        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):  # until they are heard of
+            pass
+        assert answer.status in (422, 500)
+        yield alice
+
+
+def config_map(name: str) -> Any:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+
+
+def test_others_are_refused_as_ever(kept_out: Client) -> None:
+    refused = kept_out("POST", PATH, config_map("a"))
+    assert refused.status == 500
+    assert 'failed calling webhook "away.example.com"' in refused.json["message"]
+
+
+def test_masters_pass_and_the_audit_says_so(kept_out: Client, server: Server) -> None:
+    with Client(server, "owner-token") as owner:
+        made = owner("POST", PATH, config_map("b"))
+        assert made.status == 201
+        identity = made.headers["audit-id"]
+    log = (server.data_dir / "audit.log").read_text().splitlines()
+    event = next(e for e in map(json.loads, log) if e["auditID"] == identity and e["stage"] == "ResponseComplete")
+    passed = {key.removeprefix("break-glass.tetrapod.dev/") for key in event["annotations"] if key.startswith("break-glass.")}
+    assert passed == {"MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}
+
+
+def test_what_users_did_not_configure_is_not_passed(kept_out: Client, server: Server) -> None:
+    with Client(server, "owner-token") as owner:
+        assert owner("POST", "/api/v1/namespaces/nowhere/configmaps", config_map("c")).status == 404
+        assert owner("POST", PATH, {**config_map("Bad Name")}).status == 422
+
+
+def test_without_the_flag_nobody_passes(tmp_path: Path) -> None:
+    (tmp_path / "tokens.csv").write_text(TOKENS)
+    with running(tmp_path, f"--token-auth-file={tmp_path}/tokens.csv") as server, Client(server, "owner-token") as owner:
+        spec = {
+            "matchConstraints": {
+                "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
+            },
+            "validations": [{"expression": "false"}],
+        }
+        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "nothing"}}
+        assert owner("POST", f"{GROUP}/validatingadmissionpolicies", {**policy, "spec": spec}).status == 201
+        binding = {"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}}
+        assert owner("POST", f"{GROUP}/validatingadmissionpolicybindings", binding).status == 201
+        while (answer := owner("POST", f"{PATH}?dryRun=All", config_map("x"))).status == 201:
+            pass
+        assert answer.status == 422
