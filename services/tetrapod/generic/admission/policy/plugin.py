@@ -58,11 +58,12 @@ class PolicyPlugin(Plugin, Generic[E]):
         Raises:
             StatusError: 403, they are not known yet.
         """
+        known = await self.source.ready()
         if break_glass.lets_through(self.surroundings, attributes):
             if any([await self._means(hook, attributes) for hook in self.source.hooks]):
                 break_glass.tell(self.name, attributes)
             return []
-        if not await self.source.ready():
+        if not known:
             raise forbidden(attributes, "not yet ready to handle request")
         hooks = self.source.hooks
         if hooks is not self._hooks:
