@@ -28,6 +28,7 @@ from tetrapod.core.controllers.service_networks import ServiceNetworks
 from tetrapod.core.controllers.storage_version_migrator import StorageVersionMigrator
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
+from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.resources import definitions
 from tetrapod.core.rests.binding import BindingRest, PodBindingRest
 from tetrapod.core.rests.component_status import ComponentStatusRest, Probe, local_components
@@ -110,6 +111,7 @@ class CoreService:
             namespaces = Informer(self._controller_client, NAMESPACES)
             lifecycle.follow("namespaces", namespaces)
             start_controllers(self.controllers(namespaces), self._config.controllers, lifecycle)
+            lifecycle.background(WebhookHazards.name, WebhookHazards(self._controller_client, namespaces).run())
 
         async def repair() -> None:
             services = Informer(self._client, SERVICES)

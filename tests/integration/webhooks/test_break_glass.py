@@ -102,3 +102,22 @@ def test_without_the_flag_nobody_passes(tmp_path: Path) -> None:
         while (answer := owner("POST", f"{PATH}?dryRun=All", config_map("x"))).status == 201:
             pass
         assert answer.status == 422
+
+
+def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server: Server) -> None:
+    door = Door(server.kubeconfig)
+    rules = [{"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["leases"]}]
+    webhook = {
+        "name": "leases.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": rules,
+    }
+    obj = {"metadata": {"name": "leases"}, "webhooks": [webhook]}
+    assert door.call("POST", f"{GROUP}/validatingwebhookconfigurations", obj).status == 201
+    events = "/api/v1/namespaces/default/events?fieldSelector=reason=WebhookMayDeadlock,involvedObject.name=leases"
+    told = door.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
+    assert told["type"] == "Warning"
+    assert told["message"].startswith('webhook "leases.example.com" is asked about leases.coordination.k8s.io in kube-system')
+    assert 'ValidatingWebhookConfiguration leases: webhook "leases.example.com"' in server.log.read_text()

@@ -11,16 +11,16 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS
 
 log = logging.getLogger(__name__)
 
-MASTERS: Final = "system:masters"
 ANNOTATION: Final = "break-glass.tetrapod.dev/"
 """With the plugin's name behind it, in the audit event."""
 
 
 def lets_through(surroundings: Surroundings, attributes: Attributes) -> bool:
-    return surroundings.break_glass and MASTERS in attributes.user.groups
+    return surroundings.break_glass and SYSTEM_MASTERS in attributes.user.groups
 
 
 def tell(plugin: str, attributes: Attributes) -> None:
