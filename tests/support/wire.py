@@ -27,6 +27,16 @@ class Answer:
         return json.loads(self.body)
 
 
+def accident(answer: Answer) -> bool:
+    """Whether an answer is none that the server meant to give: a 500 that is no Status. Upstream means a few that are."""
+    if answer.status < 500 or answer.status in (501, 503, 504):
+        return False
+    try:
+        return not (isinstance(answer.json, dict) and answer.json.get("kind") == "Status")
+    except ValueError:
+        return True
+
+
 class Client:
     """One connection that is opened again when the server has closed it."""
 
