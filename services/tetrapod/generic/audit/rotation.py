@@ -40,6 +40,7 @@ class RotatingFile:
         self._path, self._config = path, config
         self._fd = -1
         self._size = 0
+        self._last = datetime.min.replace(tzinfo=UTC)
         self._lock = threading.Lock()
         self._tidying: threading.Thread | None = None
         self._again = False  # there is more to tidy up than the thread has seen
@@ -101,13 +102,14 @@ class RotatingFile:
                 os.chown(self._path, *owner)
 
     def _backup_name(self) -> Path:
-        """Of now, unless there is one: two within a millisecond would overwrite each other."""
-        moment = datetime.now(UTC)
+        """Of now, but later than the last: two within a millisecond would overwrite each other, compressed or not."""
+        moment = max(datetime.now(UTC), self._last)
         while True:
             name = self._path.with_name(f"{self._path.stem}-{moment.strftime(_STAMP)[:-3]}{self._path.suffix}")
-            if not name.exists():
-                return name
             moment += timedelta(milliseconds=1)
+            if not name.exists() and not name.with_name(name.name + _GZ).exists():
+                self._last = moment
+                return name
 
     # --- old files
 
