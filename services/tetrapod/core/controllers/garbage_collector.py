@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +30,10 @@ _NEEDED: Final = frozenset({"delete", "list", "watch"})
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 _RESYNC: Final = 5.0
+_AGAIN: Final = 0.5
+_SETTLE: Final = 4.0
+"""Seconds from a custom resource's first object on until it is collected. Upstream looks for new resources every 30 seconds, and clients
+that delete in the foreground have learnt to see the object for a while."""
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
@@ -57,6 +62,7 @@ class GarbageCollector:
         self._presence = presence
         self._nodes: dict[str, Node] = {}
         self._dependents: dict[str, set[str]] = {}  # owner's uid → uids, also of owners that are not there
+        self._first_seen: dict[GroupVersionResource, float] = {}
         self._absent: set[str] = set()  # owners that were asked for and are not there
         self._informers: dict[GroupVersionResource, tuple[Informer, asyncio.Task[None]]] = {}
         self._resources: dict[tuple[str, str], DiscoveredResource] = {}  # (group, kind) →
@@ -77,7 +83,7 @@ class GarbageCollector:
             except (StatusError, Unavailable, OSError) as error:  # the front door may be away; the next look finds it again
                 log.debug("discovery: %s", error)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_RESYNC):
+                async with asyncio.timeout(_AGAIN if self._first_seen.keys() - self._informers.keys() else _RESYNC):
                     await self._presence.changed.wait()
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
@@ -89,17 +95,25 @@ class GarbageCollector:
         custom = {gvr for gvr in wanted if self._is_custom(gvr)}
         self._presence.follow({gvr.group for gvr in custom})
         for gvr in wanted.keys() - self._informers.keys():
-            if gvr in custom and (gvr.group, gvr.resource) not in self._presence:
+            if gvr in custom and not self._settled(gvr):
                 continue
             informer = Informer(self._client, gvr, metadata_only=True)
             informer.handlers.append(self._handler(gvr))
             self._informers[gvr] = (informer, group.create_task(informer.run()))
         if not found.stale:
+            for gvr in self._first_seen.keys() - wanted.keys():
+                del self._first_seen[gvr]
             for gvr in self._informers.keys() - wanted.keys():
                 informer, task = self._informers.pop(gvr)
                 task.cancel()
                 for obj in informer.objects.values():
                     self._remove(obj["metadata"]["uid"])
+
+    def _settled(self, gvr: GroupVersionResource) -> bool:
+        if (gvr.group, gvr.resource) not in self._presence:
+            self._first_seen.pop(gvr, None)
+            return False
+        return time.monotonic() - self._first_seen.setdefault(gvr, time.monotonic()) >= _SETTLE
 
     def _is_custom(self, gvr: GroupVersionResource) -> bool:
         """Whether its objects are in our store, by its definition. Until the definitions are known, whatever is not built in may be."""
