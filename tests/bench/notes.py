@@ -15,6 +15,7 @@ _TWICE = (
 )
 _CODE = "of its memory 25 MB are pages of libraries that all four share (cryptography, Python, OpenSSL), and 20 MB are modules of Python"
 
+_HOUR: Final = "not settled, the machine was in a slow hour"
 NOTES: Final[dict[tuple[str, str], str]] = {
     ("embedded", "get"): f"in a profile a third was encrypting and sending, a quarter the filters, a tenth the handler; {_CROWD}.",
     ("embedded", "create"): "in a profile half was the handler (managed fields a tenth, decoding a twelfth), the rest filters and TLS.",
@@ -24,6 +25,11 @@ NOTES: Final[dict[tuple[str, str], str]] = {
     ),
     ("embedded", "patch"): "16 clients patch one object: each waits for the one before, and is tried again where it lost.",
     ("embedded", "create-pod"): f"not examined alone; {_CROWD}.",
+    ("embedded", "selector"): f"{_HOUR}: a run by itself minutes later gave 151 × hello, and 290 for a commit that had given 180.",
+    ("embedded", "start-second"): f"{_HOUR}: 0.7 to 1.2 s at that time, 0.45 s in a fast hour of the same day; two thirds are imports.",
+    ("four", "custom-create"): f"{_TWO}.",
+    ("four", "custom-patch"): f"{_TWO}.",
+    ("four", "crd-start"): "not examined alone; the machine was in a slow hour.",
     ("embedded", "list"): "encrypting and sending 29 MB takes about 17 ms where `hello` is 45 µs, 380 × hello: the rest is joining items.",
     ("embedded", "list-cached"): "as for the consistent list.",
     ("embedded", "watch"): (
