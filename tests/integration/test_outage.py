@@ -27,6 +27,9 @@ TOKENS: Final = f"--token-auth-file={Path(__file__).parents[1] / 'contract' / 't
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 SHUTDOWN_BUDGET: Final = 20
 
+# Python's SSLSocket forgets to close a socket that is reset before its handshake begins, which is what `kill -9` does to clients.
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
+
 
 def until(promise: Callable[[], bool], patience: float = 30) -> None:
     deadline = time.monotonic() + patience
