@@ -13,6 +13,7 @@ from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import complaints, known, qualified_name
 from tetrapod.core.validation.policy_expressions import Expressions
 from tetrapod.machinery import field
+from tetrapod.machinery.cel.reserved import RESERVED
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.jsonpath_parser import parse_template
@@ -21,31 +22,6 @@ from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_
 
 _REASONS: Final = frozenset({"Forbidden", "Invalid", "RequestEntityTooLarge"})
 _IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
-_RESERVED: Final = frozenset(
-    {
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    }
-)
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_VALUE: Final = 5 * 1024
@@ -142,7 +118,7 @@ def _variable(variable: Object, path: str, expressions: Expressions) -> list[Fie
     errors: list[FieldError] = []
     if not name.strip():
         errors.append(field.required(f"{path}.name", "name is not specified"))
-    elif not _IDENTIFIER(name) or name in _RESERVED:
+    elif not _IDENTIFIER(name) or name in RESERVED:
         errors.append(field.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     if not (variable.get("expression") or "").strip():
         errors.append(field.required(f"{path}.expression", "expression is not specified"))

@@ -12,34 +12,10 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.assignable import Substitutions, is_dyn, is_optional, most_general, unwrapped
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode, children
 from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
+from tetrapod.machinery.cel.reserved import RESERVED
 from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
 from tetrapod.machinery.cel.values import type_of_literal
 
-RESERVED: Final = frozenset(
-    (
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    )
-)
 _TYPE_NAMES: Final = {
     kind.name: kind
     for kind in (types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP, types.UINT)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from tetrapod.machinery.cel.checker import RESERVED
+from tetrapod.machinery.cel.reserved import RESERVED
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _ESCAPED: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}

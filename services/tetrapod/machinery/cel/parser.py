@@ -12,35 +12,11 @@ from typing import Final
 from tetrapod.machinery.cel.lexer import BadLiteral, Token, bytes_of, string_of, tokens
 from tetrapod.machinery.cel.macros import MACROS, MacroError, bind
 from tetrapod.machinery.cel.nodes import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from tetrapod.machinery.cel.reserved import RESERVED
 from tetrapod.machinery.cel.values import Uint
 
 MAX_DEPTH: Final = 250
 MAX_SIZE: Final = 100_000
-_RESERVED: Final = frozenset(
-    (
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    )
-)
 _LOWEST, _AND, _RELATION, _SUM, _PRODUCT = range(1, 6)
 _OPERATORS: Final = {
     "||": (_LOWEST, "_||_"),
@@ -238,7 +214,7 @@ class Parser:
             at = self._next().at
             return StructNode(at, dot + ".".join(names), self._fields())
         self._index = mark
-        if token.text in _RESERVED:
+        if token.text in RESERVED:
             if self._accept("("):
                 self._arguments()
             return self._problem(start, f"reserved identifier: {token.text}")
