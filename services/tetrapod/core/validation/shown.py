@@ -13,24 +13,8 @@ from tetrapod.core.validation.names import IMMUTABLE
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import FIELD_ORDER
 
-_META: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 _POINTERS: Final = ("deletionGracePeriodSeconds",)
 
 
@@ -58,7 +42,7 @@ def labels(value: Mapping[str, str] | None) -> Object | None:
 
 def metadata(value: Mapping[str, Any] | None) -> Object:
     """The set fields of an embedded ObjectMeta, which keeps its names on the wire."""
-    found: Object = {key: value[key] for key in _META if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))}
+    found: Object = {key: value[key] for key in FIELD_ORDER if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))}
     for key in ("labels", "annotations"):
         if key in found:
             found[key] = dict(sorted(found[key].items()))

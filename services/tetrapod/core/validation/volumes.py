@@ -16,7 +16,7 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
-from tetrapod.machinery.metadata import validate_annotations
+from tetrapod.machinery.metadata import FIELD_ORDER, validate_annotations
 from tetrapod.machinery.names import is_dns1123_subdomain
 
 _MORE: Final = "may not specify more than 1 volume type"
@@ -126,29 +126,11 @@ def _ephemeral(source: Object, path: str) -> list[FieldError]:
     errors += validate_labels(meta.get("labels"), f"{at}.metadata.labels")
     errors += [
         field.forbidden(f"{at}.metadata.{key}", "cannot be set")
-        for key in _META_ORDER
+        for key in FIELD_ORDER
         if meta.get(key) and key not in ("annotations", "labels")
     ]
     return errors + claim_spec(template.get("spec") or {}, f"{at}.spec")
 
-
-_META_ORDER: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 
 # By the names on the wire, in upstream's order: the path of "more than one", the path of its own complaints, the check.
 _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {

@@ -11,23 +11,8 @@ from typing import Any, Final
 
 import orjson
 
-_METADATA: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
+from tetrapod.machinery.metadata import FIELD_ORDER
+
 _MANAGED: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 Touched = Mapping[str, Any]
@@ -48,7 +33,7 @@ def _ordered(value: Any, touched: Touched | None, path: Sequence[str]) -> Any:
     if touched is not None or tuple(path[-1:]) in (("labels",), ("annotations",), ("data",), ("matchLabels",), ("fieldsV1",)):
         names = sorted(value)
     elif tuple(path) == ("metadata",):
-        names = _by(value, _METADATA)
+        names = _by(value, FIELD_ORDER)
     elif tuple(path) == ("metadata", "managedFields", ""):
         names = _by(value, _MANAGED)
     else:
