@@ -6,7 +6,6 @@ given up only when three looks in a row have found it so.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from typing import Final
@@ -15,9 +14,8 @@ from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.allocators.repair_addresses import SERVICES
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.client.periodic import every
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +37,7 @@ class PortRepair:
         self._suspects: dict[int, int] = {}
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.repair()
-            except (StatusError, Unavailable, OSError) as error:
-                log.warning("%s: %s", self.name, error)
-            await asyncio.sleep(self._period)
+        await every(self._period, self.name, self.repair)
 
     async def repair(self) -> None:
         """One look at all services. Ports taken first, services second: what is taken in between is not seen as leaked."""

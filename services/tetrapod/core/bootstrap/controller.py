@@ -19,8 +19,8 @@ import orjson
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, FlowControlObjects
 from tetrapod.core.bootstrap.identity import IdentityLease
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.periodic import every
 from tetrapod.generic.lifecycle import Hook, Lifecycle
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -45,12 +45,8 @@ def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
     """Work that is done at the start, and over and over from then on."""
 
     async def again() -> None:
-        while True:
-            await asyncio.sleep(period)
-            try:
-                await work()
-            except (StatusError, Unavailable) as error:
-                log.debug("%s: %s", name, error)
+        await asyncio.sleep(period)
+        await every(period, name, work, level=logging.DEBUG)
 
     async def start() -> None:
         await work()

@@ -5,7 +5,6 @@ Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go. The lists
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import logging
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Final
 from cryptography import x509
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.client.periodic import every
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, parse
@@ -41,12 +40,7 @@ class _Cleaner:
         self._clock = clock
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.clean()
-            except (StatusError, Unavailable, OSError) as error:
-                log.warning("%s: %s", self.name, error)
-            await asyncio.sleep(self._period)
+        await every(self._period, self.name, self.clean)
 
     async def clean(self) -> None:
         page = await self._client.list(self.gvr)

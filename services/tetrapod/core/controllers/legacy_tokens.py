@@ -6,14 +6,13 @@ those were made by former versions, not by a user.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.client.periodic import every
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, parse
@@ -43,12 +42,7 @@ class LegacyTokenCleaner:
         self._clock = clock
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.clean()
-            except (StatusError, Unavailable, OSError) as error:
-                log.debug("%s: %s", self.name, error)
-            await asyncio.sleep(self._period)
+        await every(self._period, self.name, self.clean, level=logging.DEBUG)
 
     async def clean(self) -> None:
         """

@@ -1,0 +1,22 @@
+"""Work that is done over and over (upstream: k8s.io/apimachinery/pkg/util/wait, JitterUntil without jitter)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+
+async def every(seconds: float, name: str, work: Callable[[], Awaitable[None]], *, level: int = logging.WARNING) -> None:
+    """Work now and so many seconds after each time, until cancelled; what the API refuses is told, and tried again then."""
+    while True:
+        try:
+            await work()
+        except (StatusError, Unavailable, OSError) as error:
+            log.log(level, "%s: %s", name, error)
+        await asyncio.sleep(seconds)
