@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from support.server import Server, free_port, running
 from support.wire import Client
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
+CONFIG_MAPS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
 PATH = "/api/v1/namespaces/default/configmaps"
 TOKENS = 'alice-token,alice,1\nowner-token,owner,2,"system:masters"\n'
 
@@ -37,26 +38,29 @@ def kept_out(server: Server) -> Iterator[Client]:
     subjects = [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}]
     bound = {"metadata": {"name": "alice"}, "subjects": subjects, "roleRef": role}
     assert door.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", bound).status == 201
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
     webhook = {
         "name": "away.example.com",
         "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
-        "rules": rules,
+        "rules": CONFIG_MAPS,
     }
     for kind in ("Mutating", "Validating"):
         obj = {"metadata": {"name": "away"}, "webhooks": [webhook]}
         assert door.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
-    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "false"}]}
-    assert door.call("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "nothing"}, "spec": spec}).status == 201
-    binding = {"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}}
-    assert door.call("POST", f"{GROUP}/validatingadmissionpolicybindings", binding).status == 201
+    forbid_config_maps(door.call)
     with Client(server, "alice-token") as alice:
         while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):  # until they are heard of
             pass
         assert answer.status in (422, 500)
         yield alice
+
+
+def forbid_config_maps(ask: Callable[[str, str, Any], Any]) -> None:
+    spec = {"matchConstraints": {"resourceRules": CONFIG_MAPS}, "validations": [{"expression": "false"}]}
+    assert ask("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "nothing"}, "spec": spec}).status == 201
+    binding = {"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}}
+    assert ask("POST", f"{GROUP}/validatingadmissionpolicybindings", binding).status == 201
 
 
 def config_map(name: str) -> Any:
@@ -89,16 +93,7 @@ def test_what_users_did_not_configure_is_not_passed(kept_out: Client, server: Se
 def test_without_the_flag_nobody_passes(tmp_path: Path) -> None:
     (tmp_path / "tokens.csv").write_text(TOKENS)
     with running(tmp_path, f"--token-auth-file={tmp_path}/tokens.csv") as server, Client(server, "owner-token") as owner:
-        spec = {
-            "matchConstraints": {
-                "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
-            },
-            "validations": [{"expression": "false"}],
-        }
-        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "nothing"}}
-        assert owner("POST", f"{GROUP}/validatingadmissionpolicies", {**policy, "spec": spec}).status == 201
-        binding = {"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}}
-        assert owner("POST", f"{GROUP}/validatingadmissionpolicybindings", binding).status == 201
+        forbid_config_maps(owner)
         while (answer := owner("POST", f"{PATH}?dryRun=All", config_map("x"))).status == 201:
             pass
         assert answer.status == 422

@@ -14,10 +14,11 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
+from tetrapod.generic.admission.request import describe
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.types import expected_admission
 from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.serializer.json import ordered
 from tetrapod.machinery.status import StatusError
 
@@ -60,39 +61,13 @@ def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str
     if version is None:
         raise InvalidResponse(f"webhook does not accept known AdmissionReview versions ({', '.join(KNOWN)})")
     uid = str(uuid.uuid4())
-    request = _request(uid, attributes, seen_as)
+    request = describe(attributes, seen_as, uid)
     request["object"] = None if new is None else ordered(new)
     request["oldObject"] = None if old is None else ordered(old)
     request["dryRun"] = attributes.dry_run
     request["options"] = attributes.options or None
     review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
     return Question(uid, version, orjson.dumps(review))
-
-
-def _request(uid: str, attributes: Attributes, seen_as: Equivalent) -> Object:
-    request: Object = {"uid": uid, "kind": _kind(seen_as.kind), "resource": _resource(seen_as.resource)}
-    if attributes.subresource:
-        request["subResource"] = attributes.subresource
-    request["requestKind"], request["requestResource"] = _kind(attributes.kind), _resource(attributes.resource)
-    if attributes.subresource:
-        request["requestSubResource"] = attributes.subresource
-    if attributes.name:
-        request["name"] = attributes.name
-    if attributes.namespace:
-        request["namespace"] = attributes.namespace
-    request["operation"] = attributes.operation
-    user = attributes.user
-    given = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": {k: list(v) for k, v in user.extra.items()}}
-    request["userInfo"] = {key: value for key, value in given.items() if value}
-    return request
-
-
-def _kind(kind: GroupVersionKind) -> Object:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-
-
-def _resource(resource: GroupVersionResource) -> Object:
-    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
 def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:

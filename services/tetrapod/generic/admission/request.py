@@ -1,0 +1,32 @@
+"""An AdmissionRequest without its objects, as webhooks are sent it and expressions see it (upstream: CreateAdmissionRequest)."""
+
+from __future__ import annotations
+
+from tetrapod.generic.admission.interface import Attributes, Equivalent
+from tetrapod.generic.authentication.delegating import user_to_wire
+from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+
+
+def describe(attributes: Attributes, seen_as: Equivalent, uid: str = "") -> Object:
+    """In the order of Go's struct; what is empty and may be, is left out."""
+    request: Object = {"uid": uid, "kind": _kind(seen_as.kind), "resource": _resource(seen_as.resource)}
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+    request["requestKind"], request["requestResource"] = _kind(attributes.kind), _resource(attributes.resource)
+    if attributes.subresource:
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["operation"] = attributes.operation
+    request["userInfo"] = user_to_wire(attributes.user)
+    return request
+
+
+def _kind(kind: GroupVersionKind) -> Object:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(resource: GroupVersionResource) -> Object:
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
