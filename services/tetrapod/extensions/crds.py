@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
-from tetrapod.generic.storage.backend import Unavailable
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent, WatchQuery
+from tetrapod.generic.storage.following import follow
+from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 log = logging.getLogger(__name__)
-_RETRY_SECONDS: Final = 0.2
 
 
 class CrdVersion(NamedTuple):
@@ -199,29 +198,15 @@ class Crds:
 
     async def run(self) -> None:
         """Follow the storage until cancelled."""
-        while True:
-            try:
-                await self._follow()
-            except (Unavailable, OSError) as error:
-                log.warning("custom resource definitions cannot be watched: %s", error)
-                await asyncio.sleep(_RETRY_SECONDS)
+        await follow(self._storage, self, "custom resource definitions")
 
-    async def _follow(self) -> None:
-        watch = await self._storage.watch(WatchQuery(initial_events=True, bookmarks=True))
-        seen: set[str] = set()
-        try:
-            async for batch in watch.initial():
-                self._apply(batch)
-                seen.update(event.entry.key for event in batch if event.entry is not None)
-            for name in self._by_name.keys() - seen:
-                self._put(name, None)
-            watch.subscribe(self._apply)
-            self.synced.set()
-            await watch.ended()
-        finally:
-            watch.close()
+    def known(self) -> Collection[str]:
+        return self._by_name.keys()
 
-    def _apply(self, events: Sequence[WatchEvent]) -> None:
+    def drop(self, key: str) -> None:
+        self._put(key, None)
+
+    def apply(self, events: Sequence[WatchEvent]) -> None:
         for event in events:
             if event.entry is not None:
                 self._put(event.entry.key, None if event.type == "DELETED" else event.entry)

@@ -154,6 +154,26 @@ class StreamWriter(Protocol):
         ...
 
 
+class ForwardingWriter:
+    """A StreamWriter in front of another; subclasses do something with what is written."""
+
+    def __init__(self, writer: StreamWriter) -> None:
+        self._writer = writer
+
+    def buffered(self) -> int:
+        return self._writer.buffered()
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+
+    @property
+    def closed(self) -> bool:
+        return self._writer.closed
+
+    async def wait_closed(self) -> None:
+        await self._writer.wait_closed()
+
+
 class StreamResponse(Response):
     """The headers go out at once, then `run` writes until it returns; it is cancelled when the client goes.
 

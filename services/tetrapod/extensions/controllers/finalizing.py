@@ -14,14 +14,13 @@ from tetrapod.extensions.definitions.conditions import (
     TERMINATING,
     condition,
     equivalent,
-    find,
-    is_true,
     put,
     remove,
 )
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.machinery.conditions import find_condition, is_true
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -63,7 +62,7 @@ class FinalizingController(CrdController):
         assert obj is not None
         if CLEANUP_FINALIZER not in (obj["metadata"].get("finalizers") or ()):
             return
-        if not equivalent(find(obj, TERMINATING), _IN_PROGRESS):
+        if not equivalent(find_condition(obj, TERMINATING), _IN_PROGRESS):
             put(obj, _IN_PROGRESS)
             obj = await self.write_status(obj)
             if obj is None:

@@ -14,9 +14,10 @@ from typing import Final
 
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds, Names
-from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find, put
+from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, put
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -101,7 +102,7 @@ class NamingController(CrdController):
         obj = crd.object()
         status = obj.get("status") or {}
         names, accepted, established = self._settle(crd, obj)
-        if names == (status.get("acceptedNames") or {}) and equivalent(accepted, find(obj, NAMES_ACCEPTED)):
+        if names == (status.get("acceptedNames") or {}) and equivalent(accepted, find_condition(obj, NAMES_ACCEPTED)):
             return
         obj.setdefault("status", {})["acceptedNames"] = names
         put(obj, accepted)
@@ -141,7 +142,7 @@ class NamingController(CrdController):
             accepted = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
         else:
             accepted = condition(NAMES_ACCEPTED, "False", *conflict)
-        established = find(obj, ESTABLISHED) or _NOT_ACCEPTED
+        established = find_condition(obj, ESTABLISHED) or _NOT_ACCEPTED
         if established["status"] != "True" and conflict is None:
             established = _INSTALLING
         return names, accepted, established

@@ -13,11 +13,12 @@ import orjson
 
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, find, put, remove
+from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, put, remove
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import LARGE
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
@@ -50,7 +51,7 @@ class NonStructuralController(CrdController):
         obj = orjson.loads(raw)
         # Schemas can be large: others are served meanwhile.
         told = await asyncio.to_thread(non_structural, obj) if len(raw) >= LARGE else non_structural(obj)
-        old = find(obj, NON_STRUCTURAL)
+        old = find_condition(obj, NON_STRUCTURAL)
         if equivalent(told, old):
             await asyncio.sleep(_PAUSE)
             return
@@ -94,7 +95,7 @@ class APIApprovalController(CrdController):
             return
         obj = crd.object()
         told = api_approved(obj)
-        if told is None or equivalent(told, find(obj, API_APPROVED)):
+        if told is None or equivalent(told, find_condition(obj, API_APPROVED)):
             return
         put(obj, told)
         await self.write_status(obj)

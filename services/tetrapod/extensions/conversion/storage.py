@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
 from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.storage.forwarding import ForwardingStorage, ForwardingWatch
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -36,7 +37,7 @@ Settle = Callable[[Object], None]
 """Brings an object to what its version's schema says, in place."""
 
 
-class ConvertedStorage:
+class ConvertedStorage(ForwardingStorage):
     """Implements `ResourceStorage` over another. `prefix` is the stored keys', for refusals.
 
     `default` is for objects as they were stored, `prune` for those that come from the webhook.
@@ -45,7 +46,8 @@ class ConvertedStorage:
     def __init__(
         self, inner: ResourceStorage, convert: Convert, version: str, stored: str, *, default: Settle, prune: Settle, prefix: str
     ) -> None:
-        self._inner, self._convert, self._default, self._prune = inner, convert, default, prune
+        super().__init__(inner)
+        self._convert, self._default, self._prune = convert, default, prune
         self._version, self._stored, self._prefix = version, stored, prefix
 
     async def read(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -122,24 +124,13 @@ class ConvertedStorage:
         entry = await self._inner.delete(key, preconditions=preconditions, validate=check)
         return Unstored(entry.key, last[0].object(), entry.revision) if last else (await self._readable((entry,)))[0]
 
-    async def count(self) -> int:
-        return await self._inner.count()
 
-    def statistics(self) -> tuple[int, int] | None:
-        return self._inner.statistics()
-
-    async def ready(self) -> None:
-        await self._inner.ready()
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-
-class _ConvertedWatch:
+class _ConvertedWatch(ForwardingWatch):
     """Implements `Watch` over another. An event that cannot be converted ends it, with an ERROR that says why."""
 
     def __init__(self, inner: Watch, storage: ConvertedStorage) -> None:
-        self._inner, self._storage = inner, storage
+        super().__init__(inner)
+        self._storage = storage
         self._pump: asyncio.Task[None] | None = None
 
     async def _converted(self, batch: Sequence[WatchEvent]) -> list[WatchEvent]:
@@ -175,13 +166,7 @@ class _ConvertedWatch:
         self._pump = asyncio.create_task(pump())
         self._inner.subscribe(waiting.put_nowait)
 
-    async def ended(self) -> None:
-        await self._inner.ended()
-
-    def bookmark(self) -> WatchEvent:
-        return self._inner.bookmark()
-
     def close(self) -> None:
-        self._inner.close()
+        super().close()
         if self._pump is not None:
             self._pump.cancel()

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
 from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.storage.forwarding import ForwardingStorage, ForwardingWatch
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -32,11 +33,11 @@ _NO_PRECONDITIONS: Final = Preconditions()
 _NOWHERE: Final = "-"
 
 
-class CurrentStorage:
+class CurrentStorage(ForwardingStorage):
     """Implements `ResourceStorage` over another. `current_from`: all that was written after it is up to date; None while in doubt."""
 
     def __init__(self, inner: ResourceStorage, prefix: bytes, update: Callable[[Object], None], current_from: int | None) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._prefix = prefix
         self._update = update
         self.current_from = current_from
@@ -92,24 +93,13 @@ class CurrentStorage:
     ) -> Entry:
         return self.current(await self._inner.delete(key, preconditions=preconditions, validate=validate))
 
-    async def count(self) -> int:
-        return await self._inner.count()
 
-    def statistics(self) -> tuple[int, int] | None:
-        return self._inner.statistics()
-
-    async def ready(self) -> None:
-        await self._inner.ready()
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-
-class _CurrentWatch:
+class _CurrentWatch(ForwardingWatch):
     """Implements `Watch` over another."""
 
     def __init__(self, inner: Watch, current: Callable[[Entry], Entry]) -> None:
-        self._inner, self._current = inner, current
+        super().__init__(inner)
+        self._current = current
 
     def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
         return [
@@ -127,12 +117,3 @@ class _CurrentWatch:
 
     def subscribe(self, sink: Sink) -> None:
         self._inner.subscribe(lambda events: sink(self._mapped(events)))
-
-    async def ended(self) -> None:
-        await self._inner.ended()
-
-    def bookmark(self) -> WatchEvent:
-        return self._inner.bookmark()
-
-    def close(self) -> None:
-        self._inner.close()

@@ -1,4 +1,4 @@
-"""Conditions of a CustomResourceDefinition: found, compared, set (upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go)."""
+"""Conditions of a CustomResourceDefinition: compared and set (upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,6 @@ def condition(type_: str, status: str, reason: str, message: str) -> Object:
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def find(crd: Object, type_: str) -> Object | None:
-    return next((c for c in (crd.get("status") or {}).get("conditions") or () if c.get("type") == type_), None)
-
-
-def is_true(crd: Object, type_: str) -> bool:
-    found = find(crd, type_)
-    return found is not None and found.get("status") == "True"
-
-
 def equivalent(a: Object | None, b: Object | None) -> bool:
     """Whether two conditions say the same, whenever they came about."""
     if a is None or b is None:
@@ -36,7 +27,7 @@ def equivalent(a: Object | None, b: Object | None) -> bool:
 
 
 def put(crd: Object, new: Object) -> None:
-    """Set a condition; its time changes with its status only."""
+    """Set a condition, as it is given (machinery.conditions.set_condition keeps what is not); its time changes with its status only."""
     conditions = crd.setdefault("status", {}).get("conditions") or []
     crd["status"]["conditions"] = conditions
     for i, old in enumerate(conditions):

@@ -14,9 +14,8 @@ from tetrapod.extensions.definitions.conditions import CLEANUP_FINALIZER, TERMIN
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
-from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
+from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import Entry, Preconditions, TooLargeResourceVersion, Updated
 from tetrapod.machinery.gvk import Object
@@ -27,34 +26,7 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class CrdStore(Store):
-    async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
-        return await self._seen(ctx, await super().create(ctx, obj, validate=validate))
-
-    async def update(
-        self,
-        ctx: Context,
-        name: str,
-        transform: Transform,
-        *,
-        validate_create: ValidateObject | None = None,
-        validate_update: ValidateUpdate | None = None,
-        preconditions: Preconditions = NO_PRECONDITIONS,
-        strategy: Strategy | None = None,
-        force_create: bool = False,
-    ) -> tuple[Entry, bool]:
-        entry, created = await super().update(
-            ctx,
-            name,
-            transform,
-            validate_create=validate_create,
-            validate_update=validate_update,
-            preconditions=preconditions,
-            strategy=strategy,
-            force_create=force_create,
-        )
-        return await self._seen(ctx, entry), created
-
-    async def _seen(self, ctx: Context, entry: Entry) -> Entry:
+    async def written(self, ctx: Context, entry: Entry) -> Entry:
         """Upstream's informers lag a moment; it makes clients wait and try again for that."""
         if not ctx.dry_run and entry.revision:
             with suppress(TooLargeResourceVersion, Unavailable):  # it was written all the same
@@ -83,7 +55,7 @@ class CrdStore(Store):
             return Unstored(entry.key, current, entry.revision), False
         with Translated(self.resource, name, "delete", self.path(name)):
             marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
-        return await self._seen(ctx, marked), False
+        return await self.written(ctx, marked), False
 
     def _check_preconditions(self, name: str, meta: Object, given: Object) -> None:
         """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.extensions.definitions.conditions import ESTABLISHED, is_true
+from tetrapod.extensions.definitions.conditions import ESTABLISHED
 from tetrapod.extensions.validation.approval import validate_approval
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
 from tetrapod.extensions.validation.conversion import (
@@ -20,6 +20,7 @@ from tetrapod.extensions.validation.internal import Spec, has_status
 from tetrapod.extensions.validation.names import validate_names, validate_required_names
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
+from tetrapod.machinery.conditions import is_true
 from tetrapod.machinery.field import FieldError, child, index, invalid, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_immutable

@@ -19,7 +19,7 @@ from tetrapod.generic.audit.metrics import EVENT_TOTAL
 from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
 from tetrapod.generic.authentication.user import UserInfo
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
 
@@ -301,26 +301,13 @@ def _short(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-class _Copying:
+class _Copying(ForwardingWriter):
     """A StreamWriter that keeps a copy of what passes."""
 
     def __init__(self, writer: StreamWriter) -> None:
-        self._writer = writer
+        super().__init__(writer)
         self.pieces: list[bytes] = []
 
     def write(self, data: bytes) -> None:
         self.pieces.append(data)
         self._writer.write(data)
-
-    def buffered(self) -> int:
-        return self._writer.buffered()
-
-    async def drain(self) -> None:
-        await self._writer.drain()
-
-    @property
-    def closed(self) -> bool:
-        return self._writer.closed
-
-    async def wait_closed(self) -> None:
-        await self._writer.wait_closed()

@@ -9,7 +9,7 @@ import asyncio
 import zlib
 from typing import Final
 
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
+from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
 
 THRESHOLD: Final = 128 * 1024
 _OFFLOAD: Final = 256 * 1024  # beyond this many bytes a thread compresses, so that the loop goes on
@@ -60,11 +60,11 @@ def _compress_stream(response: StreamResponse) -> StreamResponse:
     return StreamResponse(response.status, [*headers, *_COMPRESSED], run)
 
 
-class _GzipWriter:
+class _GzipWriter(ForwardingWriter):
     """A StreamWriter that compresses on its way to another."""
 
     def __init__(self, writer: StreamWriter) -> None:
-        self._writer = writer
+        super().__init__(writer)
         self._compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
 
     def write(self, data: bytes) -> None:
@@ -73,16 +73,3 @@ class _GzipWriter:
 
     def finish(self) -> None:
         self._writer.write(self._compressor.flush())
-
-    def buffered(self) -> int:
-        return self._writer.buffered()
-
-    async def drain(self) -> None:
-        await self._writer.drain()
-
-    @property
-    def closed(self) -> bool:
-        return self._writer.closed
-
-    async def wait_closed(self) -> None:
-        await self._writer.wait_closed()

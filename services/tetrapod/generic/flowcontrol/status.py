@@ -11,6 +11,7 @@ from typing import Final
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -53,7 +54,7 @@ class FlowSchemaStatus:
         if schema is None:
             return
         wanted = self._condition(_level_of(schema))
-        known: Object = next((c for c in (schema.get("status") or {}).get("conditions") or () if c.get("type") == wanted["type"]), {})
+        known = find_condition(schema, wanted["type"]) or {}
         if all(known.get(key) == wanted[key] for key in ("status", "reason", "message")):
             return
         if known.get("status") == wanted["status"]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Generic, TypeVar
 
-from tetrapod.generic.storage.backend import Unavailable
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent, WatchQuery
+from tetrapod.generic.storage.following import follow
+from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent
 
 log = logging.getLogger(__name__)
-_RETRY_SECONDS: Final = 0.2
 
 T = TypeVar("T")
 
@@ -44,34 +43,17 @@ class Mirror(Generic[T]):
 
     async def run(self) -> None:
         """Follow the storage until cancelled."""
-        while True:
-            try:
-                await self._follow()
-            except (Unavailable, OSError) as error:
-                log.warning("objects cannot be watched: %s", error)
-                await asyncio.sleep(_RETRY_SECONDS)
+        await follow(self._storage, self, "objects")
 
-    async def _follow(self) -> None:
-        watch = await self._storage.watch(WatchQuery(initial_events=True, bookmarks=True))
-        seen: set[str] = set()
-        try:
-            async for batch in watch.initial():
-                self._apply(batch)
-                seen.update(event.entry.key for event in batch if event.entry is not None)
-            for key in self._by_key.keys() - seen:
-                self._drop(key)
-            watch.subscribe(self._apply)
-            self.synced.set()
-            await watch.ended()
-        finally:
-            watch.close()
+    def known(self) -> Collection[str]:
+        return self._by_key.keys()
 
-    def _apply(self, events: Sequence[WatchEvent]) -> None:
+    def apply(self, events: Sequence[WatchEvent]) -> None:
         for event in events:
             if event.entry is None:
                 continue
             if event.type == "DELETED":
-                self._drop(event.entry.key)
+                self.drop(event.entry.key)
             else:
                 self._put(event.entry)
 
@@ -87,7 +69,7 @@ class Mirror(Generic[T]):
         self._by_key[entry.key] = (entry.revision, made)
         self._tell()
 
-    def _drop(self, key: str) -> None:
+    def drop(self, key: str) -> None:
         if self._by_key.pop(key, None) is not None:
             self._tell()
 

@@ -58,7 +58,7 @@ class Store:
 
     async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
         """`obj` is taken over. A dry run answers with an entry that was not stored."""
-        return await create.create(self, ctx, obj, validate)
+        return await self.written(ctx, await create.create(self, ctx, obj, validate))
 
     async def update(
         self,
@@ -74,7 +74,8 @@ class Store:
     ) -> tuple[Entry, bool]:
         """Returns what is stored now, and whether it was created. `strategy` is a subresource's."""
         options = UpdateOptions(validate_create, validate_update, preconditions, strategy, force_create)
-        return await update.update(self, ctx, name, transform, options)
+        entry, created = await update.update(self, ctx, name, transform, options)
+        return await self.written(ctx, entry), created
 
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         """`options` is DeleteOptions. Returns the object as it is now or was last, and whether it is gone."""
@@ -83,6 +84,10 @@ class Store:
     async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
         """Returns the objects as they were before, with the list's resourceVersion (and what a limit left)."""
         return await deletecollection.delete_collection(self, ctx, options, query, validate)
+
+    async def written(self, ctx: Context, entry: Entry) -> Entry:
+        """What a create or an update is answered with: what was stored, or in a dry run would have been."""
+        return entry
 
     async def after_delete(self, ctx: Context, entry: Entry) -> None:
         """Called once an object is gone, and in a dry run never."""
