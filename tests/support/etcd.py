@@ -1,7 +1,8 @@
-"""Starts a real etcd for tests: 3.6 built from its Go module (tools/etcd.sh), and Debian's where the machine has it."""
+"""Starts real etcds for tests: 3.6 built from its Go module (tools/etcd.sh), and Debian's where the machine has it."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,9 @@ import urllib.request
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from support.network import Loopback, Network
 from support.server import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +31,25 @@ def etcd_of_the_system() -> str | None:
 
 
 class Etcd:
-    """One member on loopback. Its data outlive `stop`, so that it can be started again."""
+    """One member, on loopback if nothing else is said. Its data outlive `stop`, so that it can be started again."""
 
-    def __init__(self, binary: str, directory: Path, flags: Sequence[str] = (), scheme: str = "http") -> None:
+    def __init__(
+        self,
+        binary: str,
+        directory: Path,
+        flags: Sequence[str] = (),
+        scheme: str = "http",
+        *,
+        name: str = "test",
+        network: Network | None = None,
+    ) -> None:
+        self.name = name
+        self.directory = directory
+        self.cluster: Sequence[Etcd] = (self,)
         self._binary = binary
-        self._directory = directory
         self._flags = flags
         self._scheme = scheme
+        self._network = network or Loopback()
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()
         self._peer_port = free_port()
@@ -42,31 +57,53 @@ class Etcd:
 
     @property
     def url(self) -> str:
-        return f"{self._scheme}://127.0.0.1:{self.port}"
+        return f"{self._scheme}://{self._network.address(self.name)}:{self.port}"
+
+    @property
+    def peer(self) -> str:
+        return f"http://{self._network.address(self.name)}:{self._peer_port}"
+
+    @property
+    def metrics(self) -> str:
+        return f"http://{self._network.address(self.name)}:{self._metrics_port}"
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        peer, metrics = f"http://127.0.0.1:{self._peer_port}", f"http://127.0.0.1:{self._metrics_port}"
-        command = [self._binary, "--name=test", f"--data-dir={self._directory}", "--log-level=error", "--unsafe-no-fsync"]
+        self.launch()
+        self.wait_healthy()
+
+    def launch(self) -> None:
+        command = [self._binary, f"--name={self.name}", f"--data-dir={self.directory}", "--log-level=error", "--unsafe-no-fsync"]
         if "3.4" in subprocess.run([self._binary, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]:
             command.remove("--unsafe-no-fsync")
-        command += [f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}", f"--listen-metrics-urls={metrics}"]
-        command += [f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=test={peer}"]
-        self._process = subprocess.Popen([*command, *self._flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wait_healthy(f"{metrics}/health")
+        command += [f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}", f"--listen-metrics-urls={self.metrics}"]
+        command += [f"--listen-peer-urls={self.peer}", f"--initial-advertise-peer-urls={self.peer}"]
+        command += ["--initial-cluster=" + ",".join(f"{member.name}={member.peer}" for member in self.cluster)]
+        argv = [*self._network.inside(self.name), *command, *self._flags]
+        self._process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def _wait_healthy(self, url: str) -> None:
+    def wait_healthy(self) -> None:
         assert self._process is not None
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise RuntimeError(f"etcd ended with {self._process.returncode}")
             try:
-                with urllib.request.urlopen(url, timeout=1) as answer:
+                with urllib.request.urlopen(f"{self.metrics}/health", timeout=1) as answer:
                     if b'"true"' in answer.read():
                         return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.02)  # a process of somebody else: there is nothing to wait on but its answer
         raise TimeoutError("etcd did not become healthy")
+
+    def call(self, path: str, body: Any = None, timeout: float = 5) -> Any:
+        """The JSON form of its gRPC calls (`/v3/kv/range` ...), without any code of ours between. Raises OSError."""
+        request = urllib.request.Request(f"{self.url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return json.load(answer)
 
     def pause(self) -> None:
         """Stop it where it is: connections stay open, nothing answers."""
@@ -78,7 +115,50 @@ class Etcd:
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
+        """By SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+class EtcdCluster:
+    """Several members, `etcd1` and so on, a directory each below `directory`."""
+
+    def __init__(self, binary: str, directory: Path, size: int = 3, flags: Sequence[str] = (), network: Network | None = None) -> None:
+        names = [f"etcd{number}" for number in range(1, size + 1)]
+        self.members = [Etcd(binary, directory / name, flags, name=name, network=network) for name in names]
+        for member in self.members:
+            member.cluster = self.members
+
+    @property
+    def url(self) -> str:
+        """All of them, as `--etcd-servers` takes them."""
+        return ",".join(member.url for member in self.members)
+
+    def start(self) -> None:
+        for member in self.members:
+            if not member.running:
+                member.launch()
+        for member in self.members:
+            member.wait_healthy()
+
+    def leader(self, patience: float = 30) -> Etcd:
+        """Whoever a member that answers holds for the leader, once that is one of those that run."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            for member in self.members:
+                if not member.running:
+                    continue
+                try:
+                    status = member.call("/v3/maintenance/status", timeout=1)
+                except OSError:
+                    continue
+                if status.get("leader") == status["header"]["member_id"]:
+                    return member
+            time.sleep(0.02)
+        raise TimeoutError("etcd has no leader")
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.stop()

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, EtcdCluster, etcd_36
+from support.network import Loopback, Network
 from support.server import command, environment, free_port, wait_ready
 
 NAMES = ("auth", "core", "extensions", "aggregator")
 
 
 class Services:
-    """`url` is the aggregator's, `kubeconfig` an admin's."""
+    """`url` is the aggregator's, `kubeconfig` an admin's. `etcd` is a single member where nothing else is given."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, etcd: Etcd | EtcdCluster | None = None, network: Network | None = None) -> None:
         self.directory = directory
-        self.etcd = Etcd(etcd_36(), directory / "etcd")
+        self.etcd = etcd or Etcd(etcd_36(), directory / "etcd")
+        self.network = network or Loopback()
         self.ports = {name: free_port() for name in NAMES}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        argv = command("certs", "--out", str(self.certs), "--hosts", "localhost,127.0.0.1", "--server", self.url)
+        hosts = f"aggregator,localhost,127.0.0.1,{self.network.address('aggregator')}"
+        argv = command("certs", "--out", str(self.certs), "--hosts", hosts, "--server", self.url)
         subprocess.run(argv, check=True, env=environment(), stdout=subprocess.DEVNULL)
 
     @property
@@ -31,7 +34,10 @@ class Services:
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.ports['aggregator']}"
+        return self.address("aggregator")
+
+    def address(self, name: str) -> str:
+        return f"https://{self.network.address(name)}:{self.ports[name]}"
 
     @property
     def ca(self) -> Path:
@@ -44,12 +50,12 @@ class Services:
     def log(self, name: str) -> Path:
         return self.directory / f"{name}.log"
 
-    def start(self, key: str, *flags: str) -> None:
+    def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None) -> None:
         """`key` is a service, or `core-2` for another replica of one; `aggregator-2` leads to `core-2`."""
         name, _, replica = key.partition("-")
         self.ports.setdefault(key, free_port())
-        urls = {key: f"https://127.0.0.1:{port}" for key, port in self.ports.items()}
-        argv = command("serve", name, "--data-dir", str(self.certs / name), "--bind-address", "127.0.0.1")
+        urls = {key: f"https://{self.network.host(key)}:{port}" for key, port in self.ports.items()}
+        argv = command("serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key))
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
         if name == "aggregator":
             argv += ["--core-url", urls[f"core-{replica}" if replica else "core"], "--extensions-url", urls["extensions"]]
@@ -58,10 +64,11 @@ class Services:
         if name != "auth":
             argv += ["--auth-url", urls["auth"]]
         with self.log(key).open("ab") as out:
-            self.processes[key] = subprocess.Popen(argv, stdout=out, stderr=out, env=environment())
+            inside = self.network.inside(key)
+            self.processes[key] = subprocess.Popen([*inside, *argv], stdout=out, stderr=out, env={**environment(), **(env or {})})
 
     def wait_ready(self, name: str) -> None:
-        wait_ready(f"https://127.0.0.1:{self.ports[name]}", self.processes[name], self.log(name))
+        wait_ready(self.address(name), self.processes[name], self.log(name))
 
     def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> int:
         process = self.processes.pop(name)
