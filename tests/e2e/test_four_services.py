@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import ssl
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,3 +123,15 @@ def test_a_dead_service_harms_no_other_group(services: Services) -> None:
         services.start("extensions")
         services.wait_ready("extensions")
     eventually(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+
+
+def test_a_liveness_check_does_not_depend_on_another_service(services: Services) -> None:
+    services.stop("auth", signal.SIGKILL)
+    context = ssl._create_unverified_context()
+    try:
+        for name in ("aggregator", "core", "extensions"):
+            with urllib.request.urlopen(f"https://127.0.0.1:{services.ports[name]}/livez", context=context, timeout=20) as answer:
+                assert answer.read() == b"ok"
+    finally:
+        services.start("auth", f"--token-auth-file={TOKENS}")
+        services.wait_ready("auth")

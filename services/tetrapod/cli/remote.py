@@ -32,6 +32,7 @@ from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.authorization.union import HealthPaths, Named, UnionAuthorizer
 from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -113,7 +114,8 @@ class RemoteService:
             self.lifecycle.background("rule-sets", rules.run())
 
         self.lifecycle.on_start("start-authorization-informers", follow_rules)
-        return authenticator, DelegatingAuthorizer(rules, SubjectAccessReviewer(auth))
+        asked = DelegatingAuthorizer(rules, SubjectAccessReviewer(auth))
+        return authenticator, UnionAuthorizer([Named("", HealthPaths()), Named("", asked)])
 
     def _listen(self, director: Handler, authenticator: RequestAuthenticator, authorizer: Authorizer) -> HttpServer:
         options = self.options

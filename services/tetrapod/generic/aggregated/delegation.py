@@ -20,8 +20,8 @@ from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.delegating import SubjectAccessReviewer
-from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision
-from tetrapod.generic.authorization.union import Named, PrivilegedGroup, UnionAuthorizer
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.authorization.union import HealthPaths, Named, PrivilegedGroup, UnionAuthorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 REVIEW_SECONDS: Final = 10.0
-_HEALTH: Final = ("/healthz", "/livez", "/readyz")
 
 
 class Trust(NamedTuple):
@@ -65,14 +64,6 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
             BearerAuthenticator(CachedTokenAuthenticator(TokenReviewer(client))),
         ]
     )
-
-
-class HealthPaths:
-    """Health checks are open: whoever asks them has no identity (upstream: AlwaysAllowPaths)."""
-
-    async def authorize(self, attributes: Attributes) -> Answer:
-        open_ = not attributes.resource_request and attributes.path.startswith(_HEALTH)
-        return Answer(Decision.ALLOW if open_ else Decision.NO_OPINION)
 
 
 def authorizer(client: Client) -> Authorizer:

@@ -57,6 +57,16 @@ class PrivilegedGroup:
         return _ALLOW if self._group in attributes.user.groups else _NO_OPINION
 
 
+class HealthPaths:
+    """Health checks are open: whoever asks them has no identity, and they must not depend on who could tell.
+
+    Upstream: AlwaysAllowPaths.
+    """
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW if not attributes.resource_request and attributes.path.startswith(_HEALTH) else _NO_OPINION
+
+
 class AlwaysAllow:
     """`--authorization-mode=AlwaysAllow`."""
 
@@ -98,6 +108,7 @@ class UnionRuleResolver:
         )
 
 
+_HEALTH = ("/healthz", "/livez", "/readyz")
 _DECIDED = {Decision.ALLOW: "allowed", Decision.DENY: "denied"}
 _ALLOW = Answer(Decision.ALLOW)
 _NO_OPINION = Answer(Decision.NO_OPINION)
