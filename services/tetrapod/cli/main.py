@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tetrapod.cli.certs import certs
 from tetrapod.cli.check_apiserver import check_apiserver
 from tetrapod.cli.flags import with_flags
 from tetrapod.cli.options import Options
@@ -61,23 +62,6 @@ for _name, _key in (("aggregator", "a"), ("core", "c"), ("extensions", "e"), ("a
 
 
 @main.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("certs"), show_default=True, help="Where the directories are made.")
-@click.option("--hosts", default="localhost,127.0.0.1,aggregator", show_default=True, help="Names of the aggregator, comma-separated.")
-@click.option("--server", default="https://localhost:6443", show_default=True, help="The server of the admin kubeconfig.")
-def certs(out: Path, hosts: str, server: str) -> None:
-    """Make the certificates of the four services, a directory each, and an admin kubeconfig. What is there and good is kept."""
-    from tetrapod.generic.certificates.kubeconfig import kubeconfig as config_of
-    from tetrapod.generic.certificates.kubeconfig import write_kubeconfig
-    from tetrapod.generic.certificates.services import write_service_certificates
-
-    pki = write_service_certificates(out, [h for h in hosts.split(",") if h])
-    certificate, key = pki.admin
-    config = config_of(server, ca=pki.ca.read_bytes(), certificate=certificate.read_bytes(), key=key.read_bytes())
-    write_kubeconfig(out / "admin" / "kubeconfig", config)
-    click.echo(f"certificates in {out}/, admin kubeconfig {out}/admin/kubeconfig")
-
-
-@main.command()
 @click.option("--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="The data directory of `up`.")
 @click.option("--server", default="https://127.0.0.1:6443", show_default=True, help="The server's URL.")
 @click.option("--user", default="kubernetes-admin", show_default=True, help="The user: the certificate's common name.")
@@ -108,6 +92,7 @@ def version() -> None:
 
 
 main.add_command(up)
+main.add_command(certs)
 main.add_command(check_apiserver)
 
 if __name__ == "__main__":

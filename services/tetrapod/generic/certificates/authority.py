@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat, load_pem_private_key
@@ -54,17 +55,30 @@ class Authority:
     def issue_server(self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
         """A serving certificate for these DNS names and addresses; PEM of certificate and key."""
         alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
-        return self._issue(common_name, (), ExtendedKeyUsageOID.SERVER_AUTH, life, alternatives)
+        return self._issue(common_name, (), (ExtendedKeyUsageOID.SERVER_AUTH,), life, alternatives)
 
     def issue_client(self, user: str, groups: Sequence[str] = (), life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
         """A client certificate: the user as CN, the groups as O."""
-        return self._issue(user, groups, ExtendedKeyUsageOID.CLIENT_AUTH, life, None)
+        return self._issue(user, groups, (ExtendedKeyUsageOID.CLIENT_AUTH,), life, None)
+
+    def issue_peer(self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
+        """A certificate to serve and to call others of its kind with, as etcd's members do."""
+        usages = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+        return self._issue(common_name, (), usages, life, x509.SubjectAlternativeName([_general_name(host) for host in hosts]))
+
+    def issued(self, certificate: bytes) -> bool:
+        """Whether it was this authority that signed a PEM certificate."""
+        try:
+            x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(self._certificate)
+        except (ValueError, TypeError, InvalidSignature):
+            return False
+        return True
 
     def _issue(
         self,
         common_name: str,
         organizations: Sequence[str],
-        usage: x509.ObjectIdentifier,
+        usages: Sequence[x509.ObjectIdentifier],
         life: datetime.timedelta,
         alternatives: x509.SubjectAlternativeName | None,
     ) -> tuple[bytes, bytes]:
@@ -74,7 +88,7 @@ class Authority:
         builder = _builder(x509.Name(names), self._certificate.subject, key.public_key(), life)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(identifier, critical=False)
         if alternatives is not None:

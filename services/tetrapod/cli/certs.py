@@ -1,0 +1,76 @@
+"""`tetrapod certs`: the certificates of the four services, in directories or, by a job, in Secrets of the cluster that hosts them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tetrapod.cli.flags import Duration
+
+if TYPE_CHECKING:
+    from tetrapod.generic.certificates.pki import Pki
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def _list(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
+    return [item for item in value.split(",") if item]
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("certs"), show_default=True, help="Where the directories are made.")
+@click.option(
+    "--hosts", default="localhost,127.0.0.1,aggregator", show_default=True, callback=_list, help="Names of the aggregator, comma-separated."
+)
+@click.option("--service-hosts", default="", callback=_list, help="Further names of each service; {service} stands for which.")
+@click.option("--etcd-hosts", default="", callback=_list, help="Further names of etcd's members.")
+@click.option("--server", default="https://localhost:6443", show_default=True, help="The server of the admin kubeconfig.")
+@click.option("--renew-before", type=Duration(), default="720h", show_default=True, help="What ends sooner than this is made anew.")
+@click.option("--secrets", default="", metavar="PREFIX", help="In a pod: keep the directories as Secrets PREFIX-core and so on.")
+@click.option("--secret-label", multiple=True, metavar="KEY=VALUE", help="A label of those Secrets; may be repeated.")
+@click.option(
+    "--service-account", type=click.Path(path_type=Path), default=SERVICE_ACCOUNT, show_default=True, help="The pod's, for those."
+)
+def certs(
+    out: Path,
+    hosts: list[str],
+    service_hosts: list[str],
+    etcd_hosts: list[str],
+    server: str,
+    renew_before: float,
+    secrets: str,
+    secret_label: tuple[str, ...],
+    service_account: Path,
+) -> None:
+    """Make the certificates of the four services, a directory each, and an admin kubeconfig. What is there and good is kept."""
+    from tetrapod.generic.certificates.services import write_service_certificates
+
+    def write() -> None:
+        pki = write_service_certificates(out, hosts, service_hosts=service_hosts, etcd_hosts=etcd_hosts, renew_before=renew_before)
+        _write_admin(out, pki, server)
+
+    if not secrets:
+        write()
+        click.echo(f"certificates in {out}/, admin kubeconfig {out}/admin/kubeconfig")
+        return
+    from tetrapod.generic.certificates.secrets import Cluster, Secrets, SecretsError
+
+    labels = dict(label.split("=", 1) for label in secret_label if "=" in label)
+    try:
+        kept = Secrets(Cluster.of_pod(service_account), secrets, out, labels)
+        kept.load()
+        write()
+        changed = kept.save()
+    except SecretsError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"written: {', '.join(changed)}" if changed else "everything is good as it is")
+
+
+def _write_admin(out: Path, pki: Pki, server: str) -> None:
+    from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
+
+    certificate, key = pki.admin
+    config = kubeconfig(server, ca=pki.ca.read_bytes(), certificate=certificate.read_bytes(), key=key.read_bytes())
+    write_kubeconfig(out / "admin" / "kubeconfig", config)
