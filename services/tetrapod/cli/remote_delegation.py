@@ -25,7 +25,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import Whole
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.forward import forward
-from tetrapod.generic.proxy.headers import forwarded_headers, identity_headers
+from tetrapod.generic.proxy.headers import Unsendable, forwarded_headers, identity_headers
 from tetrapod.generic.proxy.pool import parse_url
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
@@ -76,7 +76,7 @@ class RemoteSide:
             response = await forward(self._pool, self._endpoint, request, headers=headers)
             findings.told(audit, request, response)
             return response
-        except BackendError as error:
+        except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
             raise status.service_unavailable(f"error trying to reach service: {error}") from None
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
+import httptools
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tetrapod.generic.authentication.user import UserInfo
-from tetrapod.generic.proxy.headers import answer_headers, escape_header_key, forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.headers import (
+    Unsendable,
+    answer_headers,
+    escape_header_key,
+    forwarded_headers,
+    identity_headers,
+    render_request,
+    upgrade_of,
+)
 
 ALICE = UserInfo("alice", "u1", ("a", "system:authenticated"), {"authentication.kubernetes.io/node-name": ("n1", "n2")})
 
@@ -66,3 +77,26 @@ def test_extra_keys_survive_the_way(key: str) -> None:
     assert unquote(escaped) == key
     assert escaped.isascii()
     assert not set(escaped) & set(' :/()\r\n"')
+
+
+NAMES = st.text(st.one_of(st.sampled_from("\r\n\t\0 :%"), st.characters(exclude_categories=("Cs",))))
+
+
+@given(NAMES, NAMES, st.lists(NAMES), st.dictionaries(NAMES.filter(bool), st.lists(NAMES)))
+def test_nobody_s_name_writes_headers_of_its_own(name: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
+    """Of a name that no header can hold nothing is sent; of any other what is read is what was said."""
+    user = UserInfo(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
+    try:
+        said = identity_headers(user)
+    except Unsendable:
+        everything = (name, uid, *groups, *(value for values in extra.values() for value in values))
+        assert any(re.search("[\0-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$", value) for value in everything)
+        return
+    read: list[tuple[bytes, bytes]] = []
+
+    class Reader:
+        def on_header(self, header: bytes, value: bytes) -> None:
+            read.append((header, value))
+
+    httptools.HttpRequestParser(Reader()).feed_data(render_request("GET", "/", "localhost", said, b""))
+    assert read[1:] == said

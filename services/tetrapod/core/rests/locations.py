@@ -19,9 +19,9 @@ from tetrapod.core.rests.links import Links
 from tetrapod.core.rests.stores import NODES, Stores
 from tetrapod.generic.client.inprocess import QueueWriter
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, forward
-from tetrapod.generic.proxy.headers import forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.headers import passed_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse
+from tetrapod.generic.request import Request, Response, StreamResponse
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 
@@ -127,12 +127,6 @@ def unreachable(why: object) -> status.StatusError:
     return status.service_unavailable(f"error trying to reach service: {why}")
 
 
-def passed_headers(request: Request) -> HeaderList:
-    """What goes to a backend that is not of the control plane: it is not told who asks."""
-    headers = forwarded_headers(request.headers, request.user, request.remote, "")
-    return [(name, value) for name, value in headers if not name.startswith(b"x-remote-")]
-
-
 async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
     """`path` is what follows `proxy` in the request's."""
     query = f"?{request.query_string}" if request.query_string else ""
@@ -145,7 +139,7 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
     escaped = quote(path or "/", safe=_SAFE)
     prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
     uri = posixpath.normpath(prefix + escaped) + ("/" if escaped.endswith("/") else "")
-    headers = [*passed_headers(request), (b"x-forwarded-uri", uri.encode("latin-1"))]
+    headers = [*passed_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri.encode("latin-1"))]
     host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:
         response = await forward(pool, endpoint, request, target=escaped + query, headers=headers, host=host)

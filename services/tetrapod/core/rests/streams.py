@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qs, quote, urlencode
 
-from tetrapod.core.rests.locations import Backends, dial_error, kubelet_at, node_name, node_status, passed_headers
+from tetrapod.core.rests.locations import Backends, dial_error, kubelet_at, node_name, node_status
 from tetrapod.core.rests.logs import LogRest, choose_container
 from tetrapod.core.rests.proxies import NodeProxyRest, PodProxyRest, ServiceProxyRest
 from tetrapod.core.rests.stores import PODS, Stores
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
-from tetrapod.generic.proxy.headers import upgrade_of
+from tetrapod.generic.proxy.headers import passed_headers, upgrade_of
 from tetrapod.generic.proxy.streamtranslator import PROTOCOL, Streams, translate
 from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
 from tetrapod.generic.proxy.websocket import asked_protocols
@@ -66,7 +66,7 @@ class _StreamRest(Rest):
             raise dial_error(error) from None
 
     async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
-        pool, headers = self._backends.pool, passed_headers(request)
+        pool, headers = self._backends.pool, passed_headers(request.headers, request.remote, "")
         if translated and streams is not None and PROTOCOL in asked_protocols(request.headers):
             return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)
         if translated and streams is None and tunnelled_protocols(request.headers):

@@ -11,7 +11,7 @@ from typing import Final
 
 from tetrapod.generic.http.head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
-from tetrapod.generic.proxy.headers import answer_headers, forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.headers import Unsendable, answer_headers, forwarded_headers, upgrade_of
 from tetrapod.generic.proxy.pool import BackendPool, Endpoint
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
@@ -43,7 +43,10 @@ async def forward(
     if not target:
         target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
     if headers is None:
-        headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
+        try:
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
+        except Unsendable as error:
+            raise BackendError(str(error), untouched=True) from None
     upgrade = upgrade_of(request.headers) if request.upgrade is not None else b""
     length = _length(request.headers)
     sent: BodyReader | bytes = request.body

@@ -5,9 +5,11 @@ Upstream: net/http/httputil/reverseproxy.go, k8s.io/client-go/transport/round_tr
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.http.head import canonical
 from tetrapod.generic.request import HeaderList
 
 _HOP_BY_HOP: Final = frozenset(
@@ -26,6 +28,7 @@ _HOP_BY_HOP: Final = frozenset(
 _OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
 _FRONTS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
 _IDENTITY: Final = (b"x-remote-", b"impersonate-")
+_CHANGED_ON_THE_WAY: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]|\A[ \t]|[ \t]\Z")
 _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -34,8 +37,16 @@ def escape_header_key(key: str) -> str:
     return "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
 
 
+class Unsendable(ValueError):
+    """A header cannot hold what was to be said in it; in the words of Go's net/http."""
+
+
 def identity_headers(user: UserInfo) -> HeaderList:
-    """What the front proxy says of the user."""
+    """What the front proxy says of the user.
+
+    Raises Unsendable for a user whom the backend would read as somebody else: whose name ends its header and begins another (a
+    certificate's CN may be anything), or has spaces at its ends, which upstream sends all the same.
+    """
     headers = [(b"x-remote-user", user.name.encode())]
     if user.uid:
         headers.append((b"x-remote-uid", user.uid.encode()))
@@ -43,11 +54,19 @@ def identity_headers(user: UserInfo) -> HeaderList:
     for key, values in user.extra.items():
         name = f"x-remote-extra-{escape_header_key(key)}".encode()
         headers += [(name, value.encode()) for value in values]
+    for header, said in headers:
+        if _CHANGED_ON_THE_WAY.search(said):
+            raise Unsendable(f'net/http: invalid header field value for "{canonical(header)[:-2].decode()}"')
     return headers
 
 
 def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id: str) -> HeaderList:
-    """What is sent to a backend, but Host, Upgrade and the framing. What a client says of identities is never passed on."""
+    """What is sent to a backend that believes us who asks. Raises Unsendable."""
+    return passed_headers(headers, remote, audit_id) + identity_headers(user)
+
+
+def passed_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
+    """A request's headers on their way on, but Host, Upgrade and the framing. What a client says of identities is never passed on."""
     listed = _connection_tokens(headers)
     kept: HeaderList = []
     forwarded: list[bytes] = []
@@ -62,7 +81,7 @@ def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id
         kept.append((b"x-forwarded-for", b", ".join(forwarded)))
     if audit_id:
         kept.append((b"audit-id", audit_id.encode()))
-    return kept + identity_headers(user)
+    return kept
 
 
 def answer_headers(headers: HeaderList) -> HeaderList:
