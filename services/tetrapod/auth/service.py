@@ -45,6 +45,7 @@ from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.controllers import enabled
+from tetrapod.generic.leaderelection import ALONE, Leadership, lead
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.storage.interface import StorageFactory
@@ -97,9 +98,12 @@ class AuthOptions:
 class AuthService:
     """What others need: authenticator, tokens, authorizer, resolver, definitions, routes, rest_routes, token_request_rest."""
 
-    def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None) -> None:
-        """`client` speaks to the front door, for the aggregation controller and the tracking of legacy tokens."""
-        self._storage, self._options, self._client = storage, options, client
+    def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None, leadership: Leadership = ALONE) -> None:
+        """`client` speaks to the front door, for the aggregation controller and the tracking of legacy tokens.
+
+        Of replicas one runs that controller: as `leadership` says.
+        """
+        self._storage, self._options, self._client, self._leadership = storage, options, client, leadership
         self._following = False
         self._pool = BackendPool()
         self.audiences = tuple(options.audiences) or tuple(options.issuers[:1])
@@ -214,9 +218,8 @@ class AuthService:
             await self.index.synced()
             await self.index.reach(revisions)
             if self._client is not None and enabled(AggregationController.name, self._options.controllers):
-                controller = AggregationController(self._client)
-                lifecycle.background("clusterrole-aggregation-informer", controller.run_informer())
-                lifecycle.background("clusterrole-aggregation", controller.run_workers())
+                client = self._client
+                lead("auth", self._leadership, lambda: [AggregationController(client)], lifecycle)
 
         if (tracker := self._tracker) is not None:
 

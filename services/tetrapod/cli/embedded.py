@@ -6,7 +6,6 @@ front of them all. The only place, with `remote.py`, where the four are put toge
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 from dataclasses import replace
@@ -24,6 +23,7 @@ from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.openapi import install_openapi
+from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.options import Options
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.admission.plugins import plugins
@@ -79,7 +79,10 @@ class Embedded:
         front_proxy_ca = options.requestheader_client_ca_file or str(self.pki.front_proxy_ca)
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.auth = AuthService(
-            self.storage, auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=True), self.controller_client
+            self.storage,
+            auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=True),
+            self.controller_client,
+            leadership(options, "auth", self.controller_client),
         )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
         surroundings = Surroundings(
@@ -156,6 +159,7 @@ class Embedded:
     def _assemble_front(self) -> None:
         """The aggregator over the other three: the order in which hooks are registered is that of the health checks."""
         options = self.options
+            leadership(options, "core", self.controller_client),
         self.front = self._server("aggregator")
         self.front.flags = options.flags()
         certificate, key = self.pki.front_proxy_client
@@ -227,9 +231,7 @@ class Embedded:
 
     async def stop(self) -> None:
         """Not ready, wait, stop accepting, drain, pre-shutdown hooks, close the store."""
-        self.lifecycle.shutting_down.set()
-        if self.options.shutdown_delay_duration:
-            await asyncio.sleep(self.options.shutdown_delay_duration)
+        await self.lifecycle.leave(self.options.shutdown_delay_duration)
         self.draining.begin()
         await self.http.stop(self.options.shutdown_grace)
         await self.lifecycle.stop()

@@ -48,6 +48,7 @@ class Flag(NamedTuple):
 
 
 _SERVING, _ETCD, _AUTHN, _AUTHZ = "Secure serving flags", "Etcd flags", "Authentication flags", "Authorization flags"
+_ELECTION = "Leader election flags"
 _ADMISSION, _GENERIC, _MISC, _OURS = "Admission flags", "Generic flags", "Misc flags", "Tetrapod flags"
 _AUDIT = "Auditing flags"
 
@@ -148,6 +149,13 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_MISC, "proxy-client-cert-file", "The client certificate of the aggregator towards other API servers."),
     Flag(_MISC, "proxy-client-key-file", "The key of that certificate."),
     Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),
+    Flag(_ELECTION, "leader-elect", "Of replicas over one etcd let one run the controllers.", bool, services="cxu"),
+    Flag(_ELECTION, "leader-elect-lease-duration", "After this long unrenewed a lease is for others to take.", Duration(), services="cxu"),
+    Flag(_ELECTION, "leader-elect-renew-deadline", "After this long unrenewed a leader stops its controllers.", Duration(), services="cxu"),
+    Flag(_ELECTION, "leader-elect-retry-period", "Time between tries to take or to renew the lease.", Duration(), services="cxu"),
+    Flag(_ELECTION, "leader-elect-resource-lock", "What is locked: leases.", click.Choice(["leases"]), services="cxu"),
+    Flag(_ELECTION, "leader-elect-resource-name", "What the leases' names begin with: NAME-core, NAME-auth.", services="cxu"),
+    Flag(_ELECTION, "leader-elect-resource-namespace", "The leases' namespace.", services="cxu"),
     Flag(
         _OURS,
         "controllers",

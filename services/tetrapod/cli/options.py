@@ -72,6 +72,13 @@ class Options:
     service_node_port_range: str = "30000-32767"
     controllers: tuple[str, ...] = ("*",)
     request_timeout: float = 60.0
+    leader_elect: bool = True
+    leader_elect_lease_duration: float = 15.0
+    leader_elect_renew_deadline: float = 10.0
+    leader_elect_retry_period: float = 2.0
+    leader_elect_resource_lock: str = "leases"
+    leader_elect_resource_name: str = "tetrapod"
+    leader_elect_resource_namespace: str = "kube-system"
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     enable_priority_and_fairness: bool = True

@@ -6,7 +6,6 @@ are reviewed and rules resolved by auth, and controllers speak to the aggregator
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import logging
 from collections.abc import Callable
@@ -158,9 +157,7 @@ class RemoteService:
         return [f"tetrapod {self.name} is ready on port {self.http.port}"]
 
     async def stop(self) -> None:
-        self.lifecycle.shutting_down.set()
-        if self.options.shutdown_delay_duration:
-            await asyncio.sleep(self.options.shutdown_delay_duration)
+        await self.lifecycle.leave(self.options.shutdown_delay_duration)
         self.draining.begin()
         await self.http.stop(self.options.shutdown_grace)
         await self.lifecycle.stop()

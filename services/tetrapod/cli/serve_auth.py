@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options
+from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.generic.admission.chain import Chain
@@ -27,7 +28,7 @@ class RemoteAuth(RemoteService):
         )
         client = self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager")
         given = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)
-        self.auth = AuthService(self.storage, given, client)
+        self.auth = AuthService(self.storage, given, client, leadership(options, self.name, client))
         surroundings = Surroundings(
             self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
         )

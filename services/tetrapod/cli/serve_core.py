@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.kubelet import kubelet_config
+from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import side_of
@@ -32,6 +33,11 @@ class RemoteCore(RemoteService):
         surroundings = Surroundings(self.storage, authorizer, aggregator, self.lifecycle.background, self.webhooks, options.break_glass)
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
+        controllers = NearestClient(
+            in_process_client(self._director, "kube-controller-manager"),
+            self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
+            lambda group: side_of(group) == self.name,
+        )
         self.core = CoreService(
             self.server,
             CoreConfig(
@@ -45,14 +51,11 @@ class RemoteCore(RemoteService):
                 kubelet_config(options),
             ),
             client,
-            NearestClient(
-                in_process_client(self._director, "kube-controller-manager"),
-                self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
-                lambda group: side_of(group) == self.name,
-            ),
+            controllers,
             RemoteTokenRequestRest(auth),
             remote_secret_signer(auth),
             {"etcd-0": self._probe_storage},
+            leadership(options, self.name, controllers),
         )
         self.server.flags = self.options.flags()
         install_openapi(self.server.routes, self.server.openapi())

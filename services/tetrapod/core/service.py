@@ -17,7 +17,7 @@ from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCle
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
-from tetrapod.core.controllers.manager import Controller, start_controllers
+from tetrapod.core.controllers.manager import Controller, Shared, selected
 from tetrapod.core.controllers.namespaces import NamespaceController
 from tetrapod.core.controllers.policy_status import PolicyStatus
 from tetrapod.core.controllers.protection import ClaimProtection, VolumeProtection
@@ -40,6 +40,7 @@ from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, Resi
 from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.leaderelection import ALONE, Leadership, lead
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendPool
 from tetrapod.generic.registry.rest import Rest
@@ -60,7 +61,11 @@ class CoreConfig:
 
 
 class CoreService:
-    """`client` goes through the front door as the server itself, `controller_client` as the controllers; auth gives `sign`."""
+    """`client` goes through the front door as the server itself, `controller_client` as the controllers; auth gives `sign`.
+
+    Of replicas of one store that one runs the controllers which `leadership` says; what upstream's kube-apiserver itself does (bootstrap
+    objects, repair of allocations) each of them does.
+    """
 
     def __init__(
         self,
@@ -71,12 +76,14 @@ class CoreService:
         token_rest: Rest,
         sign: Signer,
         probes: Mapping[str, Probe],
+        leadership: Leadership = ALONE,
     ) -> None:
         self.server = server
         self._config = config
         self._client = client
         self._sign = sign
         self._controller_client = controller_client
+        self._leadership = leadership
         self.backends = BackendPool()
         addresses = ClusterIPs(config.service_network, client)
         ports = NodePorts(config.node_ports, server.storage)
@@ -108,10 +115,7 @@ class CoreService:
         lifecycle.on_shutdown("core-backends", self.backends.close)
 
         async def start() -> None:
-            namespaces = Informer(self._controller_client, NAMESPACES)
-            lifecycle.follow("namespaces", namespaces)
-            start_controllers(self.controllers(namespaces), self._config.controllers, lifecycle)
-            lifecycle.background(WebhookHazards.name, WebhookHazards(self._controller_client, namespaces).run())
+            lead("core", self._leadership, self._led, lifecycle)
 
         async def repair() -> None:
             services = Informer(self._client, SERVICES)
@@ -122,6 +126,12 @@ class CoreService:
 
         lifecycle.on_start("generic-apiserver-start-informers", start)
         lifecycle.on_start("start-service-ip-repair-controllers", repair)
+
+    def _led(self) -> list[Controller]:
+        """What one replica does for all; made anew when it begins to lead."""
+        namespaces = Informer(self._controller_client, NAMESPACES)
+        chosen = selected(self.controllers(namespaces), self._config.controllers)
+        return [Shared("namespaces", namespaces), *chosen, WebhookHazards(self._controller_client, namespaces)]
 
     def controllers(self, namespaces: Informer) -> list[Controller]:
         client = self._controller_client

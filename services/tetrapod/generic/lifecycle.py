@@ -18,6 +18,7 @@ from tetrapod.machinery.status import StatusError
 log = logging.getLogger(__name__)
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
+_LEAVING_PATIENCE: Final = 3.0
 
 Hook = Callable[[], Awaitable[None]]
 Check = Callable[[], Awaitable[None]]
@@ -38,6 +39,7 @@ class Lifecycle:
     def __init__(self) -> None:
         self.hooks: dict[str, Hook] = {}
         self.hooks_done: set[str] = set()
+        self.leaving: dict[str, Hook] = {}
         self.pre_shutdown: dict[str, Hook] = {}
         self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
         """In order, hooks among them; each with the endpoints that show it."""
@@ -58,6 +60,13 @@ class Lifecycle:
                 raise RuntimeError("not finished")
 
         return check
+
+    def on_leaving(self, name: str, hook: Hook) -> None:
+        """What is done first when the server stops, while it still serves: others are told that it goes.
+
+        Upstream: AddPreShutdownHook, "including deregistering from the kubernetes endpoint".
+        """
+        self.leaving[name] = hook
 
     def on_shutdown(self, name: str, hook: Hook) -> None:
         self.pre_shutdown[name] = hook
@@ -110,6 +119,21 @@ class Lifecycle:
             else:
                 self.hooks_done.add(name)
                 return
+
+    async def leave(self, delay: float) -> None:
+        """Not ready from now on; returns once `delay` seconds have passed and whoever is to know has been told, or cannot be."""
+        self.shutting_down.set()
+
+        async def told(name: str, hook: Hook) -> None:
+            try:
+                async with asyncio.timeout(_LEAVING_PATIENCE):
+                    await hook()
+            except TimeoutError:
+                log.warning("%s: not within %g s", name, _LEAVING_PATIENCE)
+            except Exception:
+                log.exception("%s failed while the server stops", name)
+
+        await asyncio.gather(asyncio.sleep(delay), *(told(name, hook) for name, hook in list(self.leaving.items())))
 
     async def stop(self) -> None:
         """Cancel every background task, then run the pre-shutdown hooks."""

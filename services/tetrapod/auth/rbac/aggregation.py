@@ -6,6 +6,7 @@ server-side apply as `clusterrole-aggregation-controller`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from typing import Any, Final
@@ -46,12 +47,11 @@ class AggregationController:
         self._roles.handlers.append(self._changed)
         self._queue: WorkQueue[str] = WorkQueue("clusterrole-aggregation", self._sync)
 
-    async def run_informer(self) -> None:
-        await self._roles.run()
-
-    async def run_workers(self) -> None:
-        await self._roles.synced.wait()
-        await self._queue.run(2)
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._roles.run())
+            await self._roles.synced.wait()
+            group.create_task(self._queue.run(2))
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
         """Any change may concern any aggregated role; there are few of those."""

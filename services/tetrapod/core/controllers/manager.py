@@ -1,12 +1,12 @@
-"""Starts the controllers that `--controllers` selects."""
+"""Which controllers run: those that `--controllers` selects, in the replica that leads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.controllers import enabled
-from tetrapod.generic.lifecycle import Lifecycle
 
 
 class Controller(Protocol):
@@ -17,8 +17,16 @@ class Controller(Protocol):
     async def run(self) -> None: ...
 
 
-def start_controllers(controllers: Sequence[Controller], selection: Sequence[str], lifecycle: Lifecycle) -> None:
-    """Start them in the background; they sync and recover by themselves, so readiness does not wait for them."""
-    for controller in controllers:
-        if enabled(controller.name, selection):
-            lifecycle.background(f"controller/{controller.name}", controller.run())
+class Shared:
+    """An informer that several controllers of one term look at."""
+
+    def __init__(self, name: str, informer: Informer) -> None:
+        self.name = name
+        self._informer = informer
+
+    async def run(self) -> None:
+        await self._informer.run()
+
+
+def selected(controllers: Sequence[Controller], selection: Sequence[str]) -> list[Controller]:
+    return [controller for controller in controllers if enabled(controller.name, selection)]

@@ -97,7 +97,7 @@ class AggregatedServer:
         return found
 
     async def stop(self) -> None:
-        self.lifecycle.shutting_down.set()
+        await self.lifecycle.leave(0)
         self._draining.begin()
         await self._http.stop()
         await self.lifecycle.stop()

@@ -27,6 +27,13 @@ class EventRecorder:
 
     async def warn(self, about: Object, reason: str, action: str, note: str) -> None:
         """What has been told before is counted in the event of the first time."""
+        await self._record("Warning", about, reason, action, note)
+
+    async def tell(self, about: Object, reason: str, action: str, note: str) -> None:
+        """As `warn`, of what is as it should be."""
+        await self._record("Normal", about, reason, action, note)
+
+    async def _record(self, kind: str, about: Object, reason: str, action: str, note: str) -> None:
         meta = about["metadata"]
         namespace = meta.get("namespace") or "default"
         key = (meta["uid"], reason, note)
@@ -46,7 +53,7 @@ class EventRecorder:
                 "reason": reason,
                 "regarding": _reference(about),
                 "note": note,
-                "type": "Warning",
+                "type": kind,
             }
             await self._client.create(EVENTS, namespace, event)
             if len(self._told) >= _REMEMBERED:

@@ -1,0 +1,29 @@
+"""Whether this process competes with others for the controllers, as `--leader-elect` and the store say."""
+
+from __future__ import annotations
+
+import click
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.leaderelection import ALONE, ElectionConfig, Elector, Leadership, LeaseLock
+
+
+def leadership(options: Options, service: str, client: Client) -> Leadership:
+    """SQLite has one process: no lease is made, or waited for. Raises UsageError.
+
+    The names are our own: a kube-controller-manager of upstream's may run beside, with a lease of its own.
+    """
+    if not options.leader_elect or not options.etcd_servers:
+        return ALONE
+    try:
+        config = ElectionConfig(
+            f"{options.leader_elect_resource_name}-{service}",
+            options.leader_elect_resource_namespace,
+            options.leader_elect_lease_duration,
+            options.leader_elect_renew_deadline,
+            options.leader_elect_retry_period,
+        )
+    except ValueError as error:
+        raise click.UsageError(f"--leader-elect-*: {error}") from None
+    return Elector(LeaseLock(client, config.namespace, config.name), config)

@@ -1,0 +1,208 @@
+"""`Elector`: leads while it holds a Lease, and works only while it leads.
+
+Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it has not changed for as long as it lasts by the
+clock of who looks at it: clocks of replicas are never compared. Stricter than there in two things: a leader that sees another one stops
+at once instead of after the renew deadline, and the deadline counts from the last renewal, so that a process that was stopped for a
+while does not go on working when it wakes up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.generic import metrics
+from tetrapod.generic.leaderelection.config import JITTER, ElectionConfig
+from tetrapod.generic.leaderelection.leadership import Work
+from tetrapod.generic.leaderelection.lock import LeaseLock
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_micro
+
+log = logging.getLogger(__name__)
+
+STATUS: Final = metrics.Gauge(
+    "leader_election_master_status",
+    "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
+    "'name' is the string used to identify the lease. Please make sure to group by name.",
+    ("name",),
+)
+SLOW_PATH: Final = metrics.Counter(
+    "leader_election_slowpath_total",
+    "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. "
+    "Please make sure to group by name.",
+    ("name",),
+)
+_FAILURES: Final = (StatusError, Unavailable, OSError, TimeoutError)
+
+
+class Elector:
+    """Implements `Leadership`."""
+
+    def __init__(self, lock: LeaseLock, config: ElectionConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lock = lock
+        self._config = config
+        self._clock = clock
+        self._observed: Object = {}
+        self._observed_at = float("-inf")
+        self._renewed_at = float("-inf")
+        self._reported = ""
+        STATUS.set((lock.name,), 0)
+
+    @property
+    def leader(self) -> str:
+        """Who led when it was last looked at."""
+        return str(self._observed.get("holderIdentity") or "")
+
+    @property
+    def leading(self) -> bool:
+        return self.leader == self._lock.identity
+
+    async def run(self, work: Work) -> None:
+        """Wait for the lease, work while it is held, and again; until cancelled, which gives the lease back."""
+        while True:
+            await self._acquire()
+            await self._term(work)
+            await asyncio.sleep(self._config.retry_period)
+
+    async def _acquire(self) -> None:
+        log.info("attempting to acquire leader lease %s", self._lock)
+        while not await self._try_for(self._config.renew_deadline):
+            self._report()
+            await asyncio.sleep(self._config.retry_period * (1 + random.random() * JITTER))
+        self._report()
+
+    async def _term(self, work: Work) -> None:
+        name = (self._lock.name,)
+        log.info("acquired leader lease %s", self._lock)
+        STATUS.set(name, 1)
+        working = asyncio.create_task(work(), name=f"leading {self._lock.name}")
+        renewing = asyncio.create_task(self._renew(), name=f"renewing {self._lock.name}")
+        told = asyncio.create_task(self._lock.tell("became leader"))
+        try:
+            await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            STATUS.set(name, 0)
+            for task in (working, renewing, told):
+                task.cancel()
+            outcomes = await asyncio.gather(working, renewing, told, return_exceptions=True)
+            for outcome in outcomes[:2]:
+                if isinstance(outcome, Exception):
+                    log.error("leading %s ended: %s", self._lock, outcome, exc_info=outcome)
+            # Only now, with nothing at work any more, may somebody else begin.
+            await self._release()
+
+    async def _renew(self) -> None:
+        """Returns when the lease is lost."""
+        while True:
+            await asyncio.sleep(self._config.retry_period)
+            if not await self._renewed():
+                log.error("failed to renew lease %s", self._lock)
+                return
+
+    async def _renewed(self) -> bool:
+        deadline = self._renewed_at + self._config.renew_deadline
+        while (left := deadline - self._clock()) > 0:
+            if await self._try_for(left):
+                return True
+            self._report()
+            if not self.leading:
+                return False
+            await asyncio.sleep(min(self._config.retry_period, max(0.0, deadline - self._clock())))
+        return False
+
+    async def _release(self) -> None:
+        """Give back what is still held, so that another replica need not wait for its end."""
+        if not self.leading or not self._valid():
+            return
+        try:
+            async with asyncio.timeout(self._config.renew_deadline):
+                for attempt in range(3):
+                    if attempt:
+                        self._observe(await self._lock.get())
+                    if not self.leading:
+                        return
+                    moment = now_micro()
+                    record = {**self._observed, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": moment, "acquireTime": moment}
+                    try:
+                        await self._lock.update(record)
+                    except StatusError as error:
+                        if error.code != 409:
+                            raise
+                    else:
+                        self._observe(record)
+                        break
+            await self._lock.tell("stopped leading")
+        except _FAILURES as error:
+            log.info("lease %s could not be released: %s", self._lock, error or type(error).__name__)
+
+    async def _try_for(self, seconds: float) -> bool:
+        """Take the lease or renew it; False where another holds it, or nothing could be found out."""
+        began = self._clock()
+        try:
+            async with asyncio.timeout(seconds):
+                held = await self._take()
+        except _FAILURES as error:
+            log.info("error with lease %s: %s", self._lock, error or type(error).__name__)
+            return False
+        if held:
+            self._renewed_at = began
+        return held
+
+    async def _take(self) -> bool:
+        moment = now_micro()
+        wanted: Object = {
+            "holderIdentity": self._lock.identity,
+            "leaseDurationSeconds": int(self._config.lease_duration),
+            "acquireTime": moment,
+            "renewTime": moment,
+            "leaseTransitions": 0,
+        }
+        if self.leading and self._valid():  # as it was when we wrote it, most likely
+            record = {**wanted, **self._kept()}
+            try:
+                await self._lock.update(record)
+            except _FAILURES as error:
+                log.debug("lease %s was not as expected: %s", self._lock, error)
+            else:
+                self._observe(record)
+                return True
+        try:
+            found = await self._lock.get()
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            await self._lock.create(wanted)
+            self._observe(wanted)
+            return True
+        if found != self._observed:
+            self._observe(found)
+        if self.leader and self._valid() and not self.leading:
+            return False
+        if self.leading:
+            SLOW_PATH.add((self._lock.name,))
+            record = {**wanted, **self._kept()}
+        else:
+            record = {**wanted, "leaseTransitions": int(found.get("leaseTransitions") or 0) + 1}
+        await self._lock.update(record)
+        self._observe(record)
+        return True
+
+    def _kept(self) -> Object:
+        return {key: self._observed[key] for key in ("acquireTime", "leaseTransitions") if key in self._observed}
+
+    def _observe(self, record: Object) -> None:
+        self._observed, self._observed_at = record, self._clock()
+
+    def _valid(self) -> bool:
+        return self._observed_at + int(self._observed.get("leaseDurationSeconds") or 0) > self._clock()
+
+    def _report(self) -> None:
+        if self.leader != self._reported:
+            self._reported = self.leader
+            log.info("lease %s: the leader is %s", self._lock, self.leader or "nobody")

@@ -1,0 +1,55 @@
+"""`LeaseLock`: the Lease that says who leads (upstream: client-go/tools/leaderelection/resourcelock/leaselock.go)."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from typing import Final
+
+from tetrapod.generic.client.events import EventRecorder
+from tetrapod.generic.client.interface import Client
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+
+LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+_RECORD: Final = ("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions")
+
+
+class LeaseLock:
+    """A record is the spec of the Lease. It is written only over what was read last: of two who write, one fails."""
+
+    def __init__(self, client: Client, namespace: str, name: str, identity: str = "") -> None:
+        self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        self.name = name
+        self._client = client
+        self._namespace = namespace
+        self._lease: Object | None = None
+        self._events = EventRecorder(client, name)
+
+    def __str__(self) -> str:
+        return f"{self._namespace}/{self.name}"
+
+    async def get(self) -> Object:
+        """Raises StatusError (404: nobody has ever led), Unavailable."""
+        self._lease = await self._client.get(LEASES, self._namespace, self.name)
+        return _record(self._lease)
+
+    async def create(self, record: Object) -> None:
+        metadata = {"name": self.name, "namespace": self._namespace}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": record}
+        self._lease = await self._client.create(LEASES, self._namespace, lease)
+
+    async def update(self, record: Object) -> None:
+        """Raises StatusError (409: somebody else was first), Unavailable."""
+        if self._lease is None:
+            raise RuntimeError("lease not initialized, call get or create first")
+        self._lease = await self._client.update(LEASES, self._namespace, {**self._lease, "spec": record})
+
+    async def tell(self, what: str) -> None:
+        """An event at the Lease."""
+        if self._lease is not None:
+            await self._events.tell(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {what}")
+
+
+def _record(lease: Object) -> Object:
+    spec = lease.get("spec") or {}
+    return {key: spec[key] for key in _RECORD if key in spec}
