@@ -121,6 +121,7 @@ class Options:
     logging_format: str = "text"
     verbosity: int = 1
     redis_url: str = ""
+    redis_password_file: str = ""
     # of one service on its own
     aggregator_url: str = ""
     core_url: str = ""

@@ -93,7 +93,7 @@ class RemoteService:
         auth = self.client_of(options.auth_url, "auth-url", f"tetrapod-{self.name}")
         reviews: TokenAuthenticator = TokenReviewer(auth)
         if options.redis_url:
-            reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url)
+            reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url, options.redis_password_file)
             self.lifecycle.on_shutdown("redis", shared.close)
         tokens = CachedTokenAuthenticator(reviews)
         anonymous_access = anonymous(options)

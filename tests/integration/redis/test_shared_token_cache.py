@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from redis.asyncio import Redis
 
 from support.server import free_port
 from tetrapod.generic.authentication.interface import Authenticated
@@ -82,3 +83,24 @@ async def test_losing_redis_costs_speed_only(redis) -> None:
     finally:
         await shared.close()
     assert reviews.asked == 3
+
+
+async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
+    url, _ = redis
+    password = tmp_path / "password"
+    password.write_text("wrong\n")
+    administrator = Redis.from_url(url)
+    await administrator.acl_setuser("default", enabled=True, passwords=["+right"], reset_passwords=True)
+    first, second = Reviews(), Reviews()
+    try:
+        refused = SharedTokenAuthenticator(first, url, str(password), patience=5)
+        assert await refused.authenticate_token("alice-token", ("api",)) == ALICE  # as without redis
+        await refused.close()
+        password.write_text("right\n")
+        for reviews in (first, second):
+            shared = SharedTokenAuthenticator(reviews, url, str(password), patience=5)
+            assert await shared.authenticate_token("alice-token", ("api",)) == ALICE
+            await shared.close()
+    finally:
+        await administrator.aclose()
+    assert (first.asked, second.asked) == (2, 0)

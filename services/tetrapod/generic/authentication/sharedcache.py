@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 import time
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -28,9 +29,12 @@ _LEFT_ALONE: Final = 5.0
 class SharedTokenAuthenticator:
     """Stands between a process's own cache and the authenticator that asks."""
 
-    def __init__(self, inner: TokenAuthenticator, url: str, seconds: float = SUCCESS_SECONDS, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self, inner: TokenAuthenticator, url: str, password_file: str = "", seconds: float = SUCCESS_SECONDS, patience: float = _PATIENCE
+    ) -> None:
         self._inner = inner
         self._url = url
+        self._password_file = password_file
         self._milliseconds = int(seconds * 1000)
         self._patience = patience
         self._redis: Any = None
@@ -66,8 +70,20 @@ class SharedTokenAuthenticator:
         if self._redis is None:
             from redis.asyncio import Redis
 
-            self._redis = Redis.from_url(self._url)
+            credentials = {"credential_provider": _credentials(self._password_file)} if self._password_file else {}
+            self._redis = Redis.from_url(self._url, **credentials)
         return self._redis
+
+
+def _credentials(file: str) -> Any:
+    """Asked with each connection, so that a new password is taken up."""
+    from redis.credentials import CredentialProvider
+
+    class Password(CredentialProvider):
+        def get_credentials(self) -> tuple[str]:
+            return (Path(file).read_text().strip(),)
+
+    return Password()
 
 
 def _key(token: str, audiences: tuple[str, ...]) -> str:
