@@ -13,16 +13,36 @@ from support.network import Loopback, Network
 from support.server import command, environment, free_port, wait_ready
 
 NAMES = ("auth", "core", "extensions", "aggregator")
+_SPEAKS_TO = {
+    "aggregator": ("core", "extensions", "auth"),
+    "core": ("aggregator", "auth"),
+    "extensions": ("aggregator", "auth"),
+    "auth": ("aggregator",),
+}
+
+
+def replica_keys(name: str, count: int) -> list[str]:
+    return [name, *(f"{name}-{number}" for number in range(2, count + 1))]
 
 
 class Services:
-    """`url` is the aggregator's, `kubeconfig` an admin's. `etcd` is a single member where nothing else is given."""
+    """`url` is the first aggregator's, `kubeconfig` an admin's. `etcd` is a single member where nothing else is given.
 
-    def __init__(self, directory: Path, etcd: Etcd | EtcdCluster | None = None, network: Network | None = None) -> None:
+    A process has a key: its service's name, and for further replicas (as many as `replicas` says) a number: `core-2`. Each is told of all.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        etcd: Etcd | EtcdCluster | None = None,
+        network: Network | None = None,
+        replicas: Mapping[str, int] | None = None,
+    ) -> None:
         self.directory = directory
         self.etcd = etcd or Etcd(etcd_36(), directory / "etcd")
         self.network = network or Loopback()
-        self.ports = {name: free_port() for name in NAMES}
+        self.keys = [key for name in NAMES for key in replica_keys(name, (replicas or {}).get(name, 1))]
+        self.ports = {key: free_port() for key in self.keys}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         hosts = f"aggregator,localhost,127.0.0.1,{self.network.address('aggregator')}"
         argv = command("certs", "--out", str(self.certs), "--hosts", hosts, "--server", self.url)
@@ -51,21 +71,19 @@ class Services:
         return self.directory / f"{name}.log"
 
     def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None) -> None:
-        """`key` is a service, or `core-2` for another replica of one; `aggregator-2` leads to `core-2`."""
-        name, _, replica = key.partition("-")
-        self.ports.setdefault(key, free_port())
-        urls = {key: f"https://{self.network.host(key)}:{port}" for key, port in self.ports.items()}
+        name = key.partition("-")[0]
         argv = command("serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key))
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
-        if name == "aggregator":
-            argv += ["--core-url", urls[f"core-{replica}" if replica else "core"], "--extensions-url", urls["extensions"]]
-        else:
-            argv += ["--aggregator-url", urls["aggregator"]]
-        if name != "auth":
-            argv += ["--auth-url", urls["auth"]]
+        for other in _SPEAKS_TO[name]:
+            argv += [f"--{other}-url={self._urls(other)}"]
         with self.log(key).open("ab") as out:
             inside = self.network.inside(key)
             self.processes[key] = subprocess.Popen([*inside, *argv], stdout=out, stderr=out, env={**environment(), **(env or {})})
+
+    def _urls(self, name: str) -> str:
+        """Of all replicas of a service."""
+        keys = [key for key in self.keys if key.partition("-")[0] == name]
+        return ",".join(f"https://{self.network.host(key)}:{self.ports[key]}" for key in keys)
 
     def wait_ready(self, name: str) -> None:
         wait_ready(self.address(name), self.processes[name], self.log(name))
@@ -73,6 +91,16 @@ class Services:
     def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> int:
         process = self.processes.pop(name)
         process.send_signal(number)
+        return self._ended(process)
+
+    def stop_all(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        while self.processes:
+            self._ended(self.processes.popitem()[1])
+
+    @staticmethod
+    def _ended(process: subprocess.Popen[bytes]) -> int:
         try:
             return process.wait(30)
         except subprocess.TimeoutExpired:
@@ -82,17 +110,16 @@ class Services:
 
 
 @contextmanager
-def running_services(directory: Path, **flags: tuple[str, ...]) -> Iterator[Services]:
+def running_services(directory: Path, replicas: Mapping[str, int] | None = None, **flags: tuple[str, ...]) -> Iterator[Services]:
     """All four, ready; `flags` by service."""
-    services = Services(directory)
+    services = Services(directory, replicas=replicas)
     services.etcd.start()
     try:
-        for name in NAMES:
-            services.start(name, *flags.get(name, ()))
-        for name in NAMES:
-            services.wait_ready(name)
+        for key in services.keys:
+            services.start(key, *flags.get(key.partition("-")[0], ()))
+        for key in services.keys:
+            services.wait_ready(key)
         yield services
     finally:
-        for name in list(services.processes):
-            services.stop(name)
+        services.stop_all()
         services.etcd.stop()

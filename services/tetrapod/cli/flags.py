@@ -166,10 +166,10 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_OURS, "break-glass", "Let system:masters pass webhooks and policies of admission, to repair them.", bool),
     Flag(_OURS, "redis-url", "A redis to share token and authorization caches among replicas (optional).", services="acex"),
     Flag(_OURS, "redis-password-file", "A file with redis' password; a new one is taken up.", services="acex"),
-    Flag(_OURS, "aggregator-url", "Where the aggregator is (for controllers of a service on its own).", services="cex"),
-    Flag(_OURS, "core-url", "Where core is.", services="a"),
-    Flag(_OURS, "extensions-url", "Where extensions is.", services="a"),
-    Flag(_OURS, "auth-url", "Where auth is.", services="ace"),
+    Flag(_OURS, "aggregator-url", "Where the aggregator is (for controllers); may be given for each replica.", "list", services="cex"),
+    Flag(_OURS, "core-url", "Where core is; may be given for each replica.", "list", services="a"),
+    Flag(_OURS, "extensions-url", "Where extensions is; may be given for each replica.", "list", services="a"),
+    Flag(_OURS, "auth-url", "Where auth is; may be given for each replica.", "list", services="ace"),
     Flag("Logs flags", "logging-format", "text or json.", click.Choice(["text", "json"])),
 )
 

@@ -123,10 +123,10 @@ class Options:
     redis_url: str = ""
     redis_password_file: str = ""
     # of one service on its own
-    aggregator_url: str = ""
-    core_url: str = ""
-    extensions_url: str = ""
-    auth_url: str = ""
+    aggregator_url: tuple[str, ...] = ()
+    core_url: tuple[str, ...] = ()
+    extensions_url: tuple[str, ...] = ()
+    auth_url: tuple[str, ...] = ()
     ignored: tuple[str, ...] = field(default=(), repr=False)
     given: frozenset[str] = field(default=frozenset(), repr=False)
     """Flags that the command line names, for those that exclude each other."""

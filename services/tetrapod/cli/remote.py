@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -40,7 +41,8 @@ from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.proxy.balanced import BalancedPool
+from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
@@ -50,6 +52,9 @@ log = logging.getLogger(__name__)
 
 class RemoteService:
     """What the four have in common when they run apart. A subclass says what it serves by `assemble`."""
+LINGER: Final = 2.0
+"""Seconds for fronts to learn, by a probe or an answer, that this replica goes, and to close their connections themselves."""
+
 
     name = ""
     flow_control: FlowControl | None = None  # of the front door
@@ -59,9 +64,9 @@ class RemoteService:
             raise click.UsageError("--etcd-servers is needed: services that run apart share an etcd")
         self.options = options
         self.lifecycle = Lifecycle()
-        self.draining = Draining()
+        self.draining = Draining(tells_front=self.name != "aggregator")
         self.audit = audit_of(options, self.lifecycle)
-        self.pool = BackendPool()
+        self.pool = BalancedPool()
         self.backend = open_backend(options)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
@@ -82,15 +87,27 @@ class RemoteService:
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         raise NotImplementedError
 
-    def client_of(self, url: str, flag: str, user_agent: str) -> RestClient:
-        if not url:
-            raise click.UsageError(f"--{flag} is needed to serve {self.name} on its own")
-        return http_client(self.pool, url, self.own_tls, user_agent)
+    def client_of(self, urls: Sequence[str], name: str, user_agent: str) -> RestClient:
+        """A client of one of the other services, whichever of its replicas is ready."""
+        self.reach(urls, name)
+        return http_client(self.pool, urls[0], self.own_tls, user_agent)
+
+    def reach(self, urls: Sequence[str], name: str) -> None:
+        """
+        Raises:
+            click.UsageError: `urls`, of the flag of that service, are none.
+        """
+        if not urls:
+            raise click.UsageError(f"--{name}-url is needed to serve {self.name} on its own")
+        try:
+            self.pool.balance(name, urls, self.own_tls)
+        except BackendError as error:
+            raise click.UsageError(f"--{name}-url: {error}") from None
 
     def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
         """Authentication and authorization of a service behind the aggregator: headers, certificates, tokens asked of auth."""
         options = self.options
-        auth = self.client_of(options.auth_url, "auth-url", f"tetrapod-{self.name}")
+        auth = self.client_of(options.auth_url, "auth", f"tetrapod-{self.name}")
         reviews: TokenAuthenticator = TokenReviewer(auth)
         if options.redis_url:
             reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url, options.redis_password_file)
@@ -158,8 +175,9 @@ class RemoteService:
 
     async def stop(self) -> None:
         await self.lifecycle.leave(self.options.shutdown_delay_duration)
+        self.pool.follow(self.lifecycle)
         self.draining.begin()
-        await self.http.stop(self.options.shutdown_grace)
+        await self.http.stop(self.options.shutdown_grace, linger=LINGER)
         await self.lifecycle.stop()
         await self.pool.close()
         await self.storage.close()

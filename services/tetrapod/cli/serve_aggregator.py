@@ -36,10 +36,10 @@ class RemoteAggregator(RemoteService):
             self.file("front-proxy-client.key", options.proxy_client_key_file),
         )
         tls = ClientTLS(ca_data=self.ca, certificate=certificate.certificate, key=certificate.key)
-        sides = {
-            name: RemoteSide(name, self.pool, url, tls)
-            for name, url in (("core", options.core_url), ("auth", options.auth_url), ("extensions", options.extensions_url))
-        }
+        urls = {"core": options.core_url, "auth": options.auth_url, "extensions": options.extensions_url}
+        for name, some in urls.items():
+            self.reach(some, name)
+        sides = {name: RemoteSide(name, self.pool, some[0], tls) for name, some in urls.items()}
         self.delegation = RemoteDelegation(server, sides)
         client = self.delegation.client("kube-apiserver")
         self.aggregator = AggregatorService(

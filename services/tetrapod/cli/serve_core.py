@@ -27,15 +27,15 @@ class RemoteCore(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         options = self.options
         authenticator, authorizer = self.delegated()
-        auth = self.client_of(options.auth_url, "auth-url", "tetrapod-core")
+        auth = self.client_of(options.auth_url, "auth", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
-        aggregator = self.client_of(options.aggregator_url, "aggregator-url", "kube-apiserver")
+        aggregator = self.client_of(options.aggregator_url, "aggregator", "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, aggregator, self.lifecycle.background, self.webhooks, options.break_glass)
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
         controllers = NearestClient(
             in_process_client(self._director, "kube-controller-manager"),
-            self.client_of(options.aggregator_url, "aggregator-url", "kube-controller-manager"),
+            self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager"),
             lambda group: side_of(group) == self.name,
         )
         self.core = CoreService(

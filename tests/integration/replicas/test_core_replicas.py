@@ -1,4 +1,4 @@
-"""Two cores over one etcd, each behind a front door of its own: what is given out once is given out once by both together."""
+"""Two cores over one etcd behind two front doors that turn to both: what is given out once is given out once by all together."""
 
 from __future__ import annotations
 
@@ -35,11 +35,8 @@ class Door:
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Door]]:
     directory = tmp_path_factory.mktemp("replicas")
-    with running_services(directory, auth=(f"--token-auth-file={TOKENS}",), core=CORE) as services:
-        services.start("core-2", *CORE)
-        services.start("aggregator-2")
-        for name in ("core-2", "aggregator-2"):
-            services.wait_ready(name)
+    replicas = {"core": 2, "aggregator": 2}
+    with running_services(directory, replicas, auth=(f"--token-auth-file={TOKENS}",), core=CORE) as services:
         yield [Door(f"https://127.0.0.1:{services.ports[name]}", services.ca) for name in ("aggregator", "aggregator-2")]
 
 

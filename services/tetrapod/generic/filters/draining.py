@@ -1,20 +1,25 @@
 """Refuses new requests while the server stops, and tells when the last one has been answered.
 
-Upstream: server/filters/waitgroup.go, with_retry_after.go: 503 with `Retry-After` and `Connection: close`.
+Upstream: server/filters/waitgroup.go, with_retry_after.go: 503 with `Retry-After` and `Connection: close`. A service behind a front says
+besides that nothing was done, so that the front asks another replica (proxy/balanced.py), whatever the request was.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import Handler, Request, Response
+
+UNTOUCHED: Final = b"x-tetrapod-untouched"
 
 
 class Draining:
     """Counts the short requests in flight. `begin` makes new ones be refused; `wait` returns when none is left."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_front: bool = False) -> None:
+        self.tells_front = tells_front
         self.active = False
         self.in_flight = 0
         self._idle = asyncio.Event()
@@ -43,6 +48,8 @@ def with_draining(handler: Handler, draining: Draining) -> Handler:
     async def drain(request: Request) -> Response:
         if draining.active and not _is_probe(request.path):
             headers = [(b"retry-after", b"1"), (b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]
+            if draining.tells_front:
+                headers.append((UNTOUCHED, b"1"))
             return Response(503, headers, b"apiserver is shutting down, please try again later.\n")
         if is_long_running(request.info):
             return await handler(request)

@@ -24,6 +24,7 @@ from tetrapod.generic.request import Handler
 log = logging.getLogger(__name__)
 
 IDLE_CHECK: Final = 5
+_LOOK: Final = 0.02
 CERTIFICATE_CHECK: Final = 60
 
 
@@ -118,8 +119,12 @@ class HttpServer:
         """Still accept, but ask every client by `Connection: close` to go elsewhere."""
         self.state.closing = True
 
-    async def stop(self, timeout: float = 10.0) -> None:
-        """Stop accepting, end streams, let requests finish; whatever runs after `timeout` seconds is cut."""
+    async def stop(self, timeout: float = 10.0, linger: float = 0.0) -> None:
+        """Stop accepting, end streams, let requests finish; whatever runs after `timeout` seconds is cut.
+
+        Connections on which nothing is asked are kept for up to `linger` seconds, for their clients to close them: a request that
+        comes just then is answered, where it would be lost if the connection were closed under it.
+        """
         self.lame_duck()
         for listener in self._server.servers:
             listener.close()
@@ -127,6 +132,10 @@ class HttpServer:
             ending = end()
             if ending is not None:
                 await ending
+        for connection in list(self.state.connections):
+            if not (isinstance(connection, HttpProtocol) and connection.exchange is None):
+                connection.shutdown()
+        await self._connections_closed(linger)
         for connection in list(self.state.connections):
             connection.shutdown()
         if self.state.tasks:
@@ -138,6 +147,13 @@ class HttpServer:
         await self._close_connections()
         if self._ticker is not None:
             self._ticker.cancel()
+
+    async def _connections_closed(self, seconds: float) -> None:
+        """By their clients; or the time is up."""
+        for _ in range(int(seconds / _LOOK)):
+            if not self.state.connections:
+                return
+            await asyncio.sleep(_LOOK)
 
     async def _close_connections(self) -> None:
         """Give what is written a moment to reach the clients."""

@@ -21,11 +21,12 @@ HIGH_WATER: Final = 256 * 1024
 
 
 class BackendError(Exception):
-    """The backend could not be reached, or broke off. `untouched`: no byte of an answer had come."""
+    """The backend could not be reached, or broke off. `untouched`: no byte of an answer had come; `unsent`: nor was anything asked."""
 
-    def __init__(self, message: str, *, untouched: bool = False) -> None:
+    def __init__(self, message: str, *, untouched: bool = False, unsent: bool = False) -> None:
         super().__init__(message)
         self.untouched = untouched
+        self.unsent = unsent
 
 
 class BackendConnection(asyncio.BufferedProtocol):

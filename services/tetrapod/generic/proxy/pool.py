@@ -18,7 +18,7 @@ from tetrapod.generic.request import BodyReader, HeaderList
 IDLE_TIMEOUT: Final = 60.0
 """Shorter than the 90 s of upstream's servers, so that it is we who close."""
 MAX_IDLE: Final = 256
-_REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,22 @@ class BackendPool:
         replay: bool = False,
     ) -> BackendConnection:
         """Ask, and return when status and headers of the answer are here; the caller reads the body or closes the connection.
+        fresh: bool = False,
 
         A `body` that is a reader is sent as it arrives: with `length` bytes, or in chunks where that is None. A connection of
         the pool that turns out to be dead is replaced by a new one if the request may be repeated (`replay`: whatever its method).
         """
         streamed = not isinstance(body, bytes)
+        `fresh`: over a new connection.
         framing = _framing(method, body, length, upgrade)
         head = render_request(method, target, host or endpoint.authority, headers, framing)
-        fresh = bool(upgrade)
+        fresh = fresh or bool(upgrade)
         while True:
-            connection = await self._connection(endpoint, fresh=fresh)
+            try:
+                connection = await self._connection(endpoint, fresh=fresh)
+            except BackendError as error:
+                error.unsent = True
+                raise
             try:
                 if isinstance(body, bytes):
                     connection.begin(method, head, body)
@@ -77,7 +83,7 @@ class BackendPool:
                 return connection
             except BackendError as error:
                 connection.close()
-                if not (connection.used and error.untouched and (replay or method in _REPLAYABLE) and not streamed):
+                if not (connection.used and error.untouched and (replay or method in REPLAYABLE) and not streamed):
                     raise
                 fresh = True
             except BaseException:

@@ -1,0 +1,156 @@
+"""`BalancedPool`: a pool for which some endpoints are services with replicas; a request goes to the next one that is ready.
+
+A request is tried at another replica only where nothing can have come of it: nothing was sent, a replica that stops says so
+(`filters/draining.py`), or it may be repeated by its method and no byte of an answer had come (net/http does the same over one
+connection). Bodies that are streamed are not kept, so they are sent once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from tetrapod.generic.filters.draining import UNTOUCHED
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool, Endpoint, parse_url
+from tetrapod.generic.proxy.replicas import Address, Replicas
+from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.generic.request import BodyReader, HeaderList
+
+DIAL_SECONDS: Final = 3.0
+"""Where there are others to turn to, a replica whose host is gone is not waited for as long as a backend of its own is."""
+_PROBE_SECONDS: Final = 3.0
+_TRIES: Final = 3
+"""At a single address, behind which there may be several."""
+
+
+class BalancedPool(BackendPool):
+    def __init__(self) -> None:
+        super().__init__()
+        self._services: dict[tuple[str, int], Replicas] = {}
+        self._probing: dict[str, ClientTLS] = {}
+
+    def balance(self, name: str, urls: Sequence[str], tls: ClientTLS) -> Endpoint:
+        """All `urls` are replicas of one service, the first of them its name from now on. `tls` is what to ask them with.
+
+        Raises BackendError: one is no URL.
+        """
+        endpoints = [parse_url(url, tls)[0] for url in urls]
+        first = endpoints[0]
+        hosts = [(endpoint.host, endpoint.port) for endpoint in endpoints]
+        if (first.host, first.port) not in self._services:
+            self._services[first.host, first.port] = Replicas(name, hosts, self._close_idle)
+            self._probing[name] = tls
+        return first
+
+    def follow(self, lifecycle: Lifecycle) -> None:
+        """Look after all of them in the background."""
+        for replicas in self._services.values():
+            tls = self._probing[replicas.name]
+
+            async def probe(address: Address, tls: ClientTLS = tls) -> bool:
+                return await self._is_ready(_endpoint(address, tls))
+
+            lifecycle.background(f"replicas/{replicas.name}", replicas.follow(probe))
+
+    async def exchange(
+        self,
+        endpoint: Endpoint,
+        method: str,
+        target: str,
+        headers: HeaderList,
+        body: BodyReader | bytes = b"",
+        *,
+        host: str = "",
+        upgrade: bytes = b"",
+        length: int | None = None,
+        replay: bool = False,
+        fresh: bool = False,
+    ) -> BackendConnection:
+        replicas = self._services.get((endpoint.host, endpoint.port))
+        if replicas is None:
+            return await super().exchange(
+                endpoint, method, target, headers, body, host=host, upgrade=upgrade, length=length, replay=replay, fresh=fresh
+            )
+        candidates = await replicas.candidates()
+        if not candidates:
+            raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", untouched=True)
+        single = len(candidates) == 1
+        tries = candidates * _TRIES if single else candidates
+        repeatable = isinstance(body, bytes)
+        for number, address in enumerate(tries):
+            last = number == len(tries) - 1
+            try:
+                connection = await super().exchange(
+                    _endpoint(address, endpoint.tls),
+                    method,
+                    target,
+                    headers,
+                    body,
+                    host=host or endpoint.authority,
+                    upgrade=upgrade,
+                    length=length,
+                    replay=replay,
+                    fresh=fresh or bool(number and single),
+                )
+            except BackendError as error:
+                replicas.refused(address)
+                again = error.unsent or (error.untouched and repeatable and (replay or method in REPLAYABLE))
+                if last or single or not again:
+                    raise
+                continue
+            if not _untouched(connection):
+                return connection
+            replicas.refused(address)
+            if last or not repeatable:
+                return connection
+            connection.close()
+        raise AssertionError("the last try returns or raises")
+
+    async def _connect(self, endpoint: Endpoint) -> BackendConnection:
+        if endpoint.tls is None or not endpoint.tls.server_name:
+            return await super()._connect(endpoint)
+        try:
+            async with asyncio.timeout(DIAL_SECONDS):
+                return await super()._connect(endpoint)
+        except TimeoutError:
+            raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
+
+    async def _is_ready(self, endpoint: Endpoint) -> bool:
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                connection = await super().exchange(endpoint, "GET", "/readyz", [])
+                try:
+                    await connection.read()
+                except BaseException:
+                    connection.close()
+                    raise
+                return connection.status == 200
+        except (BackendError, TimeoutError):
+            return False
+
+    def _close_idle(self, address: Address) -> None:
+        """Before it does: a request that crosses the end of a connection is lost."""
+        for endpoint, idle in self._idle.items():
+            if (endpoint.host, endpoint.port) == (address.host, address.port):
+                for connection in idle:
+                    if not connection.lost:
+                        connection.transport.close()
+                idle.clear()
+
+
+def _endpoint(address: Address, tls: ClientTLS | None) -> Endpoint:
+    return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name))
+
+
+def _untouched(connection: BackendConnection) -> bool:
+    """Whether the answer says that nothing was done; that is between us and the replica."""
+    if connection.status != 503:
+        return False
+    kept = [header for header in connection.headers if header[0] != UNTOUCHED]
+    told = len(kept) < len(connection.headers)
+    connection.headers = kept
+    return told

@@ -1,0 +1,134 @@
+"""Two replicas of a service, of which one goes: what is tried again at the other, and what must not be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from integration.http.conftest import Serve
+from integration.proxy.conftest import RawBackend
+from tetrapod.generic.filters.draining import Draining, with_draining
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.proxy import BackendError, ClientTLS
+from tetrapod.generic.proxy.balanced import BalancedPool
+from tetrapod.generic.request import Request, Response
+
+
+class Replica:
+    """Counts what it does; `draining` as a service behind a front."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.draining = Draining(tells_front=True)
+        self.done: list[str] = []
+        self.handler = with_draining(self._handle, self.draining)
+
+    async def _handle(self, request: Request) -> Response:
+        if request.path == "/readyz":
+            return Response(500 if self.draining.active else 200, [], b"")
+        self.done.append(f"{request.method} {(await request.body.read(100)).decode()}")
+        return Response(200, [], self.name.encode())
+
+
+@pytest.fixture
+async def balanced() -> AsyncIterator[BalancedPool]:
+    pool = BalancedPool()
+    yield pool
+    await pool.close()
+
+
+def url(server: HttpServer) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+async def ask(pool: BalancedPool, where: str, method: str = "GET", body: bytes = b"") -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    return await pool.fetch(method, f"{where}/x", body)
+
+
+async def test_requests_are_shared_out_and_a_write_goes_on_at_the_other_when_one_stops(serve: Serve, balanced: BalancedPool) -> None:
+    one, two = Replica("one"), Replica("two")
+    urls = [url(await serve(one.handler)), url(await serve(two.handler))]
+    balanced.balance("core", urls, ClientTLS())
+    assert {(await ask(balanced, urls[0]))[2] for _ in range(4)} == {b"one", b"two"}
+    one.draining.begin()
+    for number in range(6):
+        status, headers, body = await ask(balanced, urls[0], "POST", str(number).encode())
+        assert (status, body) == (200, b"two")
+        assert not any(name.startswith(b"x-tetrapod") for name, _ in headers)
+    assert not [done for done in one.done if done.startswith("POST")]
+    assert [done for done in two.done if done.startswith("POST")] == [f"POST {number}" for number in range(6)], "each once"
+
+
+async def test_where_all_stop_the_client_is_told_to_come_again(serve: Serve, balanced: BalancedPool) -> None:
+    one, two = Replica("one"), Replica("two")
+    urls = [url(await serve(one.handler)), url(await serve(two.handler))]
+    balanced.balance("core", urls, ClientTLS())
+    one.draining.begin()
+    two.draining.begin()
+    status, headers, _ = await ask(balanced, urls[0], "POST", b"{}")
+    assert status == 503 and (b"retry-after", b"1") in headers
+    assert not any(name.startswith(b"x-tetrapod") for name, _ in headers)
+
+
+async def test_behind_one_address_a_new_connection_may_find_another(balanced: BalancedPool) -> None:
+    """A Service's address: kept connections lead to a replica that stops, new ones to the others."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        mine = backend.connections
+        for number in range(10):
+            await reader.readuntil(b"\r\n\r\n")
+            if mine == 1 and number:
+                writer.write(b"HTTP/1.1 503 X\r\nX-Tetrapod-Untouched: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                return
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d" % mine)
+
+    async with RawBackend(answer) as backend:
+        where = f"http://{backend.endpoint.authority}"
+        balanced.balance("core", [where], ClientTLS())
+        assert (await ask(balanced, where))[2] == b"1"
+        assert (await ask(balanced, where, "POST"))[2] == b"2"
+
+
+async def test_nobody_there_is_passed_over_for_any_method(serve: Serve, balanced: BalancedPool) -> None:
+    two = Replica("two")
+    urls = ["http://127.0.0.1:1", url(await serve(two.handler))]
+    balanced.balance("core", urls, ClientTLS())
+    for method in ("POST", "DELETE", "GET", "PATCH"):
+        assert (await ask(balanced, urls[0], method, b"{}"))[2] == b"two"
+
+
+@pytest.mark.parametrize(("method", "again"), [("GET", True), ("POST", False), ("DELETE", False)])
+async def test_what_may_have_been_done_is_not_done_twice(serve: Serve, balanced: BalancedPool, method: str, again: bool) -> None:
+    """The replica dies with the request in its hands."""
+
+    async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+
+    two = Replica("two")
+    async with RawBackend(die) as dying:
+        urls = [f"http://{dying.endpoint.authority}", url(await serve(two.handler))]
+        balanced.balance("core", urls, ClientTLS())
+        if again:
+            assert (await ask(balanced, urls[0], method))[2] == b"two"
+        else:
+            with pytest.raises(BackendError, match="EOF"):
+                await ask(balanced, urls[0], method)
+            assert not two.done
+        assert dying.connections == 1
+
+
+async def test_idle_connections_are_answered_while_their_owner_goes(serve: Serve, balanced: BalancedPool) -> None:
+    """What crosses the end of a server on a kept connection is refused untouched, not lost."""
+    one = Replica("one")
+    server = await serve(one.handler)
+    where = url(server)
+    await ask(balanced, where)
+    one.draining.begin()
+    stopping = asyncio.create_task(server.stop(1.0, linger=5.0))
+    await asyncio.sleep(0)
+    status, headers, _ = await ask(balanced, where, "POST", b"1")
+    assert status == 503 and (b"x-tetrapod-untouched", b"1") in headers and not [d for d in one.done if d.startswith("POST")]
+    async with asyncio.timeout(4):
+        await stopping  # at once, since nobody is left
