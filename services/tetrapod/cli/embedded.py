@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
@@ -44,13 +45,15 @@ from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 log = logging.getLogger(__name__)
 
 
 class Embedded:
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, backend: Backend | None = None) -> None:
+        """`backend` is the store, where the caller has one; it is closed with the server."""
         if not options.requestheader_client_ca_file:  # our own CA, and so whom we gave a certificate
             options = replace(options, requestheader_allowed_names=options.requestheader_allowed_names or (FRONT_PROXY_CLIENT,))
         self.options = options
@@ -58,7 +61,7 @@ class Embedded:
         self.draining = Draining()
         self.audit = audit_of(options, self.lifecycle)
         self.pki = self._write_pki()
-        self.backend = open_backend(options)
+        self.backend = backend or open_backend(options)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
         own = with_audit(self.director, self.audit)  # what the server itself does is audited too
         self.client = in_process_client(own, "kube-apiserver")
@@ -112,10 +115,18 @@ class Embedded:
             host=options.bind_address,
             port=options.secure_port,
             tls=ServingTLS(
-                [CertificatePair(options.tls_cert_file or str(certificate), options.tls_private_key_file or str(key))],
+                [self._serving_pair()],
                 [*self.clients.files, *self.proxies.files],
             ),
         )
+
+    def _serving_pair(self) -> CertificatePair:
+        """The files that are named, else those in --cert-dir by upstream's names, else our own."""
+        options = self.options
+        pair = Path(options.cert_dir, "apiserver.crt"), Path(options.cert_dir, "apiserver.key")
+        if not (options.cert_dir and all(file.is_file() for file in pair)):
+            pair = self.pki.serving
+        return CertificatePair(options.tls_cert_file or str(pair[0]), options.tls_private_key_file or str(pair[1]))
 
     def _token_rest(self) -> Rest:
         found = self.auth.token_request_rest
@@ -143,12 +154,14 @@ class Embedded:
                 authentication_data(options, self.clients, self.proxies),
                 options.controllers,
                 kubelet_config(options),
+                options.collection_delay,
             ),
             self.client,
             self.controller_client,
             self._token_rest(),
             self.auth.sign_secret_token,
             {"etcd-0": self._probe_storage},
+            leadership(options, "core", self.controller_client),
         )
 
     def _assemble_extensions(self) -> None:
@@ -159,7 +172,6 @@ class Embedded:
     def _assemble_front(self) -> None:
         """The aggregator over the other three: the order in which hooks are registered is that of the health checks."""
         options = self.options
-            leadership(options, "core", self.controller_client),
         self.front = self._server("aggregator")
         self.front.flags = options.flags()
         certificate, key = self.pki.front_proxy_client
@@ -182,7 +194,7 @@ class Embedded:
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
         add_storage_checks(self.lifecycle, self._probe_storage)
         add_admission_checks(self.lifecycle, self.storage)
-        add_certificate_check(self.lifecycle, options.tls_cert_file or str(self.pki.serving[0]))
+        add_certificate_check(self.lifecycle, self._serving_pair().certificate)
         self.flow_control = flow_control(options, self.front.routes, self.client, self.lifecycle, self._statistics)
         self.extensions.register()
         self.core.register(self.lifecycle)

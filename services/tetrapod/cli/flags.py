@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -68,6 +68,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_SERVING, "bind-address", "The address to listen on."),
     Flag(_SERVING, "advertise-address", "The address that others reach this server at; --bind-address by default.", IP(), services="cu"),
     Flag(_SERVING, "secure-port", "The port to serve HTTPS on.", int),
+    Flag(_SERVING, "cert-dir", "Where apiserver.crt and apiserver.key lie, if no files are named.", services="u"),
     Flag(_SERVING, "tls-cert-file", "The serving certificate; without one, one is made."),
     Flag(_SERVING, "tls-private-key-file", "The key of the serving certificate."),
     Flag(_AUTHN, "anonymous-auth", "Whether requests without credentials are let in as system:anonymous.", bool),
@@ -163,6 +164,7 @@ FLAGS: Final[Sequence[Flag]] = (
         "list",
         services="cxu",
     ),
+    Flag(_OURS, "collection-delay", "Time before owners of a new kind of custom resource are watched.", Duration(), services="cu"),
     Flag(_OURS, "break-glass", "Let system:masters pass webhooks and policies of admission, to repair them.", bool),
     Flag(_OURS, "redis-url", "A redis to share token and authorization caches among replicas (optional).", services="acex"),
     Flag(_OURS, "redis-password-file", "A file with redis' password; a new one is taken up.", services="acex"),
@@ -190,7 +192,8 @@ class FlagCommand(click.Command):
         self.params.append(click.Option(["-v", "--v", "verbosity"], type=int, default=1, help="Log verbosity, as klog's."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        known, ignored = split_ignored(args)
+        args = [f"-{arg}" if arg.startswith("-v=") else arg for arg in args]  # as pflag reads it
+        known, ignored = split_ignored(args, {flag.name for flag in self.flags})
         ctx.meta["tetrapod.ignored"] = ignored
         return super().parse_args(ctx, known)
 
@@ -219,14 +222,14 @@ def _option(flag: Flag) -> click.Option:
     return click.Option([f"--{flag.name}"], type=kind, default=default, help=flag.help, show_default=default not in ("", 0))
 
 
-def split_ignored(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Take upstream's flags that mean nothing here out of a command line; returns the rest and their names."""
+def split_ignored(args: Sequence[str], own: Collection[str] = ()) -> tuple[list[str], list[str]]:
+    """Take upstream's flags that mean nothing to a command (are not its `own`) out of its line; returns the rest and their names."""
     known: list[str] = []
     ignored: list[str] = []
     rest = iter(args)
     for arg in rest:
         name, equals, _ = arg.removeprefix("--").partition("=")
-        if not arg.startswith("--") or name not in ACCEPTED:
+        if not arg.startswith("--") or name not in ACCEPTED or name in own:
             known.append(arg)
             continue
         ignored.append(name)

@@ -11,6 +11,7 @@ import click
 from tetrapod.cli.certs import certs
 from tetrapod.cli.check_apiserver import check_apiserver
 from tetrapod.cli.flags import with_flags
+from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.options import Options
 from tetrapod.generic.logs import configure
 
@@ -94,6 +95,7 @@ def version() -> None:
 main.add_command(up)
 main.add_command(certs)
 main.add_command(check_apiserver)
+main.add_command(kube_apiserver)
 
 if __name__ == "__main__":
     main()

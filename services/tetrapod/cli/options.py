@@ -15,6 +15,7 @@ class Options:
     bind_address: str = "0.0.0.0"
     advertise_address: str = ""
     secure_port: int = 6443
+    cert_dir: str = ""
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     client_ca_file: str = ""
@@ -114,6 +115,7 @@ class Options:
     audit_webhook_truncate_max_batch_size: int = 10485760
     audit_webhook_version: str = "audit.k8s.io/v1"
     break_glass: bool = False
+    collection_delay: float = 4.0
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security_directives: tuple[str, ...] = ()
     shutdown_delay_duration: float = 0.0

@@ -49,6 +49,7 @@ class RemoteCore(RemoteService):
                 authentication_data(options, self.clients, self.proxies),
                 options.controllers,
                 kubelet_config(options),
+                options.collection_delay,
             ),
             client,
             controllers,

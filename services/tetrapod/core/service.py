@@ -15,7 +15,7 @@ from tetrapod.core.allocators.repair_ports import PortRepair
 from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
 from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCleaner
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
-from tetrapod.core.controllers.garbage_collector import GarbageCollector
+from tetrapod.core.controllers.garbage_collector import SETTLE, GarbageCollector
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller, Shared, selected
 from tetrapod.core.controllers.namespaces import NamespaceController
@@ -58,6 +58,7 @@ class CoreConfig:
     authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
+    collection_delay: float = SETTLE
 
 
 class CoreService:
@@ -145,7 +146,7 @@ class CoreService:
             TokenCleaner(client),
             BootstrapSigner(client),
             ServiceNetworks(client),
-            GarbageCollector(client, self.server.storage.presence()),
+            GarbageCollector(client, self.server.storage.presence(), self._config.collection_delay),
             TokenSecretController(client, self._sign, self._config.ca),
             ClaimProtection(client),
             VolumeProtection(client),

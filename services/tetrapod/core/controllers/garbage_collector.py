@@ -31,9 +31,11 @@ _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 _RESYNC: Final = 5.0
 _AGAIN: Final = 0.5
-_SETTLE: Final = 4.0
+_UNSEEN: Final = 2.0
+_AFTER_A_DEFINITION: Final = 3.0
+SETTLE: Final = 4.0
 """Seconds from a custom resource's first object on until it is collected. Upstream looks for new resources every 30 seconds, and clients
-that delete in the foreground have learnt to see the object for a while."""
+that delete in the foreground have learnt to see the object for a while. Tests of operators need not wait."""
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
@@ -56,13 +58,15 @@ class Node:
 class GarbageCollector:
     name = "garbage-collector-controller"
 
-    def __init__(self, client: Client, presence: Presence) -> None:
+    def __init__(self, client: Client, presence: Presence, settle: float = SETTLE) -> None:
         self._client = client
+        self._settle = settle
         self._discovery = Discovery(client)
         self._presence = presence
         self._nodes: dict[str, Node] = {}
         self._dependents: dict[str, set[str]] = {}  # owner's uid → uids, also of owners that are not there
         self._first_seen: dict[GroupVersionResource, float] = {}
+        self._look_until = 0.0
         self._absent: set[str] = set()  # owners that were asked for and are not there
         self._informers: dict[GroupVersionResource, tuple[Informer, asyncio.Task[None]]] = {}
         self._resources: dict[tuple[str, str], DiscoveredResource] = {}  # (group, kind) →
@@ -83,7 +87,10 @@ class GarbageCollector:
             except (StatusError, Unavailable, OSError) as error:  # the front door may be away; the next look finds it again
                 log.debug("discovery: %s", error)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_AGAIN if self._first_seen.keys() - self._informers.keys() else _RESYNC):
+                soon = (
+                    self._first_seen.keys() - self._informers.keys() or _CRDS not in self._informers or time.monotonic() < self._look_until
+                )
+                async with asyncio.timeout(_AGAIN if soon else _RESYNC):
                     await self._presence.changed.wait()
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
@@ -113,7 +120,7 @@ class GarbageCollector:
         if (gvr.group, gvr.resource) not in self._presence:
             self._first_seen.pop(gvr, None)
             return False
-        return time.monotonic() - self._first_seen.setdefault(gvr, time.monotonic()) >= _SETTLE
+        return time.monotonic() - self._first_seen.setdefault(gvr, time.monotonic()) >= self._settle
 
     def _is_custom(self, gvr: GroupVersionResource) -> bool:
         """Whether its objects are in our store, by its definition. Until the definitions are known, whatever is not built in may be."""
@@ -124,6 +131,9 @@ class GarbageCollector:
 
     def _handler(self, gvr: GroupVersionResource) -> Any:
         def on_change(old: Object | None, new: Object | None) -> None:
+            if gvr == _CRDS and not self._settle:  # discovery tells of it in a moment
+                self._look_until = time.monotonic() + _AFTER_A_DEFINITION
+                self._presence.changed.set()
             if new is not None:
                 if old is not None and old["metadata"].get("uid") != new["metadata"].get("uid"):
                     self._remove(old["metadata"]["uid"])
@@ -201,6 +211,8 @@ class GarbageCollector:
                 waiting.append(reference)
             else:
                 solid.append(reference)
+        if solid and any(reference["uid"] not in self._nodes for reference in solid):
+            self._queue.add_after(node.uid, _UNSEEN)  # it may go before its kind is watched, and no event tell of it
         if not references or (solid and not dangling and not waiting):
             return
         if solid:

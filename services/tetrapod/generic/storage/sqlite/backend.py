@@ -29,8 +29,12 @@ LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backen
 
 
 class SqliteBackend:
-    def __init__(self, path: str | Path = MEMORY, *, history_seconds: float = 300.0) -> None:
-        """Open the database at `path`, or a new one. Raises DatabaseInUse, UnsupportedDatabase."""
+    def __init__(self, path: str | Path = MEMORY, *, history_seconds: float = 300.0, durable: bool = True) -> None:
+        """Open the database at `path`, or a new one; not `durable`, it never waits for the disk, and a power failure may ruin it.
+
+        Raises DatabaseInUse, UnsupportedDatabase.
+        """
+        self._durable = durable
         self._path = None if str(path) == MEMORY else Path(path).absolute()
         self._lock = None if self._path is None else DatabaseLock(self._path)
         try:
@@ -52,7 +56,7 @@ class SqliteBackend:
             if self._path is not None:
                 self._connections += [open_connection(name), open_connection(name)]
             for connection in self._connections:
-                tune(connection)
+                tune(connection, self._durable)
         except BaseException:
             self._close_connections()
             raise

@@ -63,8 +63,10 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         _create(connection, path)
 
 
-def tune(connection: sqlite3.Connection) -> None:
+def tune(connection: sqlite3.Connection, durable: bool = True) -> None:
     connection.execute("PRAGMA cache_size = -16000")
+    if not durable:
+        connection.execute("PRAGMA synchronous = OFF")
 
 
 def _create(connection: sqlite3.Connection, path: Path | None) -> None:

@@ -1,0 +1,102 @@
+"""`tetrapod-etcd`: stands where something insists on starting an etcd for its API server: controller-runtime's envtest.
+
+It takes etcd's command line, answers `/health` and `/version`, and tells `tetrapod-kube-apiserver` where to keep objects: in a SQLite
+file in its data directory, which so lives as long as etcd's would. It speaks none of etcd's protocol: for any other API server use
+etcd. Imports little: it is started before each suite, twice (`--help` is asked for first).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+QUESTION: Final = "/tetrapod/database"
+FILE: Final = "tetrapod.db"
+_HELP: Final = """Usage:
+  tetrapod-etcd [flags]
+
+Stands in etcd's place for tetrapod-kube-apiserver, which keeps its objects in the data directory.
+
+  --data-dir 'default.etcd'                          where objects are kept
+  --listen-client-urls 'http://localhost:2379'       where /health is answered (the first URL)
+  --unsafe-no-fsync                                  always so: objects here do not outlive a power failure
+
+Further flags of etcd's are accepted and mean nothing.
+"""
+
+
+def database_of(url: str, patience: float) -> Path | None:
+    """Where whoever listens at an etcd URL wants objects kept; None where it is no stand-in (a real etcd, or nobody)."""
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname or "localhost", parts.port or 2379), timeout=patience) as connection:
+            connection.sendall(f"GET {QUESTION} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+            answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode("utf-8", "replace")
+    except OSError:
+        return None
+    head, _, body = answer.partition("\r\n\r\n")
+    return Path(body) if head.split(" ")[1:2] == ["200"] and body.endswith(FILE) else None
+
+
+def main() -> None:
+    """The console script."""
+    arguments = sys.argv[1:]
+    if "--help" in arguments or "-h" in arguments:
+        print(_HELP, end="")
+        return
+    if "--version" in arguments:
+        print("etcd Version: 3.6.0\nIn its place: tetrapod-etcd")
+        return
+    directory = Path(_flag(arguments, "data-dir") or "default.etcd").absolute()
+    url = urlsplit((_flag(arguments, "listen-client-urls") or "http://localhost:2379").split(",")[0])
+    if url.scheme != "http" or not url.hostname:
+        sys.exit(f"tetrapod-etcd: --listen-client-urls: only http://HOST:PORT can be had, not {url.geturl()!r}")
+    if (directory / "member").exists():
+        sys.exit(f"tetrapod-etcd: {directory} has data of a real etcd; name another --data-dir, or use etcd")
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
+    try:
+        listener = socket.create_server((url.hostname, url.port or 2379), backlog=64)
+    except OSError as error:
+        sys.exit(f"tetrapod-etcd: cannot listen at {url.netloc}: {error.strerror}")
+    serve(listener, directory / FILE)
+
+
+def serve(listener: socket.socket, database: Path) -> None:
+    """Answer, one connection after the other, until the process ends."""
+    answers = {
+        "/health": b'{"health":"true","reason":""}',
+        "/readyz": b"ok\n",
+        "/livez": b"ok\n",
+        "/version": b'{"etcdserver":"3.6.0","etcdcluster":"3.6.0"}',
+        QUESTION: str(database).encode(),
+    }
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(5)
+            try:
+                words = connection.recv(4096).split(b" ", 2)
+                body = answers.get(words[1].decode("latin-1").partition("?")[0]) if len(words) == 3 else None
+                status = b"404 Not Found" if body is None else b"200 OK"
+                body = body or b"404 page not found\n"
+                head = b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+                connection.sendall(head % (status, len(body)) + body)
+            except OSError:
+                continue  # the client is gone
+
+
+def _flag(arguments: list[str], name: str) -> str:
+    """A flag's value, given as --name=value, -name=value or --name value; the last counts, as with Go's."""
+    found = ""
+    for at, argument in enumerate(arguments):
+        dashed, equals, value = argument.partition("=")
+        if dashed in (f"--{name}", f"-{name}"):
+            found = value if equals else "".join(arguments[at + 1 : at + 2])
+    return found

@@ -1,0 +1,86 @@
+"""`tetrapod-kube-apiserver`: the whole server behind kube-apiserver's command line, for what starts a kube-apiserver binary.
+
+Made for controller-runtime's envtest (TEST_ASSET_KUBE_APISERVER, or a link of that name in KUBEBUILDER_ASSETS). Where
+--etcd-servers names `tetrapod-etcd` (etcd_stand_in.py) objects are kept in its data directory, else in the etcd that it names.
+Flags that the caller's code cannot give come from the environment variable TETRAPOD_FLAGS.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tetrapod.cli.flags import with_flags
+from tetrapod.cli.options import Options
+
+if TYPE_CHECKING:
+    from tetrapod.generic.storage.backend import Backend
+
+ENVIRONMENT: Final = "TETRAPOD_FLAGS"
+_PATIENCE: Final = 2.0  # seconds for an etcd to say whether it is one
+_GRACE: Final = 1.0  # seconds for requests at the end: nobody waits for tests
+
+
+@with_flags("u", name="kube-apiserver")
+def kube_apiserver(options: Options) -> None:
+    """Run the whole server with kube-apiserver's flags, for what expects that binary: envtest, scripts, manifests.
+
+    More flags are read from the environment variable TETRAPOD_FLAGS.
+    """
+    from tetrapod.cli.embedded import Embedded
+    from tetrapod.cli.running import run
+    from tetrapod.generic.logs import configure
+
+    configure(options.logging_format, options.verbosity)
+    options, forget = _with_directory(options)
+    try:
+        options, store = _with_store(options)
+        sys.exit(run(lambda: Embedded(options, store())))
+    finally:
+        forget()
+
+
+def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
+    """A data directory where none is named: within --cert-dir, which whoever gave it removes, else one that goes with us."""
+    if "data-dir" in options.given:
+        directory, forget = options.data_dir, _nothing
+    elif options.cert_dir:
+        directory, forget = Path(options.cert_dir) / "tetrapod", _nothing
+    else:
+        directory = Path(tempfile.mkdtemp(prefix="tetrapod-"))
+        forget = lambda: shutil.rmtree(directory, ignore_errors=True)  # noqa: E731
+    directory.mkdir(parents=True, exist_ok=True)
+    if "collection-delay" not in options.given:
+        options = replace(options, collection_delay=0.0)
+    return replace(options, data_dir=directory, shutdown_grace=_GRACE), forget
+
+
+def _nothing() -> None:
+    pass
+
+
+def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
+    """SQLite where `tetrapod-etcd` wants it, if that is what --etcd-servers names: then nobody shares it, and nobody is elected."""
+    from tetrapod.cli.backends import open_backend
+
+    if len(options.etcd_servers) == 1 and options.etcd_servers[0].startswith("http://"):
+        from tetrapod.cli.etcd_stand_in import database_of
+        from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+
+        database = database_of(options.etcd_servers[0], _PATIENCE)
+        if database is not None:
+            return replace(options, etcd_servers=()), lambda: SqliteBackend(database, durable=False)
+    return options, lambda: open_backend(options)
+
+
+def main() -> None:
+    """The console script."""
+    argv = [*sys.argv[1:], *shlex.split(os.environ.get(ENVIRONMENT, ""))]
+    kube_apiserver.main(argv, prog_name="tetrapod-kube-apiserver")
