@@ -55,15 +55,15 @@ class BackendPool:
         upgrade: bytes = b"",
         length: int | None = None,
         replay: bool = False,
+        fresh: bool = False,
     ) -> BackendConnection:
         """Ask, and return when status and headers of the answer are here; the caller reads the body or closes the connection.
-        fresh: bool = False,
 
         A `body` that is a reader is sent as it arrives: with `length` bytes, or in chunks where that is None. A connection of
         the pool that turns out to be dead is replaced by a new one if the request may be repeated (`replay`: whatever its method).
+        `fresh`: over a new connection.
         """
         streamed = not isinstance(body, bytes)
-        `fresh`: over a new connection.
         framing = _framing(method, body, length, upgrade)
         head = render_request(method, target, host or endpoint.authority, headers, framing)
         fresh = fresh or bool(upgrade)
