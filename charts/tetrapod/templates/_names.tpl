@@ -1,0 +1,99 @@
+{{/* Names, labels, images: what every object of the chart has. */}}
+
+{{- define "tetrapod.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Names of pods and Secrets are made of it: short enough for those. */}}
+{{- define "tetrapod.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "tetrapod.name" . -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What never changes: a Deployment's selector is immutable. Give (dict "root" $ "component" "core"). */}}
+{{- define "tetrapod.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "tetrapod.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tetrapod.labels" -}}
+{{ include "tetrapod.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: tetrapod
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* `annotations:` where there are any. Give (dict "root" $ "annotations" …). */}}
+{{- define "tetrapod.annotations" -}}
+{{- with merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Give (dict "image" … "tag" DEFAULT). A digest wins over a tag. */}}
+{{- define "tetrapod.image" -}}
+{{- $repository := .image.repository -}}
+{{- with .image.registry }}{{ $repository = printf "%s/%s" . $repository }}{{ end -}}
+{{- if .image.digest -}}
+{{- printf "%s@%s" $repository .image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (.image.tag | default .tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tetrapod.pullSecrets" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ kindIs "string" . | ternary . .name }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "tetrapod.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "tetrapod.fullname" .) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The values of one of the four: `defaults` with its own block laid over. As YAML. Give (dict "root" $ "component" "core"). */}}
+{{- define "tetrapod.component" -}}
+{{- $merged := deepCopy .root.Values.defaults -}}
+{{- $own := index .root.Values .component | default dict -}}
+{{- range $key := list "extraArgs" "extraEnv" "extraEnvFrom" "extraVolumes" "extraVolumeMounts" "extraContainers" -}}
+{{- if hasKey $own $key -}}
+{{- $own = merge (dict $key (concat (index $merged $key | default list) (index $own $key | default list))) (omit $own $key) -}}
+{{- end -}}
+{{- end -}}
+{{- include "tetrapod.overlay" (dict "into" $merged "from" $own) -}}
+{{- toYaml $merged -}}
+{{- end -}}
+
+{{/* Sets what `from` says in `into`, map by map; `false`, 0 and "" count, which mergeOverwrite passes over. */}}
+{{- define "tetrapod.overlay" -}}
+{{- range $key, $value := .from -}}
+{{- if and (kindIs "map" $value) (kindIs "map" (index $.into $key)) -}}
+{{- include "tetrapod.overlay" (dict "into" (index $.into $key) "from" $value) -}}
+{{- else -}}
+{{- $_ := set $.into $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
