@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 
-.PHONY: run install dev lint test contract fuzz bench e2e e2e-kubectl e2e-compose e2e-stock images clean generate
+.PHONY: run install dev lint test contract fuzz chaos bench e2e e2e-kubectl e2e-compose e2e-stock images clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -43,6 +43,11 @@ contract: dev
 fuzz: dev
 	FUZZ_SEED=$${FUZZ_SEED:-$$(shuf -i 2-4000000000 -n 1)} FUZZ_SECONDS=$${FUZZ_SECONDS:-1800} FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5000} \
 		$(BIN)/python -m pytest tests/integration/robustness -s --timeout=7200
+
+## chaos: faults under load, a minute each, and a proof that nothing was lost (CHAOS_FAULTS="kill-core cut-leader", CHAOS_SECONDS, CHAOS_SEED)
+chaos: dev
+	./tools/prepare.sh faults
+	PYTHONPATH=services:tests $(BIN)/python -m chaos
 
 ## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER and ETCD: compare with the real one)
 bench: dev

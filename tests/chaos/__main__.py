@@ -1,0 +1,47 @@
+"""`make chaos`: every fault for a while, a line for each, and figures as JSON. CHAOS_FAULTS, CHAOS_SECONDS, CHAOS_SEED, CHAOS_DIRECTORY."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from chaos.report import figures, line, write
+from chaos.run import Run
+from chaos.scenarios import SCENARIOS
+
+
+def main() -> int:
+    seed = int(os.environ.get("CHAOS_SEED") or int.from_bytes(os.urandom(4)))
+    seconds = float(os.environ.get("CHAOS_SECONDS") or 60)
+    names = (os.environ.get("CHAOS_FAULTS") or " ".join(SCENARIOS)).replace(",", " ").split()
+    if unknown := [name for name in names if name not in SCENARIOS]:
+        print(f"no such fault: {', '.join(unknown)}; there are: {', '.join(SCENARIOS)}", file=sys.stderr)
+        return 2
+    directory = Path(os.environ.get("CHAOS_DIRECTORY") or tempfile.mkdtemp(prefix="chaos-"))
+    print(f"CHAOS_SEED={seed} CHAOS_SECONDS={seconds:.0f}, logs and figures in {directory}", flush=True)
+    failed = False
+    for name in names:
+        scenario = SCENARIOS[name]
+        if why_not := scenario.missing():
+            print(f"{name:22} left out: {why_not}", flush=True)
+            continue
+        here = directory / name
+        here.mkdir(parents=True, exist_ok=True)
+        with scenario.open(here, seed) as (world, fault):
+            run = Run(world, seed)
+            try:
+                result = asyncio.run(run.through([fault], seconds))
+            finally:
+                run.history.dump(here / "history.jsonl")
+        print(line(name, result), flush=True)
+        for violation in result.violations[:20]:
+            print(f"    {violation}", flush=True)
+        failed = failed or bool(result.violations)
+        write(directory / "figures.json", name, figures(result))
+    return int(failed)
+
+
+sys.exit(main())

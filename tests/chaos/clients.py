@@ -1,0 +1,165 @@
+"""Clients that write and read a few objects in everybody's way, and write down each thing that they asked and were told."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from typing import Any, Final
+
+from chaos.history import History, Operation, Outcome, Seen, Verb
+from chaos.http import Address, Answer, Connection, NoAnswer, NotSent
+from chaos.kinds import KINDS, MARK, Kind
+
+NAMES: Final = 8  # objects of each kind
+PAUSE: Final = 0.03  # between two questions of a client, on average
+MERGE: Final = "application/merge-patch+json"
+FOREGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1"}
+
+
+class Client:
+    """One connection, one operation at a time. `ask` is what the others are made of."""
+
+    def __init__(self, name: str, address: Address, history: History, timeout: float = 10) -> None:
+        self.name = name
+        self.history = history
+        self._connection = Connection(address, timeout)
+        self._marks = itertools.count(1)
+
+    def mark(self) -> str:
+        return f"{self.name}-{next(self._marks)}"
+
+    async def create(self, kind: Kind, name: str) -> Operation:
+        operation = self._begin(Verb.CREATE, kind, name, mark=self.mark())
+        return await self._write(operation, "POST", kind.collection, kind.object(name, operation.mark, 0))
+
+    async def update(self, kind: Kind, name: str, on: Seen) -> Operation:
+        """Read-modify-write: the count goes up by one."""
+        operation = self._begin(Verb.UPDATE, kind, name, mark=self.mark(), expected=on.revision)
+        return await self._write(operation, "PUT", kind.path(name), kind.object(name, operation.mark, on.count + 1, on.revision))
+
+    async def replace(self, kind: Kind, name: str) -> Operation:
+        operation = self._begin(Verb.REPLACE, kind, name, mark=self.mark())
+        return await self._write(operation, "PUT", kind.path(name), kind.object(name, operation.mark, 0))
+
+    async def patch(self, kind: Kind, name: str) -> Operation:
+        operation = self._begin(Verb.PATCH, kind, name, mark=self.mark())
+        return await self._write(operation, "PATCH", kind.path(name), {"metadata": {"annotations": {MARK: operation.mark}}}, MERGE)
+
+    async def delete(self, kind: Kind, name: str, on: Seen | None = None) -> Operation:
+        operation = self._begin(Verb.DELETE, kind, name, expected=0 if on is None else on.revision)
+        body: dict[str, Any] = dict(FOREGROUND)
+        if on is not None:
+            body["preconditions"] = {"resourceVersion": str(on.revision)}
+        return await self._write(operation, "DELETE", kind.path(name), body)
+
+    async def get(self, kind: Kind, name: str, cached: bool = False, at_least: int = 0) -> Operation:
+        operation = self._begin(Verb.GET, kind, name, cached=cached, at_least=at_least)
+        query = f"?resourceVersion={at_least}" if cached or at_least else ""
+        answer = await self._ask(operation, "GET", kind.path(name) + query)
+        if operation.outcome is Outcome.DONE and answer is not None:
+            operation.seen = Seen.of(answer.json)
+        return operation
+
+    async def list(self, kind: Kind, cached: bool = False, at_least: int = 0, limit: int = 0) -> Operation:
+        """`limit`: in pages, which together are one list."""
+        operation = self._begin(Verb.LIST, kind, cached=cached, at_least=at_least)
+        query = f"limit={limit}" + (f"&resourceVersion={at_least}" if cached or at_least else "")
+        more = ""
+        while True:
+            answer = await self._ask(operation, "GET", f"{kind.collection}?{query}{more}")
+            if operation.outcome is not Outcome.DONE or answer is None:
+                return operation
+            page = answer.json
+            operation.revision = int(page["metadata"]["resourceVersion"])
+            operation.items |= {item["metadata"]["name"]: Seen.of(item) for item in page["items"]}
+            if not (token := page["metadata"].get("continue")):
+                return operation
+            operation.outcome = Outcome.UNKNOWN  # until the last page is there
+            query, more = f"limit={limit}", f"&continue={token}"
+
+    def _begin(self, verb: Verb, kind: Kind, name: str = "", **more: Any) -> Operation:
+        return self.history.begin(self.name, verb, kind.name, name, **more)
+
+    async def _write(self, operation: Operation, method: str, path: str, body: Any, content_type: str = "application/json") -> Operation:
+        answer = await self._ask(operation, method, path, body, content_type)
+        if operation.outcome is Outcome.DONE and answer is not None:
+            said = answer.json
+            if operation.verb is Verb.DELETE:
+                operation.uid = said.get("details", {}).get("uid") or said["metadata"]["uid"]
+            else:
+                operation.revision = int(said["metadata"]["resourceVersion"])
+                operation.seen = Seen.of(said)
+        return operation
+
+    async def _ask(
+        self, operation: Operation, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> Answer | None:
+        try:
+            answer = await self._connection.ask(method, path, body, content_type)
+        except NotSent as error:
+            operation.outcome, operation.said = Outcome.REFUSED, f"not sent: {error}"
+            operation.ended = self.history.clock()
+            return None
+        except NoAnswer as error:
+            operation.outcome, operation.said = Outcome.UNKNOWN, str(error)
+            return None
+        operation.status = answer.status
+        if answer.status >= 500:  # 5xx may come after the fact
+            operation.outcome, operation.said = Outcome.UNKNOWN, answer.body.decode(errors="replace")[:300]
+            return None
+        operation.ended = self.history.clock()
+        operation.outcome = Outcome.DONE if answer.status < 300 else Outcome.REFUSED
+        if operation.outcome is Outcome.REFUSED:
+            operation.said = str(answer.json.get("message", ""))[:300]
+        return answer
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Worker(Client):
+    """Does one thing after another, as its random numbers say; knows objects by what it was last told."""
+
+    def __init__(self, name: str, address: Address, history: History, seed: int, timeout: float = 10) -> None:
+        super().__init__(name, address, history, timeout)
+        self._random = random.Random(f"{seed}/{name}")
+        self._known: dict[tuple[str, str], Seen] = {}
+
+    async def work(self) -> None:
+        try:
+            while True:
+                operation = await self.one()
+                self._learn(operation)
+                trouble = operation.outcome is Outcome.UNKNOWN or operation.status == 0
+                await asyncio.sleep(self._random.uniform(0, 2 * PAUSE) * (4 if trouble else 1))
+        finally:
+            self.close()
+
+    def _learn(self, operation: Operation) -> None:
+        key = (operation.kind, operation.name)
+        if operation.seen is not None:
+            self._known[key] = operation.seen
+        elif operation.outcome is Outcome.REFUSED or operation.verb is Verb.DELETE:
+            self._known.pop(key, None)
+
+    async def one(self) -> Operation:
+        kind = self._random.choice(KINDS)
+        name = f"o{self._random.randrange(NAMES)}"
+        known = self._known.get((kind.name, name))
+        verb = self._random.choices(list(Verb), weights=(20, 30, 5, 15, 10, 25, 12))[0]
+        if verb is Verb.CREATE:
+            return await self.create(kind, name)
+        if verb is Verb.UPDATE:
+            return await (self.update(kind, name, known) if known is not None else self.get(kind, name))
+        if verb is Verb.REPLACE:
+            return await self.replace(kind, name)
+        if verb is Verb.PATCH:
+            return await self.patch(kind, name)
+        if verb is Verb.DELETE:
+            return await self.delete(kind, name, known if self._random.random() < 0.5 else None)
+        how = self._random.randrange(4)
+        at_least = known.revision if known is not None and how == 2 else 0
+        if verb is Verb.GET:
+            return await self.get(kind, name, cached=how == 3, at_least=at_least)
+        return await self.list(kind, cached=how == 3, at_least=at_least, limit=3 if how == 1 else 0)

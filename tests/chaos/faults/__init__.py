@@ -1,0 +1,1 @@
+"""What goes wrong: a fault is injected, held for a while, and healed."""

@@ -1,0 +1,47 @@
+"""The network between two of them is cut, silently: what is sent never comes, and no connection is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chaos.worlds import MEMBERS, FourServices
+from support.network import Namespaces
+
+Pairs = list[tuple[str, str]]
+
+
+class Cut:
+    def __init__(self, world: FourServices, choose: Callable[[], Pairs], hold: float = 8.0) -> None:
+        assert isinstance(world.network, Namespaces)
+        self.hold = hold
+        self._network = world.network
+        self._choose = choose
+        self._pairs: Pairs = []
+
+    def inject(self) -> str:
+        self._pairs = self._choose()
+        for one, other in self._pairs:
+            self._network.cut(one, other)
+        return "cut: " + ", ".join(f"{one} from {other}" for one, other in self._pairs)
+
+    def heal(self) -> None:
+        for one, other in self._pairs:
+            self._network.mend(one, other)
+
+
+def service_from_leader(world: FourServices, service: str) -> Callable[[], Pairs]:
+    return lambda: [(service, world.etcd.leader().name)]
+
+
+def service_from_etcd(service: str) -> Callable[[], Pairs]:
+    return lambda: [(service, member) for member in MEMBERS]
+
+
+def leader_from_members(world: FourServices) -> Callable[[], Pairs]:
+    """It does not know that it leads no more; the services still reach it."""
+
+    def choose() -> Pairs:
+        first = world.etcd.leader().name
+        return [(first, member) for member in MEMBERS if member != first]
+
+    return choose

@@ -1,0 +1,57 @@
+"""The clock of one service jumps, by libfaketime; monotonic clocks go on, as they do when a host's time is set."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from chaos.worlds import FourServices
+from support.services import NAMES
+
+PLACES: Final = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib")
+JUMPS: Final = ("+600", "-600", "+7200", "-7200")
+
+
+def library() -> Path | None:
+    """Of Debian's package `faketime`; the one for programs with threads."""
+    found = (Path(place) / "faketime" / "libfaketimeMT.so.1" for place in PLACES)
+    return next((path for path in found if path.exists()), None)
+
+
+def _clock(directory: Path, name: str) -> Path:
+    return directory / f"clock-of-{name}"
+
+
+def environments(directory: Path) -> Mapping[str, Mapping[str, str]]:
+    """Each service has a clock that can be set."""
+    preload = library()
+    assert preload is not None
+    found = {}
+    for name in NAMES:
+        _clock(directory, name).write_text("+0\n")
+        found[name] = {
+            "LD_PRELOAD": str(preload),
+            "FAKETIME_TIMESTAMP_FILE": str(_clock(directory, name)),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+    return found
+
+
+class Jump:
+    hold = 6.0
+
+    def __init__(self, world: FourServices, chance: random.Random) -> None:
+        self._directory = world.directory
+        self._chance = chance
+        self._name = ""
+
+    def inject(self) -> str:
+        self._name, by = self._chance.choice(NAMES), self._chance.choice(JUMPS)
+        _clock(self._directory, self._name).write_text(f"{by}\n")
+        return f"the clock of {self._name} jumps by {by} s"
+
+    def heal(self) -> None:
+        _clock(self._directory, self._name).write_text("+0\n")

@@ -1,0 +1,64 @@
+"""What the clients write: one kind of each service that has objects. A write is told from all others by the mark that it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+NAMESPACE: Final = "chaos"
+MARK: Final = "chaos/mark"
+COUNT: Final = "chaos/count"
+CONTROLLERS_OWN: Final = ("kube-root-ca.crt",)  # objects that no client of ours has written
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    name: str
+    api_version: str
+    kind: str
+    collection: str
+    prefix: str  # of its keys in the store
+    creates_on_update: bool = False
+
+    def path(self, name: str) -> str:
+        return f"{self.collection}/{name}"
+
+    def object(self, name: str, mark: str, count: int, expected: int = 0) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"name": name, "annotations": {MARK: mark, COUNT: str(count)}}
+        if expected:
+            metadata["resourceVersion"] = str(expected)
+        return {"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata}
+
+
+CONFIG_MAPS: Final = Kind(
+    "configmaps", "v1", "ConfigMap", f"/api/v1/namespaces/{NAMESPACE}/configmaps", f"/registry/configmaps/{NAMESPACE}/"
+)
+WIDGETS: Final = Kind(
+    "widgets",
+    "chaos.example.com/v1",
+    "Widget",
+    f"/apis/chaos.example.com/v1/namespaces/{NAMESPACE}/widgets",
+    f"/registry/chaos.example.com/widgets/{NAMESPACE}/",
+)
+ROLES: Final = Kind(
+    "roles",
+    "rbac.authorization.k8s.io/v1",
+    "Role",
+    f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles",
+    f"/registry/roles/{NAMESPACE}/",
+    creates_on_update=True,
+)
+KINDS: Final = (CONFIG_MAPS, WIDGETS, ROLES)
+BY_NAME: Final = {kind.name: kind for kind in KINDS}
+
+WIDGETS_DEFINITION: Final = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.chaos.example.com"},
+    "spec": {
+        "group": "chaos.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+    },
+}

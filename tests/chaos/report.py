@@ -1,0 +1,60 @@
+"""What a run comes to, in figures."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from chaos.history import WRITES, Outcome
+from chaos.run import Result
+
+
+def figures(result: Result) -> dict[str, Any]:
+    operations = result.history.operations
+    outcomes = Counter(operation.outcome.value for operation in operations)
+    silences = [max(this.silence.values()) for this in result.rounds]
+    return {
+        "seconds": round(result.seconds, 1),
+        "faults": len(result.rounds),
+        "operations": len(operations),
+        "acknowledged_writes": sum(op.verb in WRITES and op.outcome is Outcome.DONE for op in operations),
+        "reads": sum(op.verb not in WRITES and op.outcome is Outcome.DONE for op in operations),
+        "outcomes": dict(outcomes),
+        "statuses": dict(Counter(str(op.status) for op in operations)),
+        "watches": len(result.history.watches),
+        "events": sum(len(watch.events) for watch in result.history.watches),
+        "relists": result.relists,
+        "watchers": result.watchers,
+        "recovery": _spread(this.recovered - this.healed for this in result.rounds),
+        "silence": _spread(silences),
+        "what": sorted({this.what for this in result.rounds}),
+        "violations": [str(violation) for violation in result.violations],
+    }
+
+
+def _spread(seconds: Iterable[float]) -> dict[str, float]:
+    values = sorted(seconds)
+    if not values:
+        return {}
+    return {"median": round(statistics.median(values), 2), "worst": round(values[-1], 2)}
+
+
+def line(name: str, result: Result) -> str:
+    known = figures(result)
+    recovery, silence = known["recovery"], known["silence"]
+    return (
+        f"{name:22} {known['faults']:3} faults in {known['seconds']:.0f} s, {known['operations']} operations "
+        f"({known['outcomes'].get('unknown', 0)} unknown), {known['events']} events, "
+        f"{known['relists']} relists of {known['watchers']} watchers; "
+        f"recovered in {recovery.get('median')} s (worst {recovery.get('worst')}), without a write for {silence.get('median')} s "
+        f"(worst {silence.get('worst')}); {'NOTHING LOST' if not result.violations else f'{len(result.violations)} VIOLATIONS'}"
+    )
+
+
+def write(path: Path, name: str, known: dict[str, Any]) -> None:
+    all_known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**all_known, name: known}, indent=1))

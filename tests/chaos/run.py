@@ -1,0 +1,169 @@
+"""One run: clients at work, faults one after another, recovery measured from outside, and at the end the proof."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from chaos.checker import Violation, check
+from chaos.clients import Client, Worker
+from chaos.faults.base import Fault
+from chaos.history import WRITES, History, Outcome
+from chaos.http import Address, Connection, NoAnswer, NotSent
+from chaos.kinds import KINDS, NAMESPACE, WIDGETS, WIDGETS_DEFINITION, Kind
+from chaos.watchers import Watcher
+from chaos.worlds import World
+
+WORKERS: Final = 8
+CALM: Final = 2.0  # seconds between two faults
+PATIENCE: Final = 120.0  # for a recovery
+
+
+@dataclass
+class Round:
+    """One fault: what it was, the longest time from it to the recovery without an acknowledged write, by kind, and the time to recover."""
+
+    what: str
+    began: float
+    healed: float = 0.0
+    recovered: float = 0.0
+    silence: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    history: History
+    rounds: list[Round]
+    violations: list[Violation]
+    watchers: int
+    relists: int
+    seconds: float
+
+
+class Run:
+    def __init__(self, world: World, seed: int) -> None:
+        self.history = History()
+        self.rounds: list[Round] = []
+        self._world = world
+        self._address = world.address
+        self._seed = seed
+        self._watchers = [
+            Watcher(f"watcher-{kind.name}-{number}", kind, self._address, self.history, seed, streams=number == 1)
+            for kind in KINDS
+            for number in range(2)
+        ]
+
+    async def through(self, faults: Sequence[Fault], seconds: float) -> Result:
+        """All the faults in turn, again and again until the time is up, each at least once."""
+        begun = self.history.clock()
+        async with _running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
+            await _prepare(self._address)
+            async with _running(*(watcher.work() for watcher in self._watchers)):
+                workers = [Worker(f"worker-{number}", self._address, self.history, self._seed) for number in range(WORKERS)]
+                async with _running(*(worker.work() for worker in workers)):
+                    await self._recovered()
+                    turn = 0
+                    while turn < len(faults) or self.history.clock() < begun + seconds:
+                        await asyncio.sleep(CALM)
+                        await self._round(faults[turn % len(faults)])
+                        turn += 1
+                    await asyncio.sleep(CALM)
+                await self._watchers_have_seen_all()
+            truth = await self._world.truth()
+        violations = check(self.history, truth)
+        relists = sum(watcher.relists for watcher in self._watchers)
+        return Result(self.history, self.rounds, violations, len(self._watchers), relists, self.history.clock() - begun)
+
+    async def _round(self, fault: Fault) -> None:
+        began = self.history.clock()
+        this = Round(await asyncio.to_thread(fault.inject), began)
+        await asyncio.sleep(fault.hold)
+        this.healed = self.history.clock()
+        await asyncio.to_thread(fault.heal)
+        await self._recovered()
+        this.recovered = self.history.clock()
+        this.silence = {kind.name: self._silence(kind, began, this.recovered) for kind in KINDS}
+        self.rounds.append(this)
+
+    async def _recovered(self) -> None:
+        """Returns once a write and a consistent read of each kind succeed through the front door."""
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*(self._works(kind) for kind in KINDS))
+
+    async def _works(self, kind: Kind) -> None:
+        probe = Client(f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._address, self.history, timeout=2)
+        name = f"probe-{len(self.rounds)}"
+        try:
+            while True:
+                written = await probe.patch(kind, name)
+                if written.status == 404:
+                    written = await probe.create(kind, name)
+                if written.outcome is Outcome.DONE and (await probe.get(kind, name)).outcome is Outcome.DONE:
+                    return
+                await asyncio.sleep(0.05)
+        finally:
+            probe.close()
+
+    def _silence(self, kind: Kind, first: float, last: float) -> float:
+        ends = [
+            operation.ended
+            for operation in self.history.operations
+            if operation.kind == kind.name
+            and operation.verb in WRITES
+            and operation.outcome is Outcome.DONE
+            and first < operation.ended < last
+        ]
+        moments = [first, *sorted(ends), last]
+        return max(later - earlier for earlier, later in pairwise(moments))
+
+    async def _watchers_have_seen_all(self) -> None:
+        """A last write of each kind, of which each watcher must come to hear."""
+        for kind in KINDS:
+            client = Client(f"last-{kind.name}", self._address, self.history)
+            try:
+                written = await client.create(kind, "last")
+                assert written.outcome is Outcome.DONE, written
+                await client.list(kind)
+            finally:
+                client.close()
+            async with asyncio.timeout(60):
+                await asyncio.gather(*(watcher.until(written.revision) for watcher in self._watchers if watcher.kind is kind))
+
+
+@asynccontextmanager
+async def _running(*work: Awaitable[None]) -> AsyncIterator[None]:
+    """Tasks that go on until the end; one that fails is heard of."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in ended:
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+async def _prepare(address: Address) -> None:
+    """The namespace and the definition of the widgets."""
+    connection = Connection(address)
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await _until(connection, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, lambda status: status in (201, 409))
+    await _until(connection, "POST", definitions, WIDGETS_DEFINITION, lambda status: status in (201, 409))
+    await _until(connection, "GET", WIDGETS.collection, None, lambda status: status == 200)
+    connection.close()
+
+
+async def _until(connection: Connection, method: str, path: str, body: Any, good: Callable[[int], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with contextlib.suppress(NotSent, NoAnswer):
+                if good((await connection.ask(method, path, body)).status):
+                    return
+            await asyncio.sleep(0.05)

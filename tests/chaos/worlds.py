@@ -1,0 +1,219 @@
+"""What is put to the test: four services over three members of etcd with a redis beside them, or one process over SQLite."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import shutil
+import socket
+import sqlite3
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import yaml
+
+from chaos.http import Address
+from chaos.truth import Truth, truth_of
+from chaos.witness import Witness
+from support.etcd import EtcdCluster, etcd_36
+from support.network import Loopback, Namespaces, Network
+from support.server import SERVICES, environment, free_port, wait_ready
+from support.services import NAMES, Services
+
+MEMBERS: Final = ("etcd1", "etcd2", "etcd3")
+
+
+class World(Protocol):
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def witness(self) -> Witness | None:
+        """Whoever must look on from the beginning, if somebody must."""
+
+    async def truth(self) -> Truth:
+        """The store's history. Nothing may be written any more."""
+
+    def logs(self) -> list[Path]: ...
+
+
+def address_of(url: str, kubeconfig: Path) -> Address:
+    """As the user of a kubeconfig with a certificate in it."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    context.check_hostname = False
+    with tempfile.NamedTemporaryFile() as pair:
+        pair.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
+        pair.flush()
+        context.load_cert_chain(pair.name)
+    return Address(url, context)
+
+
+class Redis:
+    def __init__(self, directory: Path, network: Network) -> None:
+        self._directory = directory
+        self._network = network
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = free_port()
+
+    @property
+    def url(self) -> str:
+        return f"redis://{self._network.address('redis')}:{self._port}/0"
+
+    def start(self) -> None:
+        binary = shutil.which("redis-server")
+        assert binary, "redis-server is installed by tools/prepare.sh"
+        where = self._network.address("redis")
+        argv = [binary, "--bind", where, "--protected-mode", "no", "--port", str(self._port), "--save", "", "--dir", str(self._directory)]
+        self._process = subprocess.Popen([*self._network.inside("redis"), *argv], stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex((where, self._port)) == 0:
+                    return
+        raise TimeoutError("redis does not answer")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+class FourServices:
+    """`environments`: further variables of each service."""
+
+    def __init__(
+        self,
+        directory: Path,
+        network: Network,
+        etcd_flags: tuple[str, ...] = (),
+        environments: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        self.directory = directory
+        for name in (*MEMBERS, "redis", *NAMES):
+            network.join(name)
+        self.network = network
+        self.etcd = EtcdCluster(etcd_36(), directory / "etcd", network=network, flags=etcd_flags)
+        self.services = Services(directory, self.etcd, network)
+        self.redis = Redis(directory, network)
+        self.witness = Witness(self.etcd)
+        self._environments = environments or {}
+
+    @property
+    def address(self) -> Address:
+        return address_of(self.services.url, self.services.kubeconfig)
+
+    def start(self, name: str) -> None:
+        flags = () if name == "auth" else ("--redis-url", self.redis.url)
+        self.services.start(name, *flags, env=self._environments.get(name))
+
+    def start_all(self) -> None:
+        self.etcd.start()
+        self.redis.start()
+        for name in NAMES:
+            self.start(name)
+        for name in NAMES:
+            self.services.wait_ready(name)
+
+    async def truth(self) -> Truth:
+        return await self.witness.truth()
+
+    def logs(self) -> list[Path]:
+        return [self.services.log(name) for name in NAMES]
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            for member in self.etcd.members:
+                member.resume()
+        for name in list(self.services.processes):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.services.stop(name)
+        self.redis.stop()
+        self.etcd.stop()
+
+
+class Embedded:
+    """`launcher`: a module that is run instead of the product's own, for planted bugs."""
+
+    witness = None
+
+    def __init__(self, directory: Path, launcher: tuple[str, ...] = ("tetrapod.cli.main",)) -> None:
+        self.directory = directory
+        self._launcher = launcher
+        self._port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def address(self) -> Address:
+        return address_of(self.url, self.directory / "kubeconfig")
+
+    def start(self) -> None:
+        argv = [sys.executable, "-m", *self._launcher, "up", "--data-dir", str(self.directory)]
+        argv += ["--bind-address", "127.0.0.1", "--secure-port", str(self._port)]
+        env = {**environment(), "PYTHONPATH": f"{SERVICES}:{Path(__file__).parents[1]}"}
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.logs()[0].open("ab") as out:
+            self.process = subprocess.Popen(argv, stdout=out, stderr=out, env=env)
+        wait_ready(self.url, self.process, self.logs()[0])
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    async def truth(self) -> Truth:
+        """From the file, which has every revision of the last five minutes."""
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait(30)
+        self.process = None
+        connection = sqlite3.connect(next(self.directory.glob("*.db")))
+        try:
+            return truth_of(connection.execute("SELECT key, value, revision FROM revisions"))
+        finally:
+            connection.close()
+
+    def logs(self) -> list[Path]:
+        return [self.directory.parent / f"{self.directory.name}.log"]
+
+    def close(self) -> None:
+        self.kill()
+
+
+@contextmanager
+def four_services(directory: Path, *, cables: bool = False, **more: Any) -> Iterator[FourServices]:
+    """`cables`: in network namespaces."""
+    network = Namespaces() if cables else Loopback()
+    try:
+        world = FourServices(directory, network, **more)
+        try:
+            world.start_all()
+            yield world
+        finally:
+            world.close()
+    finally:
+        network.close()
+
+
+@contextmanager
+def embedded(directory: Path, **more: Any) -> Iterator[Embedded]:
+    world = Embedded(directory, **more)
+    try:
+        world.start()
+        yield world
+    finally:
+        world.close()
