@@ -49,12 +49,12 @@ from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 log = logging.getLogger(__name__)
 
-
-class RemoteService:
-    """What the four have in common when they run apart. A subclass says what it serves by `assemble`."""
 LINGER: Final = 2.0
 """Seconds for fronts to learn, by a probe or an answer, that this replica goes, and to close their connections themselves."""
 
+
+class RemoteService:
+    """What the four have in common when they run apart. A subclass says what it serves by `assemble`."""
 
     name = ""
     flow_control: FlowControl | None = None  # of the front door
@@ -168,6 +168,7 @@ LINGER: Final = 2.0
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
+        self.pool.follow(self.lifecycle)
         await self.lifecycle.start()
 
     def describe(self) -> list[str]:
@@ -175,7 +176,6 @@ LINGER: Final = 2.0
 
     async def stop(self) -> None:
         await self.lifecycle.leave(self.options.shutdown_delay_duration)
-        self.pool.follow(self.lifecycle)
         self.draining.begin()
         await self.http.stop(self.options.shutdown_grace, linger=LINGER)
         await self.lifecycle.stop()
