@@ -26,6 +26,7 @@ from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.options import Options
+from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
@@ -98,6 +99,7 @@ class Embedded:
         self._assemble_front()
         chain = ChainConfig(
             audit=self.audit,
+            tracing=tracing_of(options, self.lifecycle),
             authenticator=self.auth.authenticator,
             authorizer=self.auth.authorizer,
             draining=self.draining,

@@ -106,6 +106,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_AUTHZ, "authorization-webhook-version", "The version of SubjectAccessReviews sent there: v1 or v1beta1.", services="xu"),
     Flag(_AUTHZ, "authorization-webhook-cache-authorized-ttl", "How long it is kept that somebody may.", Duration(), services="xu"),
     Flag(_AUTHZ, "authorization-webhook-cache-unauthorized-ttl", "How long it is kept that he may not.", Duration(), services="xu"),
+    Flag("Traces flags", "tracing-config-file", "Which requests are traced, and the collector that is told (OTLP over gRPC)."),
     Flag(_AUDIT, "audit-policy-file", "The audit policy; without one nothing is audited.", services="au"),
     Flag(_AUDIT, "audit-log-path", "The audit log's file; '-' is standard output.", services="au"),
     Flag(_AUDIT, "audit-log-format", "json, or legacy: a line of text for each event.", services="au"),

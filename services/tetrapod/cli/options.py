@@ -83,6 +83,7 @@ class Options:
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     enable_priority_and_fairness: bool = True
+    tracing_config_file: str = ""
     audit_policy_file: str = ""
     audit_log_path: str = ""
     audit_log_format: str = "json"

@@ -21,6 +21,7 @@ from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.options import Options
+from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.delegating import TokenReviewer
@@ -137,6 +138,7 @@ class RemoteService:
         options = self.options
         chain = ChainConfig(
             audit=self.audit,
+            tracing=tracing_of(options, self.lifecycle, "" if self.name == "aggregator" else self.name),
             tells_front=self.name != "aggregator",
             authenticator=authenticator,
             authorizer=authorizer,

@@ -29,6 +29,8 @@ from tetrapod.generic.proxy.headers import Unsendable, forwarded_headers, identi
 from tetrapod.generic.proxy.pool import parse_url
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.tracing import hop
+from tetrapod.generic.tracing.spans import current, start
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import groups as builtin_groups
@@ -69,6 +71,8 @@ class RemoteSide:
 
     async def handle(self, request: Request) -> Response:
         try:
+            if current() is not None:
+                return await self._traced(request)
             audit = request.audit
             if audit is None:
                 return await forward(self._pool, self._endpoint, request)
@@ -79,6 +83,19 @@ class RemoteSide:
         except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
             raise status.service_unavailable(f"error trying to reach service: {error}") from None
+
+    async def _traced(self, request: Request) -> Response:
+        """A step of the request's way, with those of the service below it."""
+        with start(f"service {self.name}") as step:
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + hop.asking(step)
+            audit = request.audit
+            if audit is not None:
+                headers += findings.asking(audit)
+            response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step))
+            if audit is not None:
+                findings.told(audit, request, response)
+            hop.graft(response, step)
+            return response
 
     async def get(self, target: str, accept: str = "application/json", etag: str = "") -> tuple[int, HeaderList, bytes]:
         """A GET as the aggregator itself. Raises BackendError, TimeoutError."""

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from tetrapod.generic.admission.interface import Attributes, MutatingPlugin, Plugin, ValidatingPlugin
+from tetrapod.generic.tracing.spans import NOTHING, current, detail
 
 
 class Observer(Protocol):
@@ -52,14 +53,15 @@ class Chain:
         await self._run(self._validating, "validate", attributes)
 
     async def _run(self, steps: Sequence[_Step], phase: str, attributes: Attributes) -> None:
-        operation = attributes.operation
+        operation, traced = attributes.operation, current() is not None
         for step in steps:
             if operation not in step.operations or not step.handles(attributes):
                 continue
-            if self._observe is None:
-                await step.call(attributes)
-            else:
-                await _observed(step, phase, attributes, self._observe)
+            with detail(f"admission {step.name}") if traced else NOTHING:
+                if self._observe is None:
+                    await step.call(attributes)
+                else:
+                    await _observed(step, phase, attributes, self._observe)
 
 
 def _steps(plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin], method: str) -> list[_Step]:

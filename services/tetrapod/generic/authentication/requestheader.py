@@ -18,6 +18,7 @@ from tetrapod.generic.authentication.certificates import BadCertificate, Certifi
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import Request
+from tetrapod.generic.tracing import hop
 from tetrapod.machinery.status import unauthorized
 
 USER_HEADERS: Final = ("X-Remote-User",)
@@ -61,6 +62,8 @@ class RequestHeaderAuthenticator:
         user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
         if audit := self._first(request, (ASKED,)):
             request.state[STATE] = audit
+        if traced := self._first(request, (hop.ASKED,)):
+            request.state[hop.STATE] = traced
         request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
         return Authenticated(user)
 

@@ -20,11 +20,13 @@ from tetrapod.generic.endpoints.list import list_
 from tetrapod.generic.endpoints.patch import patch
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.endpoints.scopes import Scopes
+from tetrapod.generic.endpoints.steps import said_of, span_of
 from tetrapod.generic.endpoints.update import update
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.status import method_not_supported, not_found
 
 Verb = Callable[[Scope, Request], Awaitable[Response]]
@@ -97,6 +99,7 @@ class SubresourceHandler:
         return await _answered(verb, self._scope, request)
 
 
+@seen(span_of, said_of)
 async def _answered(verb: Verb, scope: Scope, request: Request) -> Response:
     """Let the request's events have the object of the answer."""
     response = await verb(scope, request)

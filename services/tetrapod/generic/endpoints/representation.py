@@ -23,6 +23,7 @@ from tetrapod.generic.endpoints.tables import Tables, check_include_object
 from tetrapod.generic.registry.definition import ResourceDefinition, TableConvertor
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import StatusError, not_acceptable
@@ -51,6 +52,7 @@ class Representation:
 
     # --- one object ---
 
+    @seen("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
         """The answer with one stored object."""
         conversion = self.conversion
@@ -114,6 +116,7 @@ class Representation:
 
     # --- lists ---
 
+    @seen("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
         """The answer with a list."""
         await self.conversion.ready(page.entries)

@@ -25,12 +25,15 @@ from tetrapod.generic.filters.errors import with_status_errors
 from tetrapod.generic.filters.hsts import with_hsts
 from tetrapod.generic.filters.impersonation import with_impersonation
 from tetrapod.generic.filters.instrumentation import with_instrumentation
-from tetrapod.generic.filters.max_in_flight import with_max_in_flight
+from tetrapod.generic.filters.max_in_flight import InFlight, with_max_in_flight
 from tetrapod.generic.filters.priority_and_fairness import with_priority_and_fairness
 from tetrapod.generic.filters.request_info import with_request_info
+from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.request import Handler
+from tetrapod.generic.tracing.asked import with_permission
+from tetrapod.generic.tracing.provider import Tracing
 
 Filter = Callable[[Handler], Handler]
 
@@ -47,6 +50,7 @@ class ChainConfig:
     max_mutating_requests_inflight: int = 200
     flow_control: FlowControl | None = None  # instead of the two numbers: priority and fairness
     audit: Audit | None = None
+    tracing: Tracing | None = None  # where traces are exported
     tells_front: bool = False  # behind a front that writes the events of requests: tell it what is found out here
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
@@ -56,32 +60,52 @@ class ChainConfig:
 
 def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
     """Wrap `handler` (the director) in every filter."""
-    filters: list[Filter] = [
-        with_audit_id,  # first: whatever happens to a request, its answer names it
-        with_request_info,  # everything below asks what the request is about
-        lambda h: with_instrumentation(h, config.server_name),  # counts refusals too, so it stands outside what refuses
-        with_cache_control,  # the default that a handler may override
-        lambda h: with_hsts(h, config.strict_transport_security),
-        with_status_errors,  # a StatusError raised below becomes an answer here
-        with_warnings,  # a refusal carries its warnings too; inside errors so that both add headers
-        lambda h: with_draining(h, config.draining),  # before authentication: a server that stops does no more work
-        lambda h: with_cors(h, config.cors_allowed_origins),  # browsers send preflights without credentials
-        lambda h: with_refused_audit(h, config.audit),  # what is refused below before the user is known
-        lambda h: with_request_deadline(h, config.request_timeout),  # bounds everything below, authentication included
-        lambda h: with_authentication(h, config.authenticator),
-        lambda h: with_audit(h, config.audit),  # needs who is asking; sees every refusal that follows
-        lambda h: with_audit_findings(h) if config.tells_front else h,  # the same for a front that writes the events itself
-        lambda h: with_impersonation(h, config.authorizer),  # needs who is asking; all below see who is acted for
-        lambda h: _with_limits(h, config),  # before authorization: who floods the server is not to cost it that either
-        lambda h: with_authorization(h, config.authorizer),
-        with_compression,  # nearest to the handler: it sees the whole body
+    filters = _filters(config)
+
+    def traceable() -> Handler:
+        """The same chain with a span around each filter, for requests that are traced."""
+        inner = handler
+        for name, wrap in reversed(filters):
+            wrapped = wrap(inner)
+            inner = inner if wrapped is inner else spanned(name, wrapped) if name else wrapped
+        return inner
+
+    plain = handler
+    for name, wrap in reversed(filters):
+        if name:
+            plain = wrap(plain)
+    return with_traces(plain, traceable, config.tracing, config.server_name)
+
+
+def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
+    """Each with its name in traces, upstream's where it has one; those without a name are there for traced requests only."""
+    in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
+    return [
+        ("audit-id", with_audit_id),  # first: whatever happens to a request, its answer names it
+        ("requestinfo", with_request_info),  # everything below asks what the request is about
+        ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts refusals too, so it stands outside what refuses
+        ("cachecontrol", with_cache_control),  # the default that a handler may override
+        ("hsts", lambda h: with_hsts(h, config.strict_transport_security)),
+        ("errors", with_status_errors),  # a StatusError raised below becomes an answer here
+        ("warnings", with_warnings),  # a refusal carries its warnings too; inside errors so that both add headers
+        ("draining", lambda h: with_draining(h, config.draining)),  # before authentication: a server that stops does no more work
+        ("cors", lambda h: with_cors(h, config.cors_allowed_origins)),  # browsers send preflights without credentials
+        ("refused-audit", lambda h: with_refused_audit(h, config.audit)),  # what is refused below before the user is known
+        ("deadline", lambda h: with_request_deadline(h, config.request_timeout)),  # bounds everything below, authentication included
+        ("authentication", lambda h: with_authentication(h, config.authenticator)),
+        ("", with_permission),  # to see the trace: as soon as it is known who asks
+        ("", lambda h: with_tracing(h, config.tracing)),  # needs who is asking: not everybody may say that a request is traced
+        ("audit", lambda h: with_audit(h, config.audit)),  # needs who is asking; sees every refusal that follows
+        ("audit-findings", lambda h: with_audit_findings(h) if config.tells_front else h),  # for a front that writes the events itself
+        ("impersonation", lambda h: with_impersonation(h, config.authorizer)),  # needs who is asking; all below see who is acted for
+        # Before authorization: who floods the server is not to cost it that either.
+        ("priorityandfairness" if config.flow_control else "maxinflight", lambda h: _with_limits(h, config, in_flight)),
+        ("authorization", lambda h: with_authorization(h, config.authorizer)),
+        ("compression", with_compression),  # nearest to the handler: it sees the whole body
     ]
-    for wrap in reversed(filters):
-        handler = wrap(handler)
-    return handler
 
 
-def _with_limits(handler: Handler, config: ChainConfig) -> Handler:
+def _with_limits(handler: Handler, config: ChainConfig, in_flight: InFlight) -> Handler:
     if config.flow_control is not None:
         return with_priority_and_fairness(handler, config.flow_control, config.request_timeout)
-    return with_max_in_flight(handler, config.max_requests_inflight, config.max_mutating_requests_inflight)
+    return with_max_in_flight(handler, in_flight)

@@ -15,10 +15,16 @@ from tetrapod.generic.request import Handler, Request, Response
 _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 
 
-def with_max_in_flight(handler: Handler, limit: int, mutating_limit: int) -> Handler:
-    """0 is no limit."""
-    counts = {True: 0, False: 0}
-    limits = {True: limit, False: mutating_limit}
+class InFlight:
+    """How many requests of either kind (True: they read) are under way, and how many may be; 0 is no limit."""
+
+    def __init__(self, limit: int, mutating_limit: int) -> None:
+        self.counts = {True: 0, False: 0}
+        self.limits = {True: limit, False: mutating_limit}
+
+
+def with_max_in_flight(handler: Handler, in_flight: InFlight) -> Handler:
+    counts, limits = in_flight.counts, in_flight.limits
 
     async def max_in_flight(request: Request) -> Response:
         if is_long_running(request.info) or SYSTEM_MASTERS in request.user.groups:

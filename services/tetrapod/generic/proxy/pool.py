@@ -14,6 +14,7 @@ from tetrapod.generic.proxy.dialing import dial
 from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList
+from tetrapod.generic.tracing.propagation import outgoing
 
 IDLE_TIMEOUT: Final = 60.0
 """Shorter than the 90 s of upstream's servers, so that it is we who close."""
@@ -43,6 +44,7 @@ class BackendPool:
 
     # --- exchanges
 
+    @outgoing
     async def exchange(
         self,
         endpoint: Endpoint,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, ParamSpec
 
 from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.lengthy import Lengthy
 
 LARGE: Final = 128 * 1024
@@ -32,6 +33,7 @@ class Context:
 _P = ParamSpec("_P")
 
 
+@seen(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
     """Done at once, or in a thread: where the object is large, or where the work says on the way that it is `Lengthy`."""
     if not ctx.large:

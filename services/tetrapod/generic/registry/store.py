@@ -16,6 +16,7 @@ from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, ResourceStorage, Watch, WatchQuery
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import not_found
 
@@ -40,6 +41,7 @@ class Store:
         """The whole key, as errors of storage show it; dry runs do not come as far as its root."""
         return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
 
+    @seen("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         key = self.key(ctx, name)
         with TranslatedRead(self.resource, name, "get", key):
@@ -48,18 +50,22 @@ class Store:
             raise not_found(self.resource, name)
         return entry
 
+    @seen("registry list", detailed=True)
     async def list(self, ctx: Context, query: ListQuery) -> ListPage:
         with TranslatedRead(self.resource, "", "list"):
             return await self.storage.list(query)
 
+    @seen("registry watch", detailed=True)
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
         with TranslatedRead(self.resource, "", "watch"):
             return await self.storage.watch(query)
 
+    @seen("registry create", detailed=True)
     async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
         """`obj` is taken over. A dry run answers with an entry that was not stored."""
         return await self.written(ctx, await create.create(self, ctx, obj, validate))
 
+    @seen("registry update", detailed=True)
     async def update(
         self,
         ctx: Context,
@@ -77,10 +83,12 @@ class Store:
         entry, created = await update.update(self, ctx, name, transform, options)
         return await self.written(ctx, entry), created
 
+    @seen("registry delete", detailed=True)
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         """`options` is DeleteOptions. Returns the object as it is now or was last, and whether it is gone."""
         return await delete.delete(self, ctx, name, options, validate)
 
+    @seen("registry delete_collection", detailed=True)
     async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
         """Returns the objects as they were before, with the list's resourceVersion (and what a limit left)."""
         return await deletecollection.delete_collection(self, ctx, options, query, validate)

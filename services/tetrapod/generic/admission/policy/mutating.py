@@ -16,6 +16,7 @@ from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, 
 from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.registry.entry import copy_object
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
 
@@ -103,6 +104,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             turns.require()
         turns.output = copy_object(attributes.object) if attributes.object is not None else None
 
+    @seen(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
     async def _one(self, invocation: Invocation[Mutator], request: _Request) -> None:
         from tetrapod.generic.admission.policy.match_conditions import MatchConditionError
 

@@ -14,6 +14,7 @@ from tetrapod.generic.admission.policy.definitions import Binding, Policy, store
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 
@@ -76,6 +77,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         if request.denials:
             raise _refusal(attributes, request.denials[0])
 
+    @seen(lambda _, hook, __: f"policy {hook.policy.name}", detailed=True)
     async def _apply(self, hook: Hook[Validator], request: _Request) -> None:
         annotations: dict[str, list[str]] = {}
         async for found in self.invocations(hook, request.attributes):

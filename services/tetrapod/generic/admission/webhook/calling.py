@@ -17,6 +17,7 @@ from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, question, verdict
 from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.tracing.spans import seen
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
@@ -94,6 +95,16 @@ class WebhookPlugin(Plugin):
             None if old is None else await attributes.versions.convert(old, seen_as.kind),
         )
 
+    @seen(
+        lambda self, *_: f"Call {'mutating' if self.mutating else 'validating'} webhook",
+        lambda _, hook, attributes, *__: {
+            "configuration": hook.configuration,
+            "webhook": hook.name,
+            "resource": str(attributes.resource),
+            "subresource": attributes.subresource,
+            "operation": attributes.operation,
+        },
+    )
     async def _ask(self, hook: Hook, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None) -> Verdict:
         """
         Raises:

@@ -8,6 +8,7 @@ from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.reflector import Reflector
 from tetrapod.generic.storage.interface import TooLargeResourceVersion
+from tetrapod.generic.tracing.spans import seen
 
 PATIENCE: Final = 3.0
 """Seconds to wait for a revision (upstream: blockTimeout)."""
@@ -24,6 +25,7 @@ class Freshness:
         if not self._cache.filled:
             await self._reflector.ready()
 
+    @seen("waiting for the latest revision", detailed=True)
     async def latest(self) -> bool:
         """Wait until the cache has all that was acknowledged before this call. False: read from the backend instead.
 

@@ -13,12 +13,14 @@ from tetrapod.generic.storage.etcd.rpc.stream import Call
 
 
 class Channel:
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None, *, path: str = "") -> None:
+        """With `path`, over that socket of this host; `host` is what the server is called then."""
         self._host = host
         self._port = port
         self._tls = tls
         self._scheme = "https" if tls is not None else "http"
-        self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._authority = host if path else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._path = path
         self._connection: Http2Connection | None = None
         self._closed = False
 
@@ -33,13 +35,7 @@ class Channel:
         if self._closed:
             raise RpcError(Code.CANCELLED, "the channel is closed")
         connection = Http2Connection()
-        await asyncio.get_running_loop().create_connection(
-            lambda: Buffered(connection),
-            self._host,
-            self._port,
-            ssl=self._tls,
-            server_hostname=self._host if self._tls is not None else None,
-        )
+        await self._reach(connection)
         try:
             await connection.greeted
         except BaseException:
@@ -47,9 +43,17 @@ class Channel:
             raise
         self._connection = connection
 
-    async def unary(self, path: str, message: bytes, timeout: float) -> bytes:
+    async def _reach(self, connection: Http2Connection) -> None:
+        loop = asyncio.get_running_loop()
+        if self._path:
+            await loop.create_unix_connection(lambda: Buffered(connection), self._path)
+            return
+        name = self._host if self._tls is not None else None
+        await loop.create_connection(lambda: Buffered(connection), self._host, self._port, ssl=self._tls, server_hostname=name)
+
+    async def unary(self, path: str, message: bytes, timeout: float, metadata: tuple[tuple[str, str], ...] = ()) -> bytes:
         """The one message of the answer. Raises RpcError."""
-        call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, ()), message)
+        call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, metadata), message)
         return await call.unary(timeout)
 
     async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:

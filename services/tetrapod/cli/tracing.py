@@ -1,0 +1,26 @@
+"""Exported traces as the command line asks for them, in any of the servers."""
+
+from __future__ import annotations
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.tracing.provider import Tracing
+
+
+def tracing_of(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
+    """None where nothing is exported. `service` is the one of the four, "" for the front door.
+
+    Raises:
+        ValueError: what is configured makes no sense; the text is upstream's.
+    """
+    if not options.tracing_config_file:
+        return None
+    from tetrapod.generic.configuration.identity import apiserver_id
+    from tetrapod.generic.tracing.configuration import read_configuration
+    from tetrapod.generic.tracing.exporter import Exporter
+
+    configuration = read_configuration(options.tracing_config_file)
+    name = f"apiserver-{service}" if service else "apiserver"
+    exporter = Exporter(configuration.endpoint, {"service.name": name, "service.instance.id": apiserver_id()})
+    exporter.follow(lifecycle)
+    return Tracing(configuration, exporter)

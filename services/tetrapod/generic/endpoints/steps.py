@@ -1,0 +1,47 @@
+"""How a request's verb is named and described in traces (upstream: handlers/trace_util.go, and the spans of the handlers)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.generic.endpoints.scope import Scope, request_info
+from tetrapod.generic.request import Request
+
+_SPANS: Final = {
+    "get": "Get",
+    "list": "List",
+    "watch": "Watch",
+    "create": "Create",
+    "update": "Update",
+    "patch": "Patch",
+    "delete": "Delete",
+    "deletecollection": "Delete",
+}
+_VERBS: Final = {"list": "LIST", "watch": "WATCH"}
+
+
+def span_of(verb: object, scope: Scope, request: Request) -> str:
+    info = request_info(request)
+    if info.verb == "watch" and "sendInitialEvents=true" in request.query_string:
+        return "WatchList"
+    return _SPANS.get(info.verb, request.method)
+
+
+def said_of(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
+    info = request_info(request)
+    return {
+        "accept": request.header(b"accept"),
+        "audit-id": request.audit_id,
+        "client": request.remote,
+        "api-group": info.api_group,
+        "api-version": info.api_version,
+        "name": info.name,
+        "subresource": info.subresource,
+        "namespace": info.namespace,
+        "protocol": f"HTTP/{request.http_version}",
+        "resource": info.resource,
+        "scope": "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster",
+        "url": request.path,
+        "user-agent": request.header(b"user-agent"),
+        "verb": _VERBS.get(info.verb, request.method),
+    }

@@ -1,0 +1,134 @@
+"""Tells requests that are traced from the others, and makes their outermost span.
+
+All others pass the chain of filters as it is: whether a request may be traced is seen before the first of them, in its query
+(`?trace=1`) and, where traces are exported, in its headers. The chain with a span around each filter is built with the first request that
+needs it.
+Upstream: k8s.io/apiserver/pkg/endpoints/filters/traces.go, go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.tracing import asked
+from tetrapod.generic.tracing.provider import Tracing
+from tetrapod.generic.tracing.report import FILTER
+from tetrapod.generic.tracing.spans import SERVER, Span, Trace, current, start
+
+_SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+
+
+def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing | None, server: str) -> Handler:
+    """`build` makes the chain with spans; `server` is who answers."""
+    built: list[Handler] = []
+
+    def traced() -> Handler:
+        if not built:
+            built.append(build())
+        return built[0]
+
+    def traces(request: Request) -> Awaitable[Response]:
+        if "trace=" in request.query_string and (form := asked.asked_form(request)):
+            if tracing is not None:
+                tracing.concerns(request)
+            return asked.answer_with_trace(traced(), request, form, server)
+        if tracing is not None and tracing.concerns(request):
+            return traced()(request)
+        return plain(request)
+
+    return traces
+
+
+def spanned(name: str, handler: Handler) -> Handler:
+    """A filter, seen."""
+
+    async def filter_span(request: Request) -> Response:
+        with start(name, scope=FILTER):
+            return await handler(request)
+
+    return filter_span
+
+
+def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
+    """Behind authentication: only some are believed that their request is traced already."""
+    if tracing is None:
+        return handler
+
+    async def server_span(request: Request) -> Response:
+        asked_for = current()
+        trace = asked_for.trace if asked_for is not None else Trace()
+        parent = tracing.decide(request, trace)
+        if not trace.sampled:
+            return await handler(request)
+        span = Span(trace, span_name(request), parent, SERVER, _SCOPE)
+        if asked_for is not None:
+            asked_for.children.append(span)
+        span.started = request.received
+        span.put(_request_attributes(request))
+        try:
+            with span.active():
+                response = await handler(request)
+        except BaseException as error:
+            span.fail(error)
+            tracing.finished(span)
+            raise
+        _answered(span, response, lambda: tracing.finished(span))
+        return response
+
+    return server_span
+
+
+def _answered(span: Span, response: Response, finished: Callable[[], None]) -> None:
+    """A stream's span ends with it."""
+    span.put({"http.response.status_code": response.status})
+    if response.status >= 500:
+        span.error = span.error or f"status {response.status}"
+    if isinstance(response, (StreamResponse, UpgradeResponse)):
+        response.run = _until_done(response.run, span, finished)
+        return
+    span.put({"http.response.body.size": len(response.body)})
+    finished()
+
+
+def _until_done(run: Callable[[Any], Awaitable[None]], span: Span, finished: Callable[[], None]) -> Callable[[Any], Awaitable[None]]:
+    async def until_done(to: Any) -> None:
+        try:
+            with span.active():
+                await run(to)
+        finally:
+            finished()
+
+    return until_done
+
+
+def span_name(request: Request) -> str:
+    info = request.info
+    if info is None or not info.is_resource_request:
+        return request.method
+    parts = [info.api_prefix, info.api_group, info.api_version]
+    parts += ["namespaces", "{:namespace}"] if info.namespace else []
+    parts += [info.resource, "{:name}" if info.name else "", info.subresource]
+    return f"{request.method} /{'/'.join(part for part in parts if part)}"
+
+
+def _request_attributes(request: Request) -> dict[str, Any]:
+    host, _, port = request.header(b"host").rpartition(":")
+    found: dict[str, Any] = {
+        "server.address": host or port,
+        "http.request.method": request.method,
+        "url.scheme": request.scheme,
+        "network.peer.address": request.remote,
+        "user_agent.original": request.header(b"user-agent"),
+        "client.address": request.header(b"x-forwarded-for").partition(",")[0].strip() or request.remote,
+        "url.path": request.path,
+        "network.protocol.version": request.http_version,
+        "http.target": f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path,
+        "audit-id": request.audit_id,
+    }
+    if host and port.isdigit():
+        found["server.port"] = int(port)
+    if (length := request.header(b"content-length")).isdigit() and length != "0":
+        found["http.request.body.size"] = int(length)
+    return found

@@ -1,0 +1,178 @@
+"""`?trace=1`: a request's way through the server, as the answer to it, for system:masters.
+
+The request is done as it would be without; its answer is thrown away, and what is sent instead is the trace, which says what the
+answer was. An answer without an end (a watch, a log that is followed, exec) is broken off as soon as it has begun. `?trace=1` is JSON,
+`?trace=text` is text. The parameter is taken away before anybody looks at the request; only of a request that is passed on to
+something behind a `proxy` subresource it stays, for there it is not ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS
+from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.tracing import hop
+from tetrapod.generic.tracing.report import text, told
+from tetrapod.generic.tracing.spans import Span, Trace, current, detail
+from tetrapod.machinery import requestinfo
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.status import StatusError
+
+JSON, TEXT = "1", "text"
+_PARAMETERS: Final = {"trace=1": JSON, "trace=json": JSON, "trace=text": TEXT}
+_DISCARD_SECONDS: Final = 30.0
+_JSON_HEADERS: Final = [(b"content-type", b"application/json")]
+_TEXT_HEADERS: Final = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+_KEPT: Final = frozenset({b"audit-id", b"warning"})
+
+
+def asked_form(request: Request) -> str:
+    """JSON or TEXT, "" where no trace is asked for."""
+    form = next((_PARAMETERS[part] for part in request.query_string.split("&") if part in _PARAMETERS), "")
+    if form:
+        info = requestinfo.parse(request.method, request.path, request.query_string)
+        if info.is_resource_request and (info.subresource == "proxy" or info.verb == "proxy"):
+            return ""
+    return form
+
+
+def without_parameter(query: str) -> str:
+    return "&".join(part for part in query.split("&") if part not in _PARAMETERS)
+
+
+def with_permission(handler: Handler) -> Handler:
+    """Behind authentication: only system:masters may see how their request is done."""
+
+    async def trace_permission(request: Request) -> Response:
+        span = current()
+        if span is not None and span.trace.detailed:
+            if not (hop.asks_to_tell(request) or SYSTEM_MASTERS in request.user.groups):
+                name = go_quote(request.user.name)
+                raise StatusError(
+                    403, "Forbidden", f"requests may be traced by members of {SYSTEM_MASTERS} only, and user {name} is none of them"
+                )
+            span.trace.granted = True
+        return await handler(request)
+
+    return trace_permission
+
+
+async def answer_with_trace(handler: Handler, request: Request, form: str, server: str) -> Response:
+    """The trace, or the answer itself where that is a refusal to tell."""
+    uri = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
+    request.query_string = without_parameter(request.query_string)
+    trace = Trace(detailed=True)
+    root = Span(trace, server)
+    root.started = request.received
+    try:
+        with root:
+            response = await handler(request)
+            if not trace.granted:
+                return response
+            if hop.asks_to_tell(request):
+                hop.telling(response, root)
+                return response
+            size = await _discarded(response, request)
+        report = _report(request, uri, response, size, root)
+    finally:
+        trace.closed = True
+    kept = [header for header in response.headers if header[0] in _KEPT]
+    if form == TEXT:
+        return Response(200, [*_TEXT_HEADERS, *kept], text(report).encode())
+    return Response(200, [*_JSON_HEADERS, *kept], orjson.dumps(report, option=orjson.OPT_INDENT_2, default=str) + b"\n")
+
+
+def _report(request: Request, uri: str, response: Response, size: int, root: Span) -> dict[str, Any]:
+    whole = told(root, root.started)
+    began = datetime.now(UTC).timestamp() - (root.ended - root.started)
+    hidden = _KEPT | {hop.FOUND}
+    return {
+        "auditID": request.audit_id,
+        "traceID": f"{root.trace.trace_id:032x}",
+        "server": root.name,
+        "time": datetime.fromtimestamp(began, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "took": whole["took"],
+        "request": {"method": request.method, "uri": uri, "user": request.user.name, "client": request.remote},
+        "response": {
+            "status": response.status,
+            "bytes": size,
+            "headers": {name.decode(): value.decode("latin-1") for name, value in response.headers if name not in hidden},
+        },
+        "dropped": root.trace.dropped,
+        "spans": whole.get("spans", []),
+    }
+
+
+async def _discarded(response: Response, request: Request) -> int:
+    """Let a stream be written to nobody, and an upgraded connection end at once. Returns how many bytes it was."""
+    writer = _Discarding()
+    if isinstance(response, StreamResponse):
+        work = asyncio.ensure_future(response.run(writer))
+    elif isinstance(response, UpgradeResponse):
+        work = asyncio.ensure_future(response.run(_Closed()))
+    else:
+        return len(response.body)
+    endless = is_long_running(request.info) or (isinstance(response, StreamResponse) and response.endless)
+    with detail("writing the answer") as span:
+        await asyncio.wait([work], timeout=0 if endless else _DISCARD_SECONDS)
+        if endless:
+            await asyncio.sleep(0)  # it has begun now: what it holds is let go of by its own hand
+        if not work.done():
+            span.event("broken off, having begun")
+            work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+    return writer.size
+
+
+class _Discarding:
+    """A StreamWriter to nowhere."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+
+    def buffered(self) -> int:
+        return 0
+
+    async def drain(self) -> None: ...
+
+    async def wait_closed(self) -> None:
+        await asyncio.Event().wait()
+
+
+class _Closed(asyncio.Transport):
+    """A `Hijacked` connection, and its transport, whose client has gone already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.early = b""
+        self.transport: Any = self
+
+    def take_over(self, protocol: asyncio.Protocol) -> None:
+        protocol.connection_made(self)
+        protocol.connection_lost(None)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None: ...
+
+    def is_closing(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return 0

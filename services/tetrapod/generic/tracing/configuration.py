@@ -1,0 +1,81 @@
+"""`--tracing-config-file`: a TracingConfiguration, read strictly and refused in upstream's words.
+
+Upstream: k8s.io/apiserver/pkg/server/options/tracing.go, k8s.io/component-base/tracing/api/v1/config.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from tetrapod.generic.configuration.files import read
+from tetrapod.generic.configuration.loading import Kinds, load
+from tetrapod.generic.configuration.shapes import POINTER, kind, string
+from tetrapod.machinery.field import FieldError, aggregate, go_quote, invalid
+from tetrapod.machinery.schema.node import SchemaNode
+
+DEFAULT_ENDPOINT: Final = "localhost:4317"
+_GROUP: Final = "apiserver.config.k8s.io"
+_KIND: Final = "TracingConfiguration"
+_MILLION: Final = 1_000_000
+_NAMING: Final = "https://github.com/grpc/grpc/blob/master/doc/naming.md"
+
+
+@dataclass(frozen=True, slots=True)
+class TracingConfiguration:
+    endpoint: str = DEFAULT_ENDPOINT
+    sampling_rate_per_million: int = 0
+
+
+def read_configuration(path: str) -> TracingConfiguration:
+    """
+    Raises:
+        ValueError: with upstream's text.
+    """
+    try:
+        data = read(path)
+    except ValueError as error:
+        raise ValueError(f"failed to read tracing config: unable to read tracing configuration from {go_quote(path)}: {error}") from None
+    try:
+        obj = load(data, _kinds())
+    except ValueError as error:
+        why = str(error).replace(f"struct field {_KIND}.", f"struct field {_KIND}.{_KIND}.")  # Go's struct has its fields of one inside
+        raise ValueError(f"failed to read tracing config: unable to decode tracing configuration data: {why}") from None
+    rate, endpoint = obj.get("samplingRatePerMillion"), obj.get("endpoint")
+    errors = _rate_errors(rate) if rate is not None else []
+    if endpoint is not None:
+        errors += _endpoint_errors(endpoint)
+    if errors:
+        raise ValueError(f"failed to validate tracing configuration: {aggregate(errors)}")
+    return TracingConfiguration(endpoint or DEFAULT_ENDPOINT, rate or 0)
+
+
+def _kinds() -> Kinds:
+    rate = SchemaNode("integer")
+    rate.format, rate.presence = "int32", POINTER
+    fields = {"endpoint": string(POINTER), "samplingRatePerMillion": rate}
+    shape = kind(f"v1.{_KIND}", **fields)
+    return {(f"{_GROUP}/{version}", _KIND): shape for version in ("v1", "v1beta1", "v1alpha1")}
+
+
+def _rate_errors(rate: int) -> list[FieldError]:
+    if rate < 0:
+        return [invalid("samplingRatePerMillion", rate, "sampling rate must be positive")]
+    if rate > _MILLION:
+        return [invalid("samplingRatePerMillion", rate, "sampling rate per million must be less than or equal to one million")]
+    return []
+
+
+def _endpoint_errors(endpoint: str) -> list[FieldError]:
+    target = endpoint if "//" in endpoint else f"dns://{endpoint}"
+    try:
+        scheme = urlsplit(target).scheme
+    except ValueError as error:
+        return [invalid("endpoint", target, f"parse {go_quote(target)}: {error}")]
+    if scheme in ("dns", "unix", "unix-abstract"):
+        return []
+    if not scheme:
+        return [invalid("endpoint", target, f"parse {go_quote(target)}: first path segment in URL cannot contain colon")]
+    text = f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  See {_NAMING}"
+    return [invalid("endpoint", target, text)]

@@ -1,0 +1,200 @@
+"""`Span`: one step of a request's way, with its times; `Trace`: all of them. Recorded only for requests that are traced.
+
+Whoever does something worth seeing says `with start("name"):`, which costs a look at a context variable where nobody asked. The current
+span is a context variable, so that in-process calls and tasks that a request starts are found below it. Upstream:
+k8s.io/component-base/tracing/tracing.go; names and attributes of spans are upstream's where it has them.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
+
+MOST_SPANS: Final = 2000
+"""Of one trace: a request that does a thing for each of many objects is cut off there, and says so."""
+INTERNAL, SERVER, CLIENT = 1, 2, 3
+"""Kinds of spans, by OTLP's numbers."""
+COMPONENT: Final = "k8s.io/component-base/tracing"
+"""The scope that most of upstream's spans are made in."""
+
+Attributes: TypeAlias = dict[str, Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_bits: Final = random.Random().getrandbits
+_current: ContextVar[Span | None] = ContextVar("tetrapod span", default=None)
+current: Final = _current.get
+"""The span that is under way, None where the request is not traced."""
+
+
+class Trace:
+    """`detailed`: somebody reads it step by step. `sampled`: it is exported."""
+
+    def __init__(self, trace_id: int = 0, *, detailed: bool = False, sampled: bool = False) -> None:
+        self.trace_id = trace_id or _bits(128) or 1
+        self.detailed, self.sampled = detailed, sampled
+        self.granted = False
+        """It is known that who asks may see it."""
+        self.carried: list[tuple[bytes, bytes]] = []
+        """Headers that go wherever the request goes (tracestate, baggage)."""
+        self.links: list[tuple[int, int]] = []
+        self.dropped = 0
+        self.failure = 0
+        """The id of the exception that was told last: one that passes through many steps is told once."""
+        self.closed = False
+        self._count = 0
+
+    def admits(self) -> bool:
+        """Whether one more span is recorded."""
+        if self.closed or self._count >= MOST_SPANS:
+            self.dropped += not self.closed
+            return False
+        self._count += 1
+        return True
+
+
+class Span:
+    """A context manager: what begins inside it is its child. An exception that passes is its error."""
+
+    __slots__ = ("_token", "attributes", "children", "ended", "error", "events", "grafts", "kind", "name", "parent_id", "scope", "span_id",
+                 "started", "trace")  # fmt: skip
+
+    def __init__(self, trace: Trace, name: str, parent_id: int = 0, kind: int = INTERNAL, scope: str = COMPONENT) -> None:
+        self.trace, self.name, self.parent_id, self.kind, self.scope = trace, name, parent_id, kind, scope
+        self.span_id = _bits(64) or 1
+        self.attributes: Attributes = {}
+        self.events: list[tuple[float, str]] = []
+        self.children: list[Span] = []
+        self.grafts: list[dict[str, Any]] = []
+        """Spans of another service, as it told them."""
+        self.error = ""
+        self.started = time.monotonic()
+        self.ended = 0.0
+        self._token: Token[Span | None] | None = None
+
+    def __bool__(self) -> Literal[True]:
+        return True
+
+    def child(self, name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
+        if not self.trace.admits():
+            return NOTHING
+        span = Span(self.trace, name, self.span_id, kind, scope)
+        self.children.append(span)
+        return span
+
+    def set(self, **attributes: Any) -> None:
+        self.attributes.update(attributes)
+
+    def put(self, attributes: Attributes) -> None:
+        """As `set`, for names that Python cannot write."""
+        self.attributes.update(attributes)
+
+    def event(self, name: str) -> None:
+        if not self.trace.closed:
+            self.events.append((time.monotonic(), name))
+
+    def fail(self, error: BaseException) -> None:
+        self.error = str(error) or type(error).__name__
+
+    def end(self) -> None:
+        if not self.ended:
+            self.ended = time.monotonic()
+
+    @contextmanager
+    def active(self) -> Iterator[Span]:
+        """Be the current span, without ending after it."""
+        token = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
+    def __enter__(self) -> Span:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
+            self._token = None
+        if error is not None and self.trace.failure != id(error):  # else it is told where it came from
+            self.trace.failure = id(error)
+            self.fail(error)
+        self.end()
+
+    def walk(self) -> Iterator[Span]:
+        """This span and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+class Nothing:
+    """What stands for a span where nothing is traced."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def set(self, **attributes: Any) -> None: ...
+
+    def put(self, attributes: Attributes) -> None: ...
+
+    def event(self, name: str) -> None: ...
+
+    def fail(self, error: BaseException) -> None: ...
+
+    def __enter__(self) -> Nothing:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: ...
+
+
+NOTHING: Final = Nothing()
+
+
+def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
+    """A step below the current span; nothing where the request is not traced."""
+    span = _current.get()
+    return NOTHING if span is None else span.child(name, kind, scope)
+
+
+def detail(name: str) -> Span | Nothing:
+    """A step that upstream has no span for: recorded only where somebody reads the trace step by step."""
+    span = _current.get()
+    return span.child(name) if span is not None and span.trace.detailed else NOTHING
+
+
+class seen:  # noqa: N801 - a decorator
+    """Of coroutine functions: each call is a step, with what is `said` of it as attributes. `detailed` as `detail`.
+
+    `name` and `said` are called with the call's own arguments. Where nothing is traced the call goes straight through.
+    """
+
+    def __init__(self, name: str | Callable[..., str], said: Callable[..., Attributes] | None = None, *, detailed: bool = False) -> None:
+        self._name, self._said, self._detailed = name, said, detailed
+
+    def __call__(self, work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        name, said, detailed = self._name, self._said, self._detailed
+
+        async def traced(span: Span, *args: P.args, **kwargs: P.kwargs) -> R:
+            with span.child(name if isinstance(name, str) else name(*args, **kwargs)) as step:
+                if said is not None:
+                    step.put(said(*args, **kwargs))
+                return await work(*args, **kwargs)
+
+        @functools.wraps(work)
+        def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+            span = _current.get()
+            if span is None or (detailed and not span.trace.detailed):
+                return work(*args, **kwargs)
+            return traced(span, *args, **kwargs)
+
+        return call
