@@ -1,6 +1,6 @@
-"""Generates services/tetrapod/generic/storage/etcd/etcd_pb2.py and .pyi from etcd.proto. Needs grpcio-tools.
+"""Generates the _pb2.py and .pyi beside each .proto: etcd's messages and KMS plugins'. Needs grpcio-tools.
 
-python tools/generate_etcd_messages.py
+python tools/generate_messages.py
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from grpc_tools import protoc
 
 SOURCES = Path(__file__).parent.parent / "services"
 # The path from the source root is the name under which protobuf knows the file, so it is unique in any process.
-PROTO = "tetrapod/generic/storage/etcd/etcd.proto"
+PROTOS = ("tetrapod/generic/storage/etcd/etcd.proto", "tetrapod/generic/storage/encryption/kms/kms.proto")
 
 
 def main() -> int:
-    return int(protoc.main(["protoc", f"-I{SOURCES}", f"--python_out={SOURCES}", f"--pyi_out={SOURCES}", str(SOURCES / PROTO)]))
+    files = [str(SOURCES / proto) for proto in PROTOS]
+    return int(protoc.main(["protoc", f"-I{SOURCES}", f"--python_out={SOURCES}", f"--pyi_out={SOURCES}", *files]))
 
 
 if __name__ == "__main__":

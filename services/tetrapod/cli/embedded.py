@@ -21,11 +21,13 @@ from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add_storage_checks
 from tetrapod.cli.delegation import Delegation
+from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.kubelet import kubelet_config
-from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.leader_election import leadership
+from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
+from tetrapod.cli.serving import serving_tls
 from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.admission.plugins import plugins
@@ -40,7 +42,7 @@ from tetrapod.generic.filters.audit import with_audit
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.registry.rest import Rest
@@ -63,7 +65,8 @@ class Embedded:
         self.audit = audit_of(options, self.lifecycle)
         self.pki = self._write_pki()
         self.backend = backend or open_backend(options)
-        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
+        self.encryption = encryption_of(options, self.lifecycle)
+        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix, self.encryption)
         own = with_audit(self.director, self.audit)  # what the server itself does is audited too
         self.client = in_process_client(own, "kube-apiserver")
         self.controller_client = in_process_client(own, "kube-controller-manager")
@@ -111,15 +114,11 @@ class Embedded:
             strict_transport_security=options.strict_transport_security_directives,
             server_name="apiserver",
         )
-        certificate, key = self.pki.serving
         self.http = HttpServer(
             build_handler_chain(self.director, chain),
             host=options.bind_address,
             port=options.secure_port,
-            tls=ServingTLS(
-                [self._serving_pair()],
-                [*self.clients.files, *self.proxies.files],
-            ),
+            tls=serving_tls(options, self._serving_pair(), [*self.clients.files, *self.proxies.files]),
         )
 
     def _serving_pair(self) -> CertificatePair:
@@ -218,6 +217,8 @@ class Embedded:
 
     async def start(self) -> None:
         """Listen first, so that probes are answered while the hooks run; ready when they are done."""
+        if self.encryption is not None:
+            await self.encryption.start()
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
@@ -250,6 +251,8 @@ class Embedded:
         await self.http.stop(self.options.shutdown_grace)
         await self.lifecycle.stop()
         await self.storage.close()
+        if self.encryption is not None:
+            await self.encryption.close()
         await self.backend.close()
 
 

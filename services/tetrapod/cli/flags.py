@@ -65,12 +65,17 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_ETCD, "etcd-certfile", "The client certificate for etcd."),
     Flag(_ETCD, "etcd-keyfile", "The key of the client certificate for etcd."),
     Flag(_ETCD, "etcd-prefix", "What every key in etcd begins with."),
+    Flag(_ETCD, "encryption-provider-config", "A file that says what is encrypted in the store, and how."),
+    Flag(_ETCD, "encryption-provider-config-automatic-reload", "Take changes of that file up without a restart.", bool),
     Flag(_SERVING, "bind-address", "The address to listen on."),
     Flag(_SERVING, "advertise-address", "The address that others reach this server at; --bind-address by default.", IP(), services="cu"),
     Flag(_SERVING, "secure-port", "The port to serve HTTPS on.", int),
     Flag(_SERVING, "cert-dir", "Where apiserver.crt and apiserver.key lie, if no files are named.", services="u"),
     Flag(_SERVING, "tls-cert-file", "The serving certificate; without one, one is made."),
     Flag(_SERVING, "tls-private-key-file", "The key of the serving certificate."),
+    Flag(_SERVING, "tls-min-version", "The oldest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13."),
+    Flag(_SERVING, "tls-cipher-suites", "Cipher suites before TLS 1.3, by Go's names.", "list"),
+    Flag(_SERVING, "tls-sni-cert-key", "cert,key[:name,name]: another certificate by server name; may be repeated.", "repeated"),
     Flag(_AUTHN, "anonymous-auth", "Whether requests without credentials are let in as system:anonymous.", bool),
     Flag(_AUTHN, "authentication-config", "A file that configures JWT authenticators and anonymous access."),
     Flag(_AUTHN, "authentication-token-webhook-config-file", "A kubeconfig that says who reviews tokens.", services="xu"),
@@ -150,7 +155,6 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_MISC, "kubelet-timeout", "Accepted as upstream does, which does not look at it either.", Duration(), services="cu"),
     Flag(_MISC, "proxy-client-cert-file", "The client certificate of the aggregator towards other API servers."),
     Flag(_MISC, "proxy-client-key-file", "The key of that certificate."),
-    Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),
     Flag(_ELECTION, "leader-elect", "Of replicas over one etcd let one run the controllers.", bool, services="cxu"),
     Flag(_ELECTION, "leader-elect-lease-duration", "After this long unrenewed a lease is for others to take.", Duration(), services="cxu"),
     Flag(_ELECTION, "leader-elect-renew-deadline", "After this long unrenewed a leader stops its controllers.", Duration(), services="cxu"),
@@ -158,6 +162,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_ELECTION, "leader-elect-resource-lock", "What is locked: leases.", click.Choice(["leases"]), services="cxu"),
     Flag(_ELECTION, "leader-elect-resource-name", "What the leases' names begin with: NAME-core, NAME-auth.", services="cxu"),
     Flag(_ELECTION, "leader-elect-resource-namespace", "The leases' namespace.", services="cxu"),
+    Flag(_OURS, "data-dir", "Where certificates, kubeconfig and the embedded database live.", Path),
     Flag(
         _OURS,
         "controllers",
@@ -258,6 +263,12 @@ def to_options(ctx: click.Context, values: dict[str, Any]) -> Options:
             raise click.BadParameter(str(error), ctx, param_hint="--controllers") from None
     named = frozenset(key.replace("_", "-") for key in values if ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE)
     return Options(**given, given=named, ignored=tuple(dict.fromkeys(ctx.meta.get("tetrapod.ignored", ()))))
+
+
+def parsed(service: str, args: Sequence[str]) -> Options:
+    """The options that a command line of a service means. Raises click.UsageError."""
+    with with_flags(service, name="flags")(lambda options: None).make_context("flags", list(args)) as context:
+        return to_options(context, context.params)
 
 
 def with_flags(service: str, **attrs: Any) -> Callable[[Callable[..., None]], FlagCommand]:

@@ -18,6 +18,9 @@ class Options:
     cert_dir: str = ""
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
+    tls_min_version: str = ""
+    tls_cipher_suites: tuple[str, ...] = ()
+    tls_sni_cert_key: tuple[str, ...] = ()
     client_ca_file: str = ""
     hosts: tuple[str, ...] = ()
     etcd_servers: tuple[str, ...] = ()
@@ -25,6 +28,8 @@ class Options:
     etcd_certfile: str = ""
     etcd_keyfile: str = ""
     etcd_prefix: str = "/registry"
+    encryption_provider_config: str = ""
+    encryption_provider_config_automatic_reload: bool = False
     anonymous_auth: bool = True
     authentication_config: str = ""
     authentication_token_webhook_config_file: str = ""
@@ -72,7 +77,6 @@ class Options:
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_node_port_range: str = "30000-32767"
     controllers: tuple[str, ...] = ("*",)
-    request_timeout: float = 60.0
     leader_elect: bool = True
     leader_elect_lease_duration: float = 15.0
     leader_elect_renew_deadline: float = 10.0
@@ -80,6 +84,7 @@ class Options:
     leader_elect_resource_lock: str = "leases"
     leader_elect_resource_name: str = "tetrapod"
     leader_elect_resource_namespace: str = "kube-system"
+    request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     enable_priority_and_fairness: bool = True

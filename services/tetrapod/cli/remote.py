@@ -20,7 +20,9 @@ from tetrapod.cli.authentication_options import anonymous
 from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
+from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.options import Options
+from tetrapod.cli.serving import serving_tls
 from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
@@ -40,7 +42,7 @@ from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.balanced import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
@@ -69,7 +71,8 @@ class RemoteService:
         self.audit = audit_of(options, self.lifecycle)
         self.pool = BalancedPool()
         self.backend = open_backend(options)
-        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix)
+        self.encryption = encryption_of(options, self.lifecycle)
+        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix, self.encryption)
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
         self.clients = AuthorityFiles("client-ca-file", self.file("client-ca.crt", options.client_ca_file))
         front_proxy_ca = self.file("front-proxy-ca.crt", options.requestheader_client_ca_file)
@@ -160,13 +163,15 @@ class RemoteService:
             build_handler_chain(director, chain),
             host=options.bind_address,
             port=options.secure_port,
-            tls=ServingTLS([pair], trusted),
+            tls=serving_tls(options, pair, trusted),
         )
 
     async def _probe_storage(self) -> None:
         await self.backend.revision()
 
     async def start(self) -> None:
+        if self.encryption is not None:
+            await self.encryption.start()
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
@@ -183,6 +188,8 @@ class RemoteService:
         await self.lifecycle.stop()
         await self.pool.close()
         await self.storage.close()
+        if self.encryption is not None:
+            await self.encryption.close()
         await self.backend.close()
 
 

@@ -14,7 +14,7 @@ _LABELS = ("status", "apiserver_id_hash")
 
 
 class ReloadMetrics:
-    """`what` is `authentication` or `authorization`."""
+    """`what` is `authentication`, `authorization` or `encryption`."""
 
     def __init__(self, what: str) -> None:
         prefix, about = f"apiserver_{what}_config_controller", f"{what} configuration"
@@ -38,13 +38,20 @@ class ReloadMetrics:
         self._count("failure")
 
     def succeeded(self, data: str) -> None:
+        self.succeeded_hash(hashed(data))
+
+    def succeeded_hash(self, digest: str) -> None:
+        """The same where the content is a secret that nobody keeps."""
         self._count("success")
-        self.applied(data)
+        self.applied_hash(digest)
 
     def applied(self, data: str) -> None:
         """This content is in force (the first one is no reload)."""
+        self.applied_hash(hashed(data))
+
+    def applied_hash(self, digest: str) -> None:
         self._info.values.clear()
-        self._info.set((hashed(apiserver_id()), hashed(data)), 1)
+        self._info.set((hashed(apiserver_id()), digest), 1)
 
     def _count(self, status: str) -> None:
         labels = (status, hashed(apiserver_id()))

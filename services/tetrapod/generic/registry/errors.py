@@ -16,16 +16,19 @@ from tetrapod.generic.storage.interface import (
     TooLargeResourceVersion,
     TooOldResourceVersion,
 )
+from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable, list_text, object_text
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import (
     StatusError,
     already_exists,
     bad_request,
     conflict,
+    internal_error,
     not_found,
     resource_expired,
     server_timeout,
     timeout,
+    too_many_requests,
 )
 
 OPTIMISTIC_LOCK: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -91,6 +94,14 @@ class Translated:
                 return too_large(error)
             case RequestTooLarge():
                 return StoredTooLarge(str(error))
+            case NotTransformable() if self.action == "list":
+                return StatusError(500, "StorageReadError", list_text(error, self.resource))
+            case NotTransformable():
+                return internal_error(object_text(error, self.path))
+            case CannotEncrypt():
+                return internal_error(str(error))
+            case NotReady():
+                return too_many_requests(str(error), 1)
             case Unavailable():
                 return server_timeout(self.resource, self.action, _RETRY_UNAVAILABLE_SECONDS)
             case _:

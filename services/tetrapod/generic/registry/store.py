@@ -44,7 +44,7 @@ class Store:
     @seen("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         key = self.key(ctx, name)
-        with TranslatedRead(self.resource, name, "get", key):
+        with TranslatedRead(self.resource, name, "get", self.path(key)):
             entry = await self.storage.get(key, resource_version)
         if entry is None:
             raise not_found(self.resource, name)

@@ -19,6 +19,10 @@ class KeyValue(NamedTuple):
     lease: int = 0
 
 
+class StaleKeyValue(KeyValue):
+    """A value that is right, but is to be written anew at the next write, though that changes nothing (encryption)."""
+
+
 class Range(NamedTuple):
     kvs: Sequence[KeyValue]
     more: bool

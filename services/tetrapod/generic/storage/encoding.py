@@ -12,6 +12,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
 from tetrapod.machinery.gvk import Object
 
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
@@ -33,7 +34,7 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
 
 
 def splice(stored: bytes, revision: int) -> bytes:
-    """The served bytes of a stored value. Raises CorruptObject."""
+    """The served bytes of a stored value. Raises CorruptObject, NotTransformable."""
     head = HEAD.match(stored)
     if head is None:
         stored = _normalized(stored)
@@ -61,6 +62,8 @@ def respliced(raw: bytes, old: int, new: int) -> bytes:
 
 
 def _normalized(stored: bytes) -> bytes:
+    if stored.startswith(ENCRYPTED):
+        raise NotTransformable(NOT_FOR_IDENTITY)
     try:
         obj = orjson.loads(stored)
         return encode(obj, str(obj.get("apiVersion", "")), str(obj.get("kind", "")))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from tetrapod.generic.storage.presence import Presence
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class Entry(Protocol):
@@ -257,6 +257,24 @@ class StorageConfig:
     index_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     packed: bool = False
     """Objects are large and seldom read: they are kept compressed."""
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """As the configuration of encryption names it. The place in the store is called otherwise for a few old resources."""
+        named = _NAMES.get(self.prefix)
+        return named or GroupResource(self.api_version.rpartition("/")[0], self.prefix.rpartition("/")[2])
+
+
+_NAMES: Final = {
+    "services/specs": GroupResource("", "services"),
+    "services/endpoints": GroupResource("", "endpoints"),
+    "controllers": GroupResource("", "replicationcontrollers"),
+    "minions": GroupResource("", "nodes"),
+    "ranges": GroupResource("", "servicenodeportallocations"),
+    "ingress": GroupResource("networking.k8s.io", "ingresses"),
+    "events": GroupResource("", "events"),  # of both groups that serve them
+}
+"""Upstream: specialDefaultResourcePrefixes of pkg/kubeapiserver/default_storage_factory_builder.go."""
 
 
 class StorageFactory(Protocol):

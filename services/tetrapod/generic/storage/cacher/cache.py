@@ -40,6 +40,11 @@ class Cache:
         self.fanout.close()
         self.advance(revision)
 
+    def forget(self) -> None:
+        """What there is can no longer be kept up to date, nor be read anew for now. Open watches are ended."""
+        self.filled = False
+        self.fanout.close()
+
     def apply(self, events: Sequence[BackendEvent]) -> None:
         changes = []
         for event in events:

@@ -34,6 +34,7 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
+from tetrapod.generic.storage.unreadable import NotReady
 from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import resource_expired
@@ -59,7 +60,7 @@ class Cacher:
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend
         self._cache = Cache(len(self.prefix), window=window, packed=config.packed)
-        self._reflector = Reflector(backend, self.prefix, self._cache)
+        self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource)
         self._freshness = Freshness(backend, self._cache, self._reflector)
         self._lister = Lister(backend, self.prefix, self._cache, self._freshness)
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
@@ -71,12 +72,15 @@ class Cacher:
 
     @seen("cacher.Get", lambda self, key, *_: {"key": self.prefix + key})
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
-        if resource_version in {"", "0"}:
-            if resource_version:
-                await self._freshness.filled()
-            elif not await self._freshness.latest():
+        try:
+            if resource_version in {"", "0"}:
+                if resource_version:
+                    await self._freshness.filled()
+                elif not await self._freshness.latest():
+                    return await self._from_backend(key)
+            elif not await self._freshness.at_least(parse_resource_version(resource_version)):
                 return await self._from_backend(key)
-        elif not await self._freshness.at_least(parse_resource_version(resource_version)):
+        except NotReady:  # for the sake of another object, maybe
             return await self._from_backend(key)
         return self._cache.entries.get(key)
 

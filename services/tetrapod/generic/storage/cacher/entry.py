@@ -66,7 +66,7 @@ class StoredEntry:
 
     @classmethod
     def stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
-        """Of a stored value. Raises CorruptObject."""
+        """Of a stored value. Raises CorruptObject, NotTransformable."""
         return cls(key, splice(value, revision), revision, lease)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cacher import Cacher
@@ -10,12 +11,16 @@ from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.presence import Presence
 
+if TYPE_CHECKING:
+    from tetrapod.generic.storage.encryption.encryption import Encryption
+
 
 class CachingStorageFactory:
     """Implements `StorageFactory`. Asked twice for one prefix it gives the same Cacher, with the configuration of the first."""
 
-    def __init__(self, backend: Backend, path_prefix: str = "/registry") -> None:
+    def __init__(self, backend: Backend, path_prefix: str = "/registry", encryption: Encryption | None = None) -> None:
         self.backend = backend
+        self._encryption = encryption
         self._root = path_prefix.rstrip("/")
         self._leases = LeaseManager(backend)
         self._cachers: dict[str, Cacher] = {}
@@ -23,7 +28,8 @@ class CachingStorageFactory:
     def resource(self, config: StorageConfig) -> Cacher:
         cacher = self._cachers.get(config.prefix)
         if cacher is None:
-            cacher = self._cachers[config.prefix] = Cacher(self.backend, config, root=self._root, leases=self._leases)
+            backend = self.backend if self._encryption is None else self._encryption.backend(self.backend, config.group_resource)
+            cacher = self._cachers[config.prefix] = Cacher(backend, config, root=self._root, leases=self._leases)
         return cacher
 
     def presence(self) -> Presence:

@@ -17,6 +17,8 @@ from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
+from tetrapod.machinery.gvk import GroupResource
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,10 @@ PROGRESS_SECONDS: Final = 0.1
 
 
 class Reflector:
-    def __init__(self, backend: Backend, prefix: str, cache: Cache) -> None:
+    def __init__(self, backend: Backend, prefix: str, cache: Cache, resource: GroupResource) -> None:
+        """`resource` is what is said to be unreadable."""
+        self._resource = resource
+        self._unreadable: NotReady | None = None
         self._backend = backend
         self._prefix = prefix
         self._end = prefix_end(prefix)
@@ -46,10 +51,15 @@ class Reflector:
         return self._cache.revision
 
     async def ready(self) -> None:
-        """Returns once the cache has been filled. Raises Unavailable when an attempt to fill it failed meanwhile."""
+        """Returns once the cache has been filled. Raises Unavailable when an attempt to fill it failed meanwhile.
+
+        Where the last one failed by what is stored, not by a store that is away, nobody waits for the next one: NotReady at once.
+        """
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"reflector {self._prefix}")
         if not self._cache.filled:
+            if self._unreadable is not None:
+                raise self._unreadable
             if self._first is None:
                 self._first = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._first)
@@ -91,6 +101,8 @@ class Reflector:
                     wait = FIRST_WAIT
                 await self._refill()
             except Exception as error:
+                if isinstance(error, NotTransformable):
+                    self._cache.forget()
                 self._report(error)
             if self._cache.revision > before:
                 wait = FIRST_WAIT
@@ -111,17 +123,22 @@ class Reflector:
             page = await self._backend.range(page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision)
             entries += self._entries(page.kvs)
         self._cache.replace(entries, revision)
+        self._unreadable = None
         if self._first is not None and not self._first.done():
             self._first.set_result(None)
         self._first = None
 
     def _entries(self, kvs: Sequence[KeyValue]) -> list[StoredEntry]:
-        entries = []
+        entries, encrypted = [], []
         for kv in kvs:
             try:
                 entries.append(StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease))
             except CorruptObject as error:
                 log.error("%s cannot be served: %s", kv.key, error)
+            except NotTransformable as error:
+                encrypted.append((kv.key, error.reason))
+        if encrypted:
+            raise NotTransformable(encrypted[0][1], encrypted[0][0], len(encrypted) - 1)
         return entries
 
     async def _follow(self) -> None:
@@ -137,7 +154,10 @@ class Reflector:
 
     def _report(self, error: Exception) -> None:
         """Whoever waits for the first fill is told; those who read an older cache read on."""
-        if not isinstance(error, Unavailable):
+        if isinstance(error, NotTransformable):
+            error = self._unreadable = not_ready(error, self._resource)
+            log.error("following %s failed: %s", self._prefix, error)
+        elif not isinstance(error, Unavailable):
             log.error("following %s failed: %s", self._prefix, error, exc_info=error)
         else:
             log.debug("following %s: %s", self._prefix, error)

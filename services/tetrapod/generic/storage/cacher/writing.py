@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound
+from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.encoding import encode, splice
@@ -30,10 +30,11 @@ from tetrapod.machinery.gvk import Object
 
 
 class Known(NamedTuple):
-    """What a write is based on. A `certain` one was read from the store itself."""
+    """What a write is based on. A `certain` one was read from the store itself; a `stale` one is written even if nothing changes."""
 
     entry: StoredEntry | None
     certain: bool
+    stale: bool = False
 
 
 def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
@@ -97,8 +98,10 @@ class Writer:
     async def _attempt(self, key: str, known: Known, updated: Updated | None) -> StoredEntry | Known:
         """Write `updated`. Where somebody else was faster: what is stored now."""
         value = self._encode(updated.object) if updated is not None else None
-        if updated is None or value is None or (known.entry is not None and self._same(known.entry, value)):
+        if updated is None or value is None:
             return await self._left_alone(key, known)
+        if known.entry is not None and not known.stale and self._same(known.entry, value):
+            return await self._left_alone(key, known, rewrite=True)
         lease = await self._lease(known.entry, updated.ttl)
         first = key not in self._under_way
         if first:
@@ -136,11 +139,11 @@ class Writer:
             return Known(cached, False)
         return known
 
-    async def _left_alone(self, key: str, known: Known) -> StoredEntry | Known:
-        """Nothing is to be changed: right, if it was the present state that was looked at."""
+    async def _left_alone(self, key: str, known: Known, *, rewrite: bool = False) -> StoredEntry | Known:
+        """Nothing is to be changed: right, if it was the present state that was looked at, and none that is to be written anew."""
         if not known.certain:
             present = await self._read(key)
-            if _revision(present.entry) != _revision(known.entry):
+            if _revision(present.entry) != _revision(known.entry) or (rewrite and present.stale):
                 return present
         if known.entry is None:
             raise KeyNotFound(key)
@@ -189,10 +192,11 @@ class Writer:
     def _certain(self, key: str, kv: KeyValue | None) -> Known:
         if kv is None:
             return Known(None, True)
+        stale = isinstance(kv, StaleKeyValue)
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == kv.mod_revision:
-            return Known(cached, True)
-        return Known(StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease), True)
+            return Known(cached, True, stale)
+        return Known(StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
 
     # What is written
 

@@ -1,0 +1,86 @@
+"""TLS of the serving side by its flags; what is wrong with a file or a name is said before anything listens.
+
+Upstream: SecureServingOptions of k8s.io/apiserver/pkg/server/options/serving.go, component-base/cli/flag/namedcertkey_flag.go.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.http.suites import openssl_ciphers, tls_version
+from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.machinery.field import go_quote
+
+
+def serving_tls(options: Options, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
+    """
+    Raises:
+        ValueError: with upstream's text where it has one.
+    """
+    if not 0 <= options.secure_port < 65536:
+        text = "must be between 1 and 65535, inclusive. It cannot be turned off with 0"
+        raise ValueError(f"--secure-port {options.secure_port} {text}")
+    version = tls_version(options.tls_min_version)
+    ciphers = openssl_ciphers(options.tls_cipher_suites)
+    if options.tls_cipher_suites and not ciphers:
+        version = ssl.TLSVersion.TLSv1_3
+    if version < ssl.TLSVersion.TLSv1_2:  # OpenSSL's levels of security know no MD5 and SHA-1
+        ciphers = f"{ciphers or 'DEFAULT'}:@SECLEVEL=0"
+    check_pair(pair, "tls-cert-file", "tls-private-key-file")
+    named = [named_pair(value) for value in options.tls_sni_cert_key]
+    return ServingTLS([pair, *named], client_cas, version, ciphers)
+
+
+def named_pair(value: str) -> CertificatePair:
+    """`cert,key` or `cert,key:name,name`; without names those of the certificate.
+
+    Raises:
+        ValueError: with upstream's text.
+    """
+    refusal = f'invalid argument {go_quote(value)} for "--tls-sni-cert-key" flag: '
+    files, colon, names = value.partition(":")
+    if colon and not names.strip():
+        raise ValueError(f"{refusal}empty names list is not allowed")
+    certificate, comma, key = files.partition(",")
+    if not comma or "," in key:
+        raise ValueError(f"{refusal}expected comma separated certificate and key file paths")
+    pair = CertificatePair(certificate.strip(), key.strip())
+    check_pair(pair, "tls-sni-cert-key", "tls-sni-cert-key")
+    if colon:
+        return replace(pair, names=tuple(name.strip() for name in names.split(",")))
+    from tetrapod.generic.certificates.authority import hosts
+
+    return replace(pair, names=tuple(hosts(Path(pair.certificate).read_bytes())))
+
+
+def check_pair(pair: CertificatePair, certificate_flag: str, key_flag: str) -> None:
+    """
+    Raises:
+        ValueError: a file cannot be read, is none of what it should be, or the key is another's.
+    """
+    for path, flag in ((pair.certificate, certificate_flag), (pair.key, key_flag)):
+        try:
+            Path(path).read_bytes()
+        except OSError as error:
+            raise ValueError(f"--{flag}: {complaint('open', path, error)}") from None
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair.certificate, pair.key, password=_no_password)
+    except ssl.SSLError as error:
+        raise ValueError(f"--{certificate_flag}: {pair.certificate} with {pair.key}: {_reason(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"--{key_flag}: {pair.key}: {error}") from None
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted: give one without a password")
+
+
+def _reason(error: ssl.SSLError) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "tls: private key does not match public key"
+    return f"no certificate and key in PEM: {error.reason or error}"

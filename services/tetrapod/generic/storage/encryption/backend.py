@@ -1,0 +1,131 @@
+"""`EncryptedBackend`: the backend of one resource whose values are encrypted; whoever stands above it sees plain values.
+
+Keys, revisions and leases are the inner backend's. What cannot be decrypted is raised as NotTransformable, never passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from tetrapod.generic.storage.backend import (
+    Backend,
+    BackendEvent,
+    BackendWatch,
+    KeyValue,
+    Range,
+    StaleKeyValue,
+    WatchBatch,
+    WriteResult,
+)
+from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
+from tetrapod.generic.storage.unreadable import CannotEncrypt, NotTransformable
+
+
+class EncryptedBackend:
+    """Implements `Backend`. `transformer` is asked for each time: the configuration may change."""
+
+    def __init__(self, inner: Backend, transformer: Callable[[], Transformer]) -> None:
+        self._inner = inner
+        self._transformer = transformer
+        self.revision = inner.revision
+        self.request_progress = inner.request_progress
+        self.grant_lease = inner.grant_lease
+        self.compact = inner.compact
+        self.size = inner.size
+
+    @property
+    def progress_reliable(self) -> bool:
+        return self._inner.progress_reliable
+
+    async def close(self) -> None:
+        """The inner backend is somebody else's."""
+
+    # Reads
+
+    async def get(self, key: str) -> KeyValue | None:
+        return await self._plain(await self._inner.get(key))
+
+    async def range(
+        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+    ) -> Range:
+        page = await self._inner.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
+        return page if keys_only or count_only else page._replace(kvs=await self._all(page.kvs))
+
+    async def _all(self, kvs: Sequence[KeyValue]) -> list[KeyValue]:
+        found: list[KeyValue] = []
+        failed: list[NotTransformable] = []
+        for kv in kvs:
+            try:
+                found.append(await self._of(kv))
+            except NotTransformable as error:
+                failed.append(error)
+        if failed:
+            raise NotTransformable(failed[0].reason, failed[0].key, len(failed) - 1)
+        return found
+
+    async def _plain(self, kv: KeyValue | None) -> KeyValue | None:
+        return None if kv is None else await self._of(kv)
+
+    async def _of(self, kv: KeyValue) -> KeyValue:
+        try:
+            plain, stale = await self._transformer().from_storage(kv.value, kv.key.encode())
+        except TransformError as error:
+            raise NotTransformable(str(error), kv.key) from error
+        made = StaleKeyValue if stale else KeyValue
+        return made(kv.key, plain, kv.mod_revision, kv.create_revision, kv.lease)
+
+    # Writes
+
+    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+        try:
+            sealed = await self._transformer().to_storage(value, key.encode())
+        except TransformError as error:
+            raise CannotEncrypt(str(error)) from error
+        return await self._result(await self._inner.put_if(key, sealed, expected, lease=lease))
+
+    async def delete_if(self, key: str, expected: int) -> WriteResult:
+        return await self._result(await self._inner.delete_if(key, expected))
+
+    async def _result(self, result: WriteResult) -> WriteResult:
+        return result if result.current is None else result._replace(current=await self._plain(result.current))
+
+    # Watches
+
+    @contextlib.asynccontextmanager
+    async def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AsyncIterator[BackendWatch]:
+        async with self._inner.watch(start, end, from_revision, previous=previous) as inner:
+            yield _EncryptedWatch(inner, self._event)
+
+    async def _event(self, event: BackendEvent) -> BackendEvent:
+        if event.previous is not None:
+            event = event._replace(previous=await self._of(event.previous))
+        if event.value is None:
+            return event
+        plain = await self._of(KeyValue(event.key, event.value, event.revision, 0))
+        return event._replace(value=plain.value)
+
+
+class _EncryptedWatch:
+    """Implements `BackendWatch`. A plugin may have to be asked: until then its events count as not handed out."""
+
+    def __init__(self, inner: BackendWatch, decrypt: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:
+        self._inner = inner
+        self._decrypt = decrypt
+        self._before: int | None = None
+
+    def __aiter__(self) -> AsyncIterator[WatchBatch]:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        batch = await self._inner.__anext__()
+        if not batch.events:
+            return batch
+        self._before = batch.events[0].revision - 1
+        events = [await self._decrypt(event) for event in batch.events]
+        self._before = None
+        return batch._replace(events=events)
+
+    @property
+    def progress(self) -> int:
+        return self._inner.progress if self._before is None else self._before

@@ -1,0 +1,127 @@
+"""`Encryption`: what --encryption-provider-config names, while a server runs: transformers, health, and the file's changes.
+
+Upstream: LoadEncryptionConfig and DynamicTransformers of k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go, and its
+controller/controller.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from tetrapod.generic.configuration.watching import watch
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.encryption.backend import EncryptedBackend
+from tetrapod.generic.storage.encryption.configuration import content, read_configuration
+from tetrapod.generic.storage.encryption.metrics import RELOADS
+from tetrapod.generic.storage.encryption.providers import Providers
+from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.machinery.gvk import GroupResource
+
+log = logging.getLogger(__name__)
+
+HEALTH_CHECK: Final = "kms-providers"
+_RELOAD_HOOK: Final = "start-encryption-provider-config-automatic-reload"
+_LEAST_PATIENCE: Final = 10.0
+_POLL_SECONDS: Final = 0.1
+
+
+class Encryption:
+    def __init__(self, path: str, *, reload: bool) -> None:
+        """
+        Raises:
+            ValueError: the file cannot be used; with upstream's text.
+        """
+        self._path = path
+        self._reloads = reload
+        config, self._hash = read_configuration(path, reload=reload)
+        self._providers = Providers(config)
+        self._polls: list[asyncio.Task[None]] = []
+        RELOADS.applied_hash(self._hash)
+
+    def backend(self, inner: Backend, resource: GroupResource) -> Backend:
+        """`inner`, as far as it concerns one resource."""
+        return EncryptedBackend(inner, lambda: self._providers.transformer(resource))
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        """The health check, where there are plugins or there may be; and looking after the file, where that is asked for."""
+        if self._reloads or self._providers.probes:
+            lifecycle.add_check(HEALTH_CHECK, self.check, ("healthz", "readyz"))
+        if self._reloads:
+
+            async def follow() -> None:
+                lifecycle.background("encryption configuration", watch(self._path, self.reload))
+
+            lifecycle.on_start(_RELOAD_HOOK, follow)
+
+    async def start(self) -> None:
+        """Before anything is read: plugins that are there have told their keys then."""
+        await asyncio.gather(*(probe.prime() for probe in self._providers.probes))
+        self._polls = _polling(self._providers)
+
+    async def check(self) -> None:
+        """Raises RuntimeError: plugins are not well."""
+        await _check(self._providers)
+
+    async def reload(self) -> None:
+        """Take the file's content up if it has changed, can be used, and its plugins are well; else all stays as it is."""
+        try:
+            if content(self._path)[1] == self._hash:
+                return
+            config, digest = read_configuration(self._path, reload=True)
+            fresh = Providers(config)
+            try:
+                await _until_well(fresh)
+            except BaseException:
+                await fresh.close()
+                raise
+        except (ValueError, RuntimeError) as error:
+            RELOADS.failed()
+            log.error("error processing encryption config file %s: %s", self._path, error)
+            return
+        old, polls = self._providers, self._polls
+        self._providers, self._hash, self._polls = fresh, digest, _polling(fresh)
+        RELOADS.succeeded_hash(digest)
+        log.info("loaded new kms encryption config content")
+        for poll in polls:
+            poll.cancel()
+        await asyncio.sleep(2 * old.timeouts)  # calls that are under way
+        await old.close()
+
+    async def close(self) -> None:
+        for poll in self._polls:
+            poll.cancel()
+        await asyncio.gather(*self._polls, return_exceptions=True)
+        await self._providers.close()
+
+
+def _polling(providers: Providers) -> list[asyncio.Task[None]]:
+    return [asyncio.create_task(probe.poll(), name=f"kms plugin {probe.name}") for probe in providers.probes]
+
+
+async def _check(providers: Providers) -> None:
+    errors = []
+    for number, probe in enumerate(providers.probes):
+        try:
+            await probe.check()
+        except TransformError as error:
+            errors.append(f"kms-provider-{number}: {error}")
+    if errors:
+        raise RuntimeError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+async def _until_well(providers: Providers) -> None:
+    """Raises RuntimeError."""
+    try:
+        async with asyncio.timeout(max(2 * providers.timeouts, _LEAST_PATIENCE)):
+            while True:
+                try:
+                    return await _check(providers)
+                except RuntimeError as error:
+                    failure = error
+                await asyncio.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        text = "health check for new transformers failed, polling error context deadline exceeded"
+        raise RuntimeError(f"{text}: {failure}") from None

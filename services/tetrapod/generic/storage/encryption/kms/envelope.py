@@ -1,0 +1,82 @@
+"""`Envelope`: values sealed with keys that a KMS plugin keeps.
+
+A value carries the seed of its key, encrypted by the plugin; what a seed decrypts to is kept, so that the plugin is asked once for each.
+Upstream: envelopeTransformer of k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go, cache.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import OrderedDict
+from typing import Final
+
+from tetrapod.generic.storage.encryption.ciphers import AesGcm, SeededGcm
+from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
+from tetrapod.generic.storage.encryption.kms.objects import SEED, check, decoded, source_key
+from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
+from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES, FROM_STORAGE, SEED_CACHE_SIZE, TO_STORAGE, key_used
+from tetrapod.generic.storage.encryption.transformer import Plain, Transformer, TransformError
+
+_SEEDS_KEPT: Final = 10_000
+"""There are about as many as key IDs times server starts."""
+
+
+class Envelope:
+    """Implements `Transformer`."""
+
+    def __init__(self, probe: KmsProbe) -> None:
+        self._probe = probe
+        self._ciphers: OrderedDict[bytes, Transformer] = OrderedDict()
+        self._asking: dict[bytes, asyncio.Task[Transformer]] = {}
+
+    async def from_storage(self, data: bytes, context: bytes) -> Plain:
+        obj = decoded(data)
+        state = self._probe.state()
+        cipher = await self._cipher(obj)
+        key_used(FROM_STORAGE, self._probe.name, obj.keyID)
+        plain, stale = await cipher.from_storage(obj.encryptedData, context)
+        differs = obj.keyID != state.sealed.keyID or obj.encryptedDEKSourceType != state.sealed.encryptedDEKSourceType
+        return Plain(plain, stale or differs)
+
+    async def to_storage(self, data: bytes, context: bytes) -> bytes:
+        state = self._probe.state()
+        state.check_writable()
+        self._keep(state.source, state.cipher)
+        sealed = pb.EncryptedObject()
+        sealed.CopyFrom(state.sealed)
+        sealed.encryptedData = await state.cipher.to_storage(data, context)
+        key_used(TO_STORAGE, self._probe.name, sealed.keyID)
+        check(sealed)
+        return sealed.SerializeToString()
+
+    async def _cipher(self, obj: pb.EncryptedObject) -> Transformer:
+        source = source_key(obj)
+        found = self._ciphers.get(source)
+        if found is not None:
+            return found
+        asking = self._asking.get(source)
+        if asking is None:
+            asking = self._asking[source] = asyncio.create_task(self._ask(source, obj))
+            asking.add_done_callback(lambda _: self._asking.pop(source, None))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, source: bytes, obj: pb.EncryptedObject) -> Transformer:
+        CACHE_MISSES.add()
+        try:
+            key = await self._probe.service.decrypt(str(uuid.uuid4()), obj)
+        except TransformError as error:
+            raise TransformError(f"failed to decrypt DEK, error: {error}", error.status) from error
+        try:
+            cipher: Transformer = SeededGcm(key) if obj.encryptedDEKSourceType == SEED else AesGcm(key)
+        except ValueError:
+            raise TransformError(f"crypto/aes: invalid key size {len(key)}") from None
+        self._keep(source, cipher)
+        return cipher
+
+    def _keep(self, source: bytes, cipher: Transformer) -> None:
+        if source not in self._ciphers:
+            self._ciphers[source] = cipher
+            if len(self._ciphers) > _SEEDS_KEPT:
+                self._ciphers.popitem(last=False)
+        SEED_CACHE_SIZE.set((self._probe.name,), len(self._ciphers))

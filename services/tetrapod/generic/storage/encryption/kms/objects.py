@@ -1,0 +1,94 @@
+"""What is stored of a value that was encrypted with a plugin's help, and what makes one valid.
+
+Upstream: k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from google.protobuf.message import DecodeError
+
+from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
+from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.machinery import field
+from tetrapod.machinery.names import is_dns1123_subdomain
+
+LARGEST_KEY_ID: Final = 1024
+LARGEST_SOURCE: Final = 1024
+LARGEST_ANNOTATIONS: Final = 32 * 1024
+SEED: Final = pb.HKDF_SHA256_XNONCE_AES_GCM_SEED
+
+
+def decoded(data: bytes) -> pb.EncryptedObject:
+    """Raises TransformError."""
+    try:
+        found = pb.EncryptedObject.FromString(data)
+    except DecodeError:
+        raise TransformError("proto: cannot parse invalid wire-format data") from None
+    check(found)
+    return found
+
+
+def check(obj: pb.EncryptedObject, *, with_data: bool = True) -> None:
+    """Raises TransformError."""
+    if obj.encryptedDEKSourceType not in (pb.AES_GCM_KEY, SEED):
+        raise TransformError(f"unknown encryptedDEKSourceType: {obj.encryptedDEKSourceType}")
+    if with_data and not obj.encryptedData:
+        raise TransformError("encrypted data is empty")
+    if error := _source_error(obj.encryptedDEKSource):
+        raise TransformError(f"failed to validate encrypted DEK source: {error}")
+    if found := key_id_error(obj.keyID):
+        raise TransformError(f"failed to validate key id: {found[1]}")
+    if error := _annotations_error(obj):
+        raise TransformError(f"failed to validate annotations: {error}")
+
+
+def key_id_error(key_id: str) -> tuple[str, str] | None:
+    """Its name in metrics, and its text."""
+    size = len(key_id.encode())
+    if not size:
+        return "empty", "keyID is empty"
+    if size > LARGEST_KEY_ID:
+        return "too_long", f"keyID is {size} bytes, which exceeds the max size of {LARGEST_KEY_ID}"
+    return None
+
+
+def _source_error(source: bytes) -> str:
+    if not source:
+        return "encrypted DEK source is empty"
+    if len(source) > LARGEST_SOURCE:
+        return f"encrypted DEK source is {len(source)} bytes, which exceeds the max size of {LARGEST_SOURCE}"
+    return ""
+
+
+def _annotations_error(obj: pb.EncryptedObject) -> str:
+    texts = [str(error) for name in obj.annotations if (error := _domain_error(name)) is not None]
+    size = sum(len(name.encode()) + len(value) for name, value in obj.annotations.items())
+    if size > LARGEST_ANNOTATIONS:
+        texts.append(f"total size of annotations is {size}, which exceeds the max size of {LARGEST_ANNOTATIONS}")
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+def _domain_error(name: str) -> field.FieldError | None:
+    """Fully qualified: at least two labels."""
+    if not name:
+        return field.required("annotations")
+    domain = name.removesuffix(".")
+    if errors := is_dns1123_subdomain(domain):
+        return field.invalid("annotations", domain, errors[0])
+    if "." not in domain:
+        return field.invalid("annotations", domain, "should be a domain with at least two segments separated by dots")
+    return None
+
+
+def source_key(obj: pb.EncryptedObject) -> bytes:
+    """The same for all values whose key is found the same way."""
+    digest = hashlib.sha256()
+    parts = [bytes([obj.encryptedDEKSourceType]), obj.encryptedDEKSource, obj.keyID.encode()]
+    for name in sorted(obj.annotations):
+        parts += [name.encode(), obj.annotations[name]]
+    for part in parts:
+        digest.update(len(part).to_bytes(4, "big") + part)
+    return digest.digest()

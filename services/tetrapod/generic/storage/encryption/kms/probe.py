@@ -1,0 +1,174 @@
+"""`KmsProbe`: asks a plugin how it is and which key it has, and holds the seed that values are encrypted with meanwhile.
+
+Reads go on for ever; writes go on while the plugin is well, and three minutes longer. A new key ID of the plugin means a new seed.
+Upstream: kmsv2PluginProbe of k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from tetrapod.generic.configuration.identity import hashed
+from tetrapod.generic.storage.encryption.ciphers import SEED_SIZE, SeededGcm
+from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
+from tetrapod.generic.storage.encryption.kms.objects import SEED, check, key_id_error, source_key
+from tetrapod.generic.storage.encryption.kms.service import KmsService
+from tetrapod.generic.storage.encryption.metrics import INVALID_KEY_IDS, KEY_GENERATION, key_told
+from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.machinery.field import go_quote
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 60.0
+POLL_SECONDS_WHEN_ILL: Final = 10.0
+WRITE_SECONDS: Final = 180.0
+_WELL_SECONDS, _ILL_SECONDS = 20.0, 3.0
+_VERSIONS: Final = ("v2", "v2beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class KmsState:
+    """`sealed` is everything of a stored value but its data."""
+
+    cipher: SeededGcm
+    sealed: pb.EncryptedObject
+    source: bytes
+    expires: float
+
+    def check_writable(self) -> None:
+        """Raises TransformError."""
+        now = time.time()
+        if now > self.expires:
+            raise TransformError(
+                f"encryptedDEKSource with keyID hash {go_quote(hashed(self.sealed.keyID))} expired at {_rfc3339(self.expires)} "
+                f"(current time is {_rfc3339(now)})"
+            )
+
+
+class KmsProbe:
+    def __init__(self, name: str, service: KmsService) -> None:
+        self.name = name
+        self.service = service
+        self._state: KmsState | None = None
+        self._version = ""
+        self._checking = asyncio.Lock()
+        self._checked = float("-inf")
+        self._good_for = 0.0
+        self._error: TransformError | None = None
+
+    def state(self) -> KmsState:
+        """Raises TransformError until the plugin was well once."""
+        if self._state is None:
+            raise TransformError("got unexpected nil transformer")
+        return self._state
+
+    async def check(self) -> None:
+        """Asks no more than every few seconds. Raises TransformError."""
+        async with self._checking:
+            if time.monotonic() - self._checked >= self._good_for:
+                self._error = await self._ask()
+                self._checked = time.monotonic()
+                self._good_for = _WELL_SECONDS if self._error is None else _ILL_SECONDS
+            if self._error is not None:
+                raise self._error
+
+    async def poll(self) -> None:
+        """Until cancelled: whether the plugin is well, and its key the same."""
+        while True:
+            well = await self._well()
+            await asyncio.sleep(POLL_SECONDS if well else POLL_SECONDS_WHEN_ILL)
+
+    async def prime(self) -> None:
+        """The first question; a plugin may come later than the server."""
+        await self._well()
+
+    async def _well(self) -> bool:
+        try:
+            await self.check()
+        except TransformError as error:
+            log.error("kms plugin %s failed health check probe: %s", self.name, error)
+            return False
+        return True
+
+    async def _ask(self) -> TransformError | None:
+        try:
+            status = await self.service.status()
+        except TransformError as error:
+            text = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
+            return TransformError(text, error.status)
+        errors = [error for error in (self._health_error(status), self._version_error(status)) if error]
+        if (bad := key_id_error(status.key_id)) is not None:
+            INVALID_KEY_IDS.add((self.name, bad[0]))
+            errors.append(f"got invalid KMSv2 KeyID hash {go_quote(hashed(status.key_id))}: {bad[1]}")
+        else:
+            key_told(self.name, status.key_id)
+            errors += await self._follow_key(status.key_id)
+        if not errors:
+            return None
+        text = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+        return TransformError(f"kmsv2 Provider {self.name} is not healthy, error: {text}")
+
+    @staticmethod
+    def _health_error(status: pb.StatusResponse) -> str:
+        return "" if status.healthz == "ok" else f"got unexpected healthz status: {status.healthz}"
+
+    def _version_error(self, status: pb.StatusResponse) -> str:
+        if status.version not in _VERSIONS:
+            return f"expected KMSv2 API version v2, got {status.version}"
+        self._version = self._version or status.version
+        if self._version == status.version:
+            return ""
+        text = "KMSv2 API version should not change after the initial status response version"
+        return f"{text} {self._version}, got {status.version}"
+
+    async def _follow_key(self, key_id: str) -> list[str]:
+        """The plugin's key is still the one that our seed is sealed with; else a new seed. What is there stays if that fails."""
+        expires = time.time() + WRITE_SECONDS  # before the call: the time is an upper bound
+        state = self._state
+        if state is not None and state.sealed.keyID == key_id:
+            self._state = KmsState(state.cipher, state.sealed, state.source, expires)
+            return []
+        uid, made, failure = str(uuid.uuid4()), None, "<nil>"
+        try:
+            made = await self._new_seed(uid, expires)
+        except TransformError as error:
+            failure = str(error)
+        if made is not None and made.sealed.keyID == key_id:
+            self._state = made
+            return []
+        had = f"errState={'<nil>' if state is not None else 'got unexpected nil transformer'}, errGen={failure}"
+        hashes = (key_id, made.sealed.keyID if made is not None else "", state.sealed.keyID if state is not None else "")
+        status_hash, new_hash, old_hash = (go_quote(hashed(key)) for key in hashes)
+        until = _rfc3339(state.expires) if state is not None else "0001-01-01T00:00:00Z"
+        return [
+            f"failed to rotate DEK uid={go_quote(uid)}, useSeed=true, {had}, statusKeyIDHash={status_hash}, "
+            f"encryptKeyIDHash={new_hash}, stateKeyIDHash={old_hash}, expirationTimestamp={until}"
+        ]
+
+    async def _new_seed(self, uid: str, expires: float) -> KmsState:
+        started = time.perf_counter()
+        seed = os.urandom(SEED_SIZE)
+        KEY_GENERATION.observe((), time.perf_counter() - started)
+        try:
+            answer = await self.service.encrypt(uid, seed)
+        except TransformError as error:
+            raise TransformError(f"failed to encrypt DEK, error: {error}", error.status) from error
+        sealed = pb.EncryptedObject(
+            keyID=answer.key_id,
+            encryptedDEKSource=answer.ciphertext,
+            annotations=answer.annotations,
+            encryptedDEKSourceType=SEED,
+        )
+        check(sealed, with_data=False)
+        return KmsState(SeededGcm(seed), sealed, source_key(sealed), expires)
+
+
+def _rfc3339(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,88 @@
+"""`KmsService`: a KMS plugin, called by gRPC over its unix socket.
+
+Upstream: k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/grpc_service.go, k8s.io/kms/pkg/util (ParseEndpoint).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final, TypeVar
+
+from google.protobuf.message import DecodeError
+
+from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
+from tetrapod.generic.storage.encryption.kms.errors import code_name, rpc_text
+from tetrapod.generic.storage.encryption.metrics import KMS_LATENCY
+from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError
+from tetrapod.machinery.cel.library.gourl import parse
+
+_SERVICE: Final = "/v2.KeyManagementService"
+_RETRY_SECONDS: Final = 0.1
+_Answer = TypeVar("_Answer")
+
+
+def socket_path(endpoint: str) -> str:
+    """Of `unix:///run/kms.sock`, or `unix:///@name` for a socket that is no file. The endpoint has been validated."""
+    path = parse(endpoint).path
+    return "\0" + path[2:] if path.startswith("/@") else path
+
+
+class KmsService:
+    """Each call waits for the plugin to be there, for `timeout` seconds in all. Raises TransformError."""
+
+    def __init__(self, name: str, endpoint: str, timeout: float) -> None:
+        self._name = name
+        self._timeout = timeout
+        self._channel = Channel("localhost", 0, path=socket_path(endpoint))
+        self._connecting = asyncio.Lock()
+
+    async def status(self) -> pb.StatusResponse:
+        return await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
+
+    async def encrypt(self, uid: str, plaintext: bytes) -> pb.EncryptResponse:
+        return await self._call("Encrypt", pb.EncryptRequest(plaintext=plaintext, uid=uid), pb.EncryptResponse)
+
+    async def decrypt(self, uid: str, of: pb.EncryptedObject) -> bytes:
+        request = pb.DecryptRequest(ciphertext=of.encryptedDEKSource, uid=uid, key_id=of.keyID, annotations=of.annotations)
+        return (await self._call("Decrypt", request, pb.DecryptResponse)).plaintext
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def _call(self, method: str, request: Any, answer: type[_Answer]) -> _Answer:
+        path, started = f"{_SERVICE}/{method}", time.perf_counter()
+        code = Code.OK
+        try:
+            raw = await self._within(path, request.SerializeToString())
+            made: _Answer = answer.FromString(raw)  # type: ignore[attr-defined]
+        except RpcError as error:
+            code = error.code
+            raise TransformError(rpc_text(error), code_name(code)) from error
+        except DecodeError as error:
+            code = Code.INTERNAL
+            raise TransformError(f"rpc error: code = Internal desc = {error}", code_name(code)) from error
+        finally:
+            KMS_LATENCY.observe((self._name, path, code_name(code)), time.perf_counter() - started)
+        return made
+
+    async def _within(self, path: str, message: bytes) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._connected()
+                return await self._channel.unary(path, message, self._timeout)
+        except TimeoutError:
+            raise RpcError(Code.DEADLINE_EXCEEDED, "context deadline exceeded") from None
+
+    async def _connected(self) -> None:
+        async with self._connecting:
+            while not self._channel.ready:
+                try:
+                    await self._channel.connect()
+                except OSError:
+                    await asyncio.sleep(_RETRY_SECONDS)
+                except RpcError as error:
+                    if error.code is Code.CANCELLED:  # closed
+                        raise
+                    await asyncio.sleep(_RETRY_SECONDS)

@@ -1,0 +1,124 @@
+"""Metrics of transformations and of KMS plugins, by upstream's names.
+
+Upstream: k8s.io/apiserver/pkg/storage/value/metrics.go, pkg/storage/value/encrypt/envelope/metrics/metrics.go,
+pkg/server/options/encryptionconfig/metrics/metrics.go.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import Final
+
+from tetrapod.generic.configuration.identity import apiserver_id, hashed
+from tetrapod.generic.configuration.metrics import ReloadMetrics
+from tetrapod.generic.metrics import Counter, Gauge, Histogram
+
+OK: Final = "OK"
+NO_RPC: Final = "unknown-non-grpc"
+FROM_STORAGE: Final = "from_storage"
+TO_STORAGE: Final = "to_storage"
+_KEYS_KEPT: Final = 100
+
+
+def _exponential(start: float, count: int) -> tuple[float, ...]:
+    return tuple(start * 2**i for i in range(count))
+
+
+RELOADS: Final = ReloadMetrics("encryption")
+_DURATION: Final = Histogram(
+    "apiserver_storage_transformation_duration_seconds",
+    "Latencies in seconds of value transformation operations.",
+    ("transformation_type", "transformer_prefix"),
+    _exponential(5e-6, 25),
+)
+_OPERATIONS: Final = Counter(
+    "apiserver_storage_transformation_operations_total",
+    "Total number of transformations. Successful transformation will have a status 'OK' and a varied status string when the transformation "
+    "fails. The status, resource, and transformation_type fields can be used for alerting purposes. For example, you can monitor for "
+    "encryption/decryption failures using the transformation_type (e.g., from_storage for decryption and to_storage for encryption). "
+    "Additionally, these fields can be used to ensure that the correct transformers are applied to each resource.",
+    ("resource", "transformation_type", "transformer_prefix", "status"),
+)
+CACHE_MISSES: Final = Counter(
+    "apiserver_storage_envelope_transformation_cache_misses_total",
+    "Total number of cache misses while accessing key decryption key(KEK).",
+)
+KEY_GENERATION: Final = Histogram(
+    "apiserver_storage_data_key_generation_duration_seconds",
+    "Latencies in seconds of data encryption key(DEK) generation operations.",
+    (),
+    _exponential(5e-6, 14),
+)
+KMS_LATENCY: Final = Histogram(
+    "apiserver_envelope_encryption_kms_operations_latency_seconds",
+    "KMS operation duration with gRPC error code status total.",
+    ("provider_name", "method_name", "grpc_status_code"),
+    _exponential(0.0001, 20),
+)
+INVALID_KEY_IDS: Final = Counter(
+    "apiserver_envelope_encryption_invalid_key_id_from_status_total",
+    "Number of times an invalid keyID is returned by the Status RPC call split by error.",
+    ("provider_name", "error"),
+)
+SEED_CACHE_SIZE: Final = Gauge(
+    "apiserver_envelope_encryption_dek_source_cache_size",
+    "Number of records in data encryption key (DEK) source cache. On a restart, this value is an approximation of the number of decrypt "
+    "RPC calls the server will make to the KMS plugin.",
+    ("provider_name",),
+)
+_KEY_IDS: Final = Counter(
+    "apiserver_envelope_encryption_key_id_hash_total",
+    "Number of times a keyID is used split by transformation type, provider, and apiserver identity.",
+    ("transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash"),
+)
+_KEY_ID_TIMES: Final = Gauge(
+    "apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds",
+    "The last time in seconds when a keyID was used.",
+    ("transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash"),
+)
+_STATUS_TIMES: Final = Gauge(
+    "apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds",
+    "The last time in seconds when a keyID was returned by the Status RPC call.",
+    ("provider_name", "key_id_hash", "apiserver_id_hash"),
+)
+
+
+def transformed(resource: str, kind: str, prefix: str, started: float, status: str) -> None:
+    _OPERATIONS.add((resource, kind, prefix, status))
+    if status == OK:
+        _DURATION.observe((kind, prefix), time.perf_counter() - started)
+
+
+class _Latest:
+    """The labels used last; those of long ago go, so that a plugin which invents key IDs does not fill the memory."""
+
+    def __init__(self, *metrics: Counter) -> None:
+        self._metrics = metrics
+        self._labels: OrderedDict[tuple[str, ...], None] = OrderedDict()
+
+    def use(self, labels: tuple[str, ...]) -> None:
+        self._labels[labels] = None
+        self._labels.move_to_end(labels)
+        if len(self._labels) > _KEYS_KEPT:
+            oldest, _ = self._labels.popitem(last=False)
+            for metric in self._metrics:
+                metric.values.pop(oldest, None)
+
+
+_used: Final = _Latest(_KEY_IDS, _KEY_ID_TIMES)
+_told: Final = _Latest(_STATUS_TIMES)
+
+
+def key_used(kind: str, provider: str, key_id: str) -> None:
+    labels = (kind, provider, hashed(key_id), hashed(apiserver_id()))
+    _used.use(labels)
+    _KEY_IDS.add(labels)
+    _KEY_ID_TIMES.set(labels, time.time())
+
+
+def key_told(provider: str, key_id: str) -> None:
+    """A plugin has named this key as its present one."""
+    labels = (provider, hashed(key_id), hashed(apiserver_id()))
+    _told.use(labels)
+    _STATUS_TIMES.set(labels, time.time())

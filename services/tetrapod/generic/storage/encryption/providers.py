@@ -1,0 +1,117 @@
+"""From a configuration to transformers: which providers, in which order, for which resource.
+
+Upstream: getTransformerOverridesAndKMSPluginProbes, prefixTransformersAndProbes and transformerFromOverrides of
+k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tetrapod.generic.storage.encryption.ciphers import AesCbc, AesGcm, Secretbox
+from tetrapod.generic.storage.encryption.kms.envelope import Envelope
+from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
+from tetrapod.generic.storage.encryption.kms.service import KmsService
+from tetrapod.generic.storage.encryption.transformer import Identity, Prefixed, PrefixTransformer, Transformer
+from tetrapod.generic.storage.encryption.validation import EVERYTHING, parse_resource, secret_of
+from tetrapod.machinery.duration import parse_duration
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import GroupResource, Object
+
+KMS_V1_REFUSED: Final = (
+    "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  "
+    "Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
+)
+
+
+class _Keyed(NamedTuple):
+    """A provider of named keys: what its values begin with, its ciphers by key, and what is said where none fits."""
+
+    prefix: bytes
+    ciphers: Sequence[Prefixed]
+    unmatched: str
+
+
+_Provider = _Keyed | Prefixed
+
+
+_CIPHERS: Final[Mapping[str, tuple[Callable[[bytes], Transformer], str]]] = {
+    "aescbc": (AesCbc, "AES"),
+    "aesgcm": (AesGcm, "AES"),
+    "secretbox": (Secretbox, "Secretbox"),
+}
+
+
+class Providers:
+    """Of one configuration. `probes` are its KMS plugins, `timeouts` the seconds that a call to each of them may take, together."""
+
+    def __init__(self, config: Object) -> None:
+        """
+        Raises:
+            ValueError: with upstream's text.
+        """
+        self.probes: list[KmsProbe] = []
+        self.timeouts = 0.0
+        self._by_resource: dict[GroupResource, list[_Provider]] = {}
+        self._made: dict[GroupResource, Transformer] = {}
+        try:
+            for entry in config["resources"]:
+                self._add(entry)
+        except ValueError as error:
+            raise ValueError(f"error while building transformers: {error}") from None
+
+    def transformer(self, resource: GroupResource) -> Transformer:
+        """For one resource: by its name, by its group, or by `*.*`."""
+        found = self._made.get(resource)
+        if found is None:
+            found = self._made[resource] = self._make(resource)
+        return found
+
+    async def close(self) -> None:
+        for probe in self.probes:
+            await probe.service.close()
+
+    def _make(self, resource: GroupResource) -> Transformer:
+        for wanted in (resource, GroupResource(resource.group, "*"), EVERYTHING):
+            if (providers := self._by_resource.get(wanted)) is not None:
+                chosen = [_for(str(resource), provider) for provider in providers]
+                return PrefixTransformer(str(resource), "no matching prefix found", chosen)
+        return Identity()
+
+    def _add(self, entry: Object) -> None:
+        providers = [self._provider(provider) for provider in entry["providers"]]
+        for name in entry["resources"]:
+            resource = parse_resource(name)
+            for masking in (GroupResource(resource.group, "*"), EVERYTHING):
+                if masking in self._by_resource:
+                    raise ValueError(f"resource {go_quote(_shown(resource))} is masked by earlier rule {go_quote(_shown(masking))}")
+            self._by_resource.setdefault(resource, []).extend(providers)
+
+    def _provider(self, provider: Object) -> _Provider:
+        for name, (cipher, about) in _CIPHERS.items():
+            if (given := provider.get(name)) is not None:
+                ciphers = [Prefixed(f"{key['name']}:".encode(), cipher(secret_of(key))) for key in given["keys"]]
+                return _Keyed(f"k8s:enc:{name}:v1:".encode(), ciphers, f"no matching key was found for the provided {about} transformer")
+        if (kms := provider.get("kms")) is not None:
+            return self._kms(kms)
+        return Prefixed(b"", Identity())
+
+    def _kms(self, kms: Object) -> Prefixed:
+        if kms["apiVersion"] == "v1":
+            raise ValueError(KMS_V1_REFUSED)
+        timeout = parse_duration(kms["timeout"])
+        probe = KmsProbe(kms["name"], KmsService(kms["name"], kms["endpoint"], timeout))
+        self.probes.append(probe)
+        self.timeouts += timeout
+        return Prefixed(f"k8s:enc:kms:v2:{kms['name']}:".encode(), Envelope(probe))
+
+
+def _for(resource: str, provider: _Provider) -> Prefixed:
+    if isinstance(provider, Prefixed):
+        return provider
+    return Prefixed(provider.prefix, PrefixTransformer(resource, provider.unmatched, provider.ciphers))
+
+
+def _shown(resource: GroupResource) -> str:
+    return "*." if resource == GroupResource("", "*") else str(resource)

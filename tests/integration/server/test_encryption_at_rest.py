@@ -1,0 +1,121 @@
+"""Encryption at rest through the public door: what the file names is encrypted, custom resources and wildcards too; health and metrics
+tell of plugins; what is wrong with the configuration keeps the server from starting."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.kms import KmsPlugin
+from support.server import Server, command, environment, running
+from support.wire import Client
+
+SECRET = b64encode(bytes([9]) * 32).decode()
+KEYS = f"{{keys: [{{name: one, secret: {SECRET}}}]}}"
+HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "chests.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "chests", "kind": "Chest"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"treasure": {"type": "string"}}}},
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KmsPlugin]:
+    found = KmsPlugin(tmp_path_factory.mktemp("kms"))
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, plugin: KmsPlugin) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("encrypted")
+    config, tokens = directory / "encryption.yaml", directory / "tokens.csv"
+    config.write_text(
+        f"{HEAD}- resources: [secrets]\n  providers: [{{kms: {{apiVersion: v2, name: vault, endpoint: {plugin.endpoint}}}}}]\n"
+        f"- resources: ['*.example.com']\n  providers: [{{aescbc: {KEYS}}}]\n- resources: ['*.*']\n  providers: [{{aesgcm: {KEYS}}}]\n"
+    )
+    tokens.write_text('admin-token,admin,u-admin,"system:masters"\n')
+    with running(directory / "data", f"--encryption-provider-config={config}", f"--token-auth-file={tokens}") as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with Client(server) as found:
+        yield found
+
+
+def stored(server: Server, prefix: str) -> dict[str, bytes]:
+    with sqlite3.connect(server.data_dir / "tetrapod.db") as connection:
+        rows = connection.execute(
+            "SELECT c.key, r.value FROM current c JOIN revisions r USING (revision) WHERE c.key LIKE ?", (f"{prefix}%",)
+        ).fetchall()
+    connection.close()
+    return dict(rows)
+
+
+def test_secrets_custom_resources_and_all_the_rest_are_encrypted_each_its_way(server: Server, client: Client) -> None:
+    secret = {"metadata": {"name": "s"}, "stringData": {"treasure": "gold"}}
+    assert client("POST", "/api/v1/namespaces/default/secrets", secret).status == 201
+    assert client("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD).status == 201
+    chests = "/apis/example.com/v1/namespaces/default/chests"
+    chest = {"apiVersion": "example.com/v1", "kind": "Chest", "metadata": {"name": "c"}, "treasure": "gold"}
+    while (answer := client("POST", chests, chest)).status == 404:
+        pass
+    assert answer.status == 201, answer.body
+    assert client("GET", f"{chests}/c").json["treasure"] == "gold"
+    assert stored(server, "/registry/secrets/default/s")["/registry/secrets/default/s"].startswith(b"k8s:enc:kms:v2:vault:")
+    assert all(value.startswith(b"k8s:enc:aescbc:v1:one:") for value in stored(server, "/registry/example.com/").values())
+    everything = stored(server, "/registry/")
+    assert len(everything) > 100
+    assert [key for key, value in everything.items() if not value.startswith(b"k8s:enc:")] == []
+
+
+def test_plugins_are_told_of_by_health_and_metrics(server: Server, client: Client) -> None:
+    assert "[+]kms-providers ok" in client("GET", "/readyz?verbose").body.decode()
+    assert "kms-providers" not in client("GET", "/livez?verbose").body.decode()
+    metrics = client("GET", "/metrics").body.decode()
+    for name in (
+        'apiserver_storage_transformation_operations_total{resource="secrets",status="OK",transformation_type="to_storage",',
+        'apiserver_storage_transformation_duration_seconds_count{transformation_type="from_storage",',
+        'apiserver_envelope_encryption_key_id_hash_total{apiserver_id_hash="sha256:',
+        'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds{apiserver_id_hash="sha256:',
+        'apiserver_envelope_encryption_dek_source_cache_size{provider_name="vault"}',
+        'apiserver_envelope_encryption_kms_operations_latency_seconds_count{grpc_status_code="OK",method_name="/v2.KeyManagementService/Status"',
+        'apiserver_encryption_config_controller_last_config_info{apiserver_id_hash="sha256:',
+    ):
+        assert name in metrics, name
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (("--encryption-provider-config-automatic-reload",), "must be set with --encryption-provider-config"),
+        (("--encryption-provider-config=/nowhere",), 'file "/nowhere": open /nowhere: no such file or directory'),
+    ],
+)
+def test_a_server_does_not_start_with_a_configuration_that_cannot_be_used(tmp_path: Path, flags: tuple[str, ...], text: str) -> None:
+    argv = command("up", "--data-dir", str(tmp_path), "--secure-port", "0", *flags)
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ") and text in done.stderr

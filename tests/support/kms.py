@@ -1,0 +1,77 @@
+"""A KMS plugin, spoken to by Google's own gRPC: what real plugins are made with. Its keys are in memory and have names."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
+
+SERVICE = "v2.KeyManagementService"
+
+
+class KmsPlugin:
+    """`key_id` is the present key; another name is another key. `asked` are the calls by method."""
+
+    def __init__(self, directory: Path, key_id: str = "key-1") -> None:
+        self.socket = directory / "kms.sock"
+        self.key_id = key_id
+        self.healthz = "ok"
+        self.version = "v2"
+        self.asked = {"Status": 0, "Encrypt": 0, "Decrypt": 0}
+        self._keys: dict[str, AESGCM] = {}
+        self._server: grpc.Server | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"unix://{self.socket}"
+
+    def start(self) -> None:
+        self._server = grpc.server(ThreadPoolExecutor(4))
+        handlers = {
+            "Status": _handler(self._status, pb.StatusRequest),
+            "Encrypt": _handler(self._encrypt, pb.EncryptRequest),
+            "Decrypt": _handler(self._decrypt, pb.DecryptRequest),
+        }
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        self._server.add_insecure_port(self.endpoint)
+        self._server.start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.stop(None).wait()
+            self._server = None
+
+    def _key(self, name: str) -> AESGCM:
+        return self._keys.setdefault(name, AESGCM(AESGCM.generate_key(256)))
+
+    def _status(self, request: pb.StatusRequest, context: Any) -> pb.StatusResponse:
+        self.asked["Status"] += 1
+        return pb.StatusResponse(version=self.version, healthz=self.healthz, key_id=self.key_id)
+
+    def _encrypt(self, request: pb.EncryptRequest, context: Any) -> pb.EncryptResponse:
+        self.asked["Encrypt"] += 1
+        nonce = os.urandom(12)
+        sealed = nonce + self._key(self.key_id).encrypt(nonce, request.plaintext, None)
+        return pb.EncryptResponse(ciphertext=sealed, key_id=self.key_id, annotations={"made.example.com": b"here"})
+
+    def _decrypt(self, request: pb.DecryptRequest, context: Any) -> pb.DecryptResponse:
+        self.asked["Decrypt"] += 1
+        assert request.annotations["made.example.com"] == b"here"
+        try:
+            plain = self._key(request.key_id).decrypt(request.ciphertext[:12], request.ciphertext[12:], None)
+        except InvalidTag:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "this is not mine")
+        return pb.DecryptResponse(plaintext=plain)
+
+
+def _handler(answer: Any, request: Any) -> Any:
+    return grpc.unary_unary_rpc_method_handler(
+        answer, request_deserializer=request.FromString, response_serializer=lambda message: message.SerializeToString()
+    )
