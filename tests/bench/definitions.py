@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -91,9 +92,14 @@ class Definitions:
         self._put("crd-stall", stall * 1e3)
 
     async def _fetch_and_probe(self, path: str) -> tuple[int, float, float]:
-        """The bytes of an answer that curl reads, its seconds, and the longest that a small request took meanwhile."""
+        """The bytes of an answer that curl reads, its seconds, and the longest that a small request took meanwhile.
+
+        Raises:
+            Refused: it was no answer, or left a definition out.
+        """
         output = "%{size_download} %{http_code}"
-        argv = ["curl", "-sk", "-o", "/dev/null", "-w", output, "-H", f"Authorization: Bearer {TOKEN}", f"{self._target.url}{path}"]
+        file = self._directory / "openapi"
+        argv = ["curl", "-sk", "-o", str(file), "-w", output, "-H", f"Authorization: Bearer {TOKEN}", f"{self._target.url}{path}"]
         connection = await self._client.connection()
         longest = 0.0
         try:
@@ -111,4 +117,8 @@ class Definitions:
         size, status = ended.result()[0].split()
         if status != b"200":
             raise Refused(f"GET {path}: {status.decode()}")
+        written = set(re.findall(rb'"kind":"Thing(\d+)","version"', file.read_bytes()))
+        file.unlink()
+        if len(written) < self._count:
+            raise Refused(f"GET {path}: {len(written)} of {self._count} definitions")
         return int(size), seconds, longest

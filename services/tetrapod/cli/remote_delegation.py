@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import orjson
 
@@ -22,8 +22,9 @@ from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.openapi.source import Whole
+from tetrapod.generic.openapi.handover import MEDIA_TYPE, taken_over
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
+from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.forward import forward
 from tetrapod.generic.proxy.headers import Unsendable, forwarded_headers, identity_headers
 from tetrapod.generic.proxy.pool import parse_url
@@ -42,6 +43,7 @@ EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
 _OWN_GROUP: Final = "apiregistration.k8s.io"
 _ACCEPT: Final = "application/json;" + ";".join(f"{key}={value}" for key, value in AGGREGATED)
 _SOON, _LATER, _PATIENCE = 0.5, 30.0, 5.0
+_STREAM_PATIENCE: Final = 30.0  # for the next piece
 
 
 def side_of(group: str) -> str:
@@ -99,16 +101,37 @@ class RemoteSide:
 
     async def get(self, target: str, accept: str = "application/json", etag: str = "") -> tuple[int, HeaderList, bytes]:
         """A GET as the aggregator itself. Raises BackendError, TimeoutError."""
-        headers: HeaderList = [(b"accept", accept.encode()), *identity_headers(LOOPBACK)]
-        if etag:
-            headers.append((b"if-none-match", etag.encode()))
         async with asyncio.timeout(_PATIENCE):
-            connection = await self._pool.exchange(self._endpoint, "GET", target, headers)
+            connection = await self._ask(target, accept, etag)
             try:
                 return connection.status, connection.headers, await connection.read(256 << 20)
             except BaseException:
                 connection.close()
                 raise
+
+    async def stream(self, target: str, accept: str) -> AsyncIterator[bytes]:
+        """The same for an answer that takes its time: the pieces of its body as they come, none where it is a 404."""
+        async with asyncio.timeout(_PATIENCE):
+            connection = await self._ask(target, accept)
+        try:
+            if connection.status not in (200, 404):
+                raise BackendError(f"status {connection.status} of {target}")
+            while True:
+                async with asyncio.timeout(_STREAM_PATIENCE):
+                    chunk = await connection.chunk()
+                if not chunk:
+                    return
+                if connection.status == 200:
+                    yield chunk
+        finally:
+            if not connection.complete:
+                connection.close()
+
+    async def _ask(self, target: str, accept: str, etag: str = "") -> BackendConnection:
+        headers: HeaderList = [(b"accept", accept.encode()), *identity_headers(LOOPBACK)]
+        if etag:
+            headers.append((b"if-none-match", etag.encode()))
+        return await self._pool.exchange(self._endpoint, "GET", target, headers)
 
     # --- DiscoverySource
 
@@ -146,8 +169,11 @@ class RemoteSide:
         self.generation += 1
 
 
-class RemoteDocuments(Whole):
-    """OpenAPI v3 documents of a service."""
+class RemoteDocuments:
+    """OpenAPI v3 documents of a service, handed over in parts. Implements `DocumentSource`.
+
+    What a service that cannot be reached has is not known (`index`); one that breaks off fails the whole document, which is not kept.
+    """
 
     def __init__(self, side: RemoteSide) -> None:
         self._side = side
@@ -174,17 +200,15 @@ class RemoteDocuments(Whole):
             return side_of(parts[1]) == self._side.name
         return parts[0] not in ("version",)
 
-    async def document(self, name: str) -> Object | None:
+    async def parts(self, name: str) -> AsyncIterator[Object]:
         if not self._owns(name):
-            return None
+            return
         try:
-            code, _, body = await self._side.get(f"/openapi/v3/{name}")
-        except (BackendError, TimeoutError):
-            return None
-        if code != 200:
-            return None
-        found: Object = orjson.loads(body)
-        return found
+            async for part in taken_over(self._side.stream(f"/openapi/v3/{quote(name)}", MEDIA_TYPE)):
+                yield part
+        except (BackendError, TimeoutError, ValueError) as error:
+            log.warning("OpenAPI document %s of %s: %s", name, self._side.name, error or type(error).__name__)
+            raise status.service_unavailable(f"error trying to reach service: {error}") from None
 
 
 class RemoteDelegation:

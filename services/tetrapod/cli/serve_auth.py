@@ -41,7 +41,7 @@ class RemoteAuth(RemoteService):
             self.server.routes.add(path, handler)
         self.server.documents.update(self.auth.documents)
         self.server.flags = self.options.flags()
-        install_openapi(self.server.routes, self.server.openapi())
+        install_openapi(self.server.routes, self.server.openapi(), behind=True)
         self.auth.register(self.lifecycle)
         return self.server.director, self.auth.authenticator, self.auth.authorizer
 

@@ -59,7 +59,7 @@ class RemoteCore(RemoteService):
             leadership(options, self.name, controllers),
         )
         self.server.flags = self.options.flags()
-        install_openapi(self.server.routes, self.server.openapi())
+        install_openapi(self.server.routes, self.server.openapi(), behind=True)
         self.core.register(self.lifecycle)
         return self._director, authenticator, authorizer
 

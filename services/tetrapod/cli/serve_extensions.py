@@ -36,7 +36,7 @@ class RemoteExtensions(RemoteService):
         self.server.install(self.extensions.definitions)
         self.server.discover(JoinedDiscovery([self.server.source, self.extensions.discovery]))
         self.server.flags = self.options.flags()
-        install_openapi(self.server.routes, JoinedSource([self.server.openapi(), self.extensions.openapi]))
+        install_openapi(self.server.routes, JoinedSource([self.server.openapi(), self.extensions.openapi]), behind=True)
         self.extensions.register()
         return self.server.director, authenticator, authorizer
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.generic.openapi.custom import CustomKind, custom_document, custom_parts
+from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.registry.context import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
@@ -30,11 +30,6 @@ class CustomOpenAPI:
             self._index = (self._crds.generation, {gv_name(gv): _hash(gv, crds) for gv, crds in served})
         return self._index[1]
 
-    async def document(self, name: str) -> Object | None:
-        for gv, crds in self._served(name):
-            return await asyncio.to_thread(_document, gv, crds)
-        return None
-
     async def parts(self, name: str) -> AsyncIterator[Object]:
         """A document of each kind. One is soon made, unless it is large: others are served in between."""
         for gv, crds in self._served(name):
@@ -46,10 +41,6 @@ class CustomOpenAPI:
 
     def _served(self, name: str) -> list[tuple[GroupVersion, list[Crd]]]:
         return [(gv, crds) for gv, crds in self._crds.served().items() if gv_name(gv) == name]
-
-
-def _document(gv: GroupVersion, crds: list[Crd]) -> Object:
-    return custom_document([_kind(crd, gv.version) for crd in crds], gv)
 
 
 def _hash(gv: GroupVersion, crds: list[Crd]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from integration.aggregator.conftest import External, World
+from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
 from tetrapod.aggregator.cluster import SERVICES
 from tetrapod.generic.request import Request
@@ -88,7 +89,7 @@ async def test_it_is_discovered_and_its_documents_are_found(world: World, extern
     assert External.GROUP in await groups(world)
     name = f"apis/{External.GROUP}/v1"
     assert await world.service.external_openapi.index() == {name: "ABC"}
-    assert await world.service.external_openapi.document(name) == {"openapi": "3.0.0", "paths": {}}
+    assert await document_of(world.service.external_openapi, name) == {"openapi": "3.0.0", "paths": {}}
 
 
 async def test_a_broken_server_is_stale_and_refused_and_harms_nobody(world: World, external: External) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition, running, version
+from support.openapi import document_of
 from tetrapod.machinery.gvk import Object
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
@@ -102,10 +103,10 @@ async def test_openapi_documents_follow_the_definition(cluster: Cluster) -> None
     await cluster.define(definition("Widget", version(schema=SCHEMA)))
     index = await cluster.service.openapi.index()
     assert list(index) == ["apis/example.com/v1"]
-    document = await cluster.service.openapi.document("apis/example.com/v1")
+    document = await document_of(cluster.service.openapi, "apis/example.com/v1")
     assert document is not None
     assert document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["properties"]["color"]["default"] == "blue"
-    assert await cluster.service.openapi.document("apis/example.com/v2") is None
+    assert await document_of(cluster.service.openapi, "apis/example.com/v2") is None
     patch = {"spec": {"versions": [version()]}}
     await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
     assert await cluster.service.openapi.index() != index

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tetrapod.generic.openapi.custom import CustomKind, custom_document
+from support.openapi import Kept, document_of, merged
+from tetrapod.generic.openapi.custom import CustomKind, custom_parts
+from tetrapod.generic.openapi.handover import hand_over, taken_over
 from tetrapod.generic.openapi.naming import operation_id, tag
-from tetrapod.generic.openapi.pieces import JsonForm, evened, json_document
+from tetrapod.generic.openapi.pieces import FormV3, JsonForm, JsonFormV3, gathered, sendable, written_v3
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
+from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, Whole
 from tetrapod.generic.openapi.v2 import swagger
+from tetrapod.generic.request import StreamResponse
 from tetrapod.machinery.gvk import GroupVersion
 
 FACTS = Path(__file__).parents[2] / "facts/openapi"
@@ -39,6 +44,14 @@ async def test_documents_equal_the_real_servers(source: BuiltinSource, file: str
     plain = without_prose(document)
     ours = {part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24] for part in digests()[file]}
     assert ours == digests()[file]
+
+
+def whole_document(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Any:
+    first, *others = custom_parts(kinds, group_version)
+    for part in others:
+        first["paths"].update(part["paths"])
+        first["components"]["schemas"].update(part["components"]["schemas"])
+    return first
 
 
 async def written(source: DocumentSource) -> Any:
@@ -72,8 +85,8 @@ async def test_joined_sources_prefer_the_first(source: BuiltinSource) -> None:
     index = await joined.index()
     assert index["version"] == (await source.index())["version"]
     assert index["apis/example.com/v1"] == "Y"
-    assert await joined.document("apis/example.com/v1") == {"name": "apis/example.com/v1"}
-    assert await joined.document("nope") is None
+    assert await document_of(joined, "apis/example.com/v1") == {"name": "apis/example.com/v1"}
+    assert await document_of(joined, "nope") is None
 
 
 def test_operation_ids_are_upstreams() -> None:
@@ -94,7 +107,7 @@ SCHEMA = {
 
 def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> None:
     kind = CustomKind("Widget", "WidgetList", "widgets", True, SCHEMA, status=True, scale=True)
-    document = custom_document([kind], GroupVersion("g.example.com", "v1"))
+    document = whole_document([kind], GroupVersion("g.example.com", "v1"))
     widget = document["components"]["schemas"]["com.example.g.v1.Widget"]
     assert widget["x-kubernetes-group-version-kind"] == [{"group": "g.example.com", "kind": "Widget", "version": "v1"}]
     assert widget["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
@@ -108,7 +121,7 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
 
 def test_every_reference_of_a_custom_document_is_there() -> None:
     kinds = [CustomKind("Thing", "ThingList", "things", False, None)]
-    document = custom_document(kinds, GroupVersion("example.com", "v1"))
+    document = whole_document(kinds, GroupVersion("example.com", "v1"))
     text = json.dumps(document)
     names = set(document["components"]["schemas"])
     assert all(part.partition('"')[0] in names for part in text.split("#/components/schemas/")[1:])
@@ -131,7 +144,7 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
             return {"apis/example.com/v1": "X"}
 
         async def document(self, name: str) -> Any:
-            return custom_document([foo, anything], GroupVersion("example.com", "v1"))
+            return whole_document([foo, anything], GroupVersion("example.com", "v1"))
 
     definitions = (await written(Custom()))["definitions"]
     gvk = [{"group": "example.com", "kind": "Any", "version": "v1"}]
@@ -160,29 +173,60 @@ class Kinds(Whole):
         return {"apis/example.com/v1": "X"}
 
     async def document(self, name: str) -> Any:
-        return custom_document(self.kinds, GroupVersion("example.com", "v1"))
+        return whole_document(self.kinds, GroupVersion("example.com", "v1"))
 
     async def parts(self, name: str) -> Any:
         for kinds in [[kind] for kind in self.kinds] if self.apart else [self.kinds]:
-            yield custom_document(kinds, GroupVersion("example.com", "v1"))
+            yield whole_document(kinds, GroupVersion("example.com", "v1"))
 
 
 async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> None:
     whole, apart = JoinedSource([source, Kinds(apart=False)]), JoinedSource([source, Kinds(apart=True)])
     name = "apis/example.com/v1"
-    pieces = await json_document(apart, name)
+    pieces = await written_v3(apart, name, JsonFormV3())
     assert pieces is not None
-    assert json.loads(b"".join(await evened(pieces))) == await whole.document(name)
+    assert json.loads(b"".join(await gathered(pieces))) == await document_of(whole, name)
     assert await written(apart) == await written(whole)
     assert b"".join(await swagger(apart, ProtobufForm())) == b"".join(await swagger(whole, ProtobufForm()))
 
 
-async def test_pieces_are_even_and_lose_nothing() -> None:
+@pytest.mark.parametrize("name", ["api/v1", "apis/apps", "version", "openid/v1/jwks", "apis/example.com/v1"])
+async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinSource, name: str) -> None:
+    """Whatever the pieces are in which the network delivers it."""
+    sources = JoinedSource([source, Kinds(apart=True)])
+    kept = Kept()
+    answer = await hand_over(sources, name)
+    assert isinstance(answer, StreamResponse)
+    await answer.run(kept)
+    body = b"".join(kept.parts)
+    assert max(map(len, body.splitlines())) < 300_000
+
+    async def chunks(size: int) -> AsyncIterator[bytes]:
+        for start in range(0, len(body), size):
+            yield body[start : start + size]
+
+    for size in (509, 65_536):
+        assert await merged(taken_over(chunks(size))) == await document_of(sources, name)
+    assert (await hand_over(source, "nope")).status == 404
+
+
+@pytest.mark.parametrize("form", [JsonFormV3, ProtobufFormV3])
+async def test_documents_are_written_alike_in_one_part_or_many(source: BuiltinSource, form: type[FormV3]) -> None:
+    name = "apis/example.com/v1"
+    found = [await written_v3(JoinedSource([source, Kinds(apart=apart)]), name, form()) for apart in (False, True)]
+    first, second = (b"".join(pieces or ()) for pieces in found)
+    assert first == second
+    assert await written_v3(source, "nope", form()) is None
+
+
+async def test_pieces_lose_nothing_and_are_sent_in_writes_worth_it() -> None:
     data = bytes(range(256)) * 2000
-    pieces = await evened([data[:5], data[5:300_000], b"", data[300_000:]])
+    pieces = await gathered([data[:5], data[5:9], data[9:300_000], b"", data[300_000:300_001], data[300_001:]])
     assert b"".join(pieces) == data
-    assert len({len(piece) for piece in pieces[:-1]}) == 1
-    assert await evened([]) == [b""]
+    assert [len(piece) for piece in pieces] == [9, 299_991, 1, 211_999]
+    assert b"".join(sendable(pieces)) == data
+    assert [len(piece) for piece in sendable([b"x" * 1000] * 300)] == [132_000, 132_000, 36_000]
+    assert await gathered([]) == [b""]
 
 
 async def test_operations_and_parameters_are_described_as_upstream_does(source: BuiltinSource) -> None:

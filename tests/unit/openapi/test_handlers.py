@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.openapi import Kept
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.request import Request, Response, StreamResponse
@@ -29,25 +30,6 @@ def get(path: str, query: str = "", method: str = "GET", **headers: str) -> Requ
 
 def header(response: Response, name: bytes) -> str:
     return next((value.decode() for key, value in response.headers if key == name), "")
-
-
-class Kept:
-    """A StreamWriter that keeps what is written."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        self.parts.append(data)
-
-    def buffered(self) -> int:
-        return 0
-
-    async def drain(self) -> None: ...
-
-    async def wait_closed(self) -> None: ...
 
 
 async def body_of(response: Response) -> bytes:

@@ -18,7 +18,7 @@ from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.openapi.custom import custom_document
+from tetrapod.generic.openapi.custom import custom_parts
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.proxy import BackendPool
@@ -117,12 +117,8 @@ class _Documents:
     async def index(self) -> Mapping[str, str]:
         return {name: hash_of(name, [kind.structure for kind in kinds]) for name, (_, kinds) in self._kinds.items()}
 
-    async def document(self, name: str) -> Object | None:
-        if name not in self._kinds:
-            return None
-        group_version, kinds = self._kinds[name]
-        return custom_document([kind.openapi() for kind in kinds], group_version)
-
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        if (document := await self.document(name)) is not None:
-            yield document
+        if name in self._kinds:
+            group_version, kinds = self._kinds[name]
+            for part in custom_parts((kind.openapi() for kind in kinds), group_version):
+                yield part

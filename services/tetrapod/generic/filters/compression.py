@@ -20,15 +20,13 @@ _COMPRESSED: Final = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encodin
 def with_compression(handler: Handler) -> Handler:
     async def compression(request: Request) -> Response:
         response = await handler(request)
-        if isinstance(response, UpgradeResponse):
-            return response
+        if isinstance(response, UpgradeResponse) or any(name == b"content-encoding" for name, _ in response.headers):
+            return response  # who stands behind has compressed it
         if isinstance(response, StreamResponse):
             if request.info is None or request.info.verb != "list" or not accepts_gzip(request):
                 return response
             return _compress_stream(response)
         if len(response.body) < THRESHOLD or not accepts_gzip(request):
-            return response
-        if any(name == b"content-encoding" for name, _ in response.headers):
             return response
         body = response.body
         response.body = await asyncio.to_thread(_gzip, body) if len(body) > _OFFLOAD else _gzip(body)

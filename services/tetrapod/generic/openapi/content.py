@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
+from tetrapod.generic.openapi.pieces import sendable
 from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
 _RANGE: Final = re.compile(r"bytes=\s*([0-9]*)\s*-\s*([0-9]*)\s*")
@@ -22,7 +23,7 @@ _COMPRESSED_FROM: Final = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`pieces` are the body, written one by one where there are several. `etag` with its quotes, or "" for none; `modified` is
+    """`pieces` are the body, written a few at a time where there are several. `etag` with its quotes, or "" for none; `modified` is
     compared with If-Modified-Since."""
 
     pieces: Sequence[bytes]
@@ -31,13 +32,12 @@ class Content:
     etag: str = ""
     cache_control: str = ""
 
+    def unchanged(self, request: Request) -> Response | None:
+        """The answer to a client that has it already, for which it need not be made."""
+        return Response(304, self._validators()) if self._unchanged(request) else None
+
     def answer(self, request: Request) -> Response:
-        headers: HeaderList = [(b"last-modified", format_datetime(self.modified.astimezone(UTC), usegmt=True).encode())]
-        if self.etag:
-            headers.append((b"etag", self.etag.encode()))
-        if self.cache_control:
-            headers.append((b"cache-control", self.cache_control.encode()))
-        headers.append((b"vary", b"Accept-Encoding"))
+        headers = self._validators()
         if self._unchanged(request):
             return Response(304, headers)
         headers.append((b"content-type", self.media_type.encode()))
@@ -54,19 +54,28 @@ class Content:
             headers.append((b"content-length", str(self._size).encode()))
         return StreamResponse(200, headers, self._gzipped if gzip else self._write)
 
+    def _validators(self) -> HeaderList:
+        headers: HeaderList = [(b"last-modified", format_datetime(self.modified.astimezone(UTC), usegmt=True).encode())]
+        if self.etag:
+            headers.append((b"etag", self.etag.encode()))
+        if self.cache_control:
+            headers.append((b"cache-control", self.cache_control.encode()))
+        headers.append((b"vary", b"Accept-Encoding"))
+        return headers
+
     @property
     def _size(self) -> int:
         return sum(map(len, self.pieces))
 
     async def _write(self, writer: StreamWriter) -> None:
-        for piece in self.pieces:
+        for piece in sendable(self.pieces):
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0)
 
     async def _gzipped(self, writer: StreamWriter) -> None:
         compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
-        for piece in self.pieces:
+        for piece in sendable(self.pieces):
             writer.write(compressor.compress(piece))
             await writer.drain()
             await asyncio.sleep(0)
@@ -105,7 +114,16 @@ class Content:
             return _unsatisfiable("invalid range", None)
         headers.append((b"accept-ranges", b"bytes"))
         headers.append((b"content-range", f"bytes {start}-{end}/{size}".encode()))
-        return Response(206, headers, b"".join(self.pieces)[start : end + 1])
+        return Response(206, headers, self._between(start, end + 1))
+
+    def _between(self, start: int, end: int) -> bytes:
+        found: list[bytes] = []
+        position = 0
+        for piece in self.pieces:
+            if position < end and position + len(piece) > start:
+                found.append(piece[max(start - position, 0) : end - position])
+            position += len(piece)
+        return b"".join(found)
 
 
 def _codings(request: Request) -> set[str]:

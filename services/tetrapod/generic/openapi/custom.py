@@ -46,29 +46,16 @@ class CustomKind:
     scale: bool = False
 
 
-def custom_document(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Object:
-    return _document(kinds, group_version, set())
-
-
 def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Iterator[Object]:
-    """The same, a part for each kind. What several kinds refer to is in the first of their parts."""
+    """A document for each kind. What several kinds refer to is in the first of them."""
     known: set[str] = set()
     for kind in kinds:
-        part = _document([kind], group_version, known)
-        known.update(part["components"]["schemas"])
-        yield part
-
-
-def _document(kinds: Iterable[CustomKind], group_version: GroupVersion, known: set[str]) -> Object:
-    paths: dict[str, Object] = {}
-    schemas: dict[str, Object] = {}
-    for kind in kinds:
-        paths.update(_paths(kind, group_version).paths())
-        schemas.update(kind_schemas(kind, group_version))
-    wanted = (references(paths) | references(schemas)) - schemas.keys() - known
-    found = {**schemas_for(wanted, group_version), **schemas}
-    components = {"schemas": dict(sorted(found.items()))}
-    return {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": dict(sorted(paths.items())), "components": components}
+        paths = _paths(kind, group_version).paths()
+        own = kind_schemas(kind, group_version)
+        schemas = {**schemas_for((references(paths) | references(own)) - own.keys() - known, group_version), **own}
+        known.update(schemas)
+        components = {"schemas": dict(sorted(schemas.items()))}
+        yield {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": dict(sorted(paths.items())), "components": components}
 
 
 @cache

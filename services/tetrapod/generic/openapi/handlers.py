@@ -10,15 +10,18 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 from urllib.parse import parse_qs
 
 import orjson
 
-from tetrapod.generic.openapi import protobuf_v2, protobuf_v3
+from tetrapod.generic.openapi import handover
 from tetrapod.generic.openapi.content import Content
-from tetrapod.generic.openapi.pieces import JsonForm, evened, json_document
+from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, gathered, written_v3
+from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
+from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import HeaderList, Request, Response
@@ -31,10 +34,14 @@ _JSON: Final = "application/json"
 
 
 class OpenAPIHandlers:
-    """The handlers of one source. Install `index` at `/openapi/v3`, `document` below it and `v2` at `/openapi/v2`."""
+    """The handlers of one source. Install `index` at `/openapi/v3`, `document` below it and `v2` at `/openapi/v2`.
 
-    def __init__(self, source: DocumentSource) -> None:
+    Where there is another server in front (`behind`), documents are handed over to it in parts, too, which are not kept here.
+    """
+
+    def __init__(self, source: DocumentSource, *, behind: bool = False) -> None:
         self._source = source
+        self._behind = behind
         self._kept: OrderedDict[_Key, tuple[float, list[bytes]]] = OrderedDict()
         self._dropping: asyncio.TimerHandle | None = None
         self._making: dict[_Key, asyncio.Task[list[bytes] | None]] = {}
@@ -48,6 +55,8 @@ class OpenAPIHandlers:
 
     async def document(self, request: Request) -> Response:
         name = request.path.removeprefix("/openapi/v3/")
+        if self._behind and request.header(b"accept") == handover.MEDIA_TYPE:
+            return await handover.hand_over(self._source, name)
         digest = (await self._source.index()).get(name)
         if digest is None:
             return Response(404, [])
@@ -63,11 +72,10 @@ class OpenAPIHandlers:
                 (b"content-type", media_type.encode()),
             ]
             return Response(301, headers)
-        pieces = await self._pieces(name, digest, media_type, lambda: self._v3(name, media_type))
-        if pieces is None:
-            return Response(404, [])
         caching = "public, immutable" if asked else ""
-        return Content(pieces, media_type, self._time_of(name, digest), etag, caching).answer(request)
+        content = Content((), media_type, self._time_of(name, digest), etag, caching)
+        form = JsonFormV3() if media_type == _JSON else ProtobufFormV3()
+        return await self._answer(request, content, name, digest, lambda: written_v3(self._source, name, form))
 
     async def v2(self, request: Request) -> Response:
         media_type = self._media_type(request, "v2")
@@ -75,10 +83,16 @@ class OpenAPIHandlers:
             return Response(406, [])
         hashes = await self._source.index()
         digest = hash_of("v2", sorted(hashes.items()))
-        form = JsonForm() if media_type == _JSON else protobuf_v2.ProtobufForm()
-        pieces = await self._pieces("v2", digest, media_type, lambda: swagger(self._source, form))
-        assert pieces is not None
-        return Content(pieces, media_type, self._time_of("v2", digest), f'"{digest}"').answer(request)
+        form = JsonForm() if media_type == _JSON else ProtobufForm()
+        content = Content((), media_type, self._time_of("v2", digest), f'"{digest}"')
+        return await self._answer(request, content, "v2", digest, lambda: swagger(self._source, form))
+
+    async def _answer(self, request: Request, content: Content, name: str, digest: str, build: Build) -> Response:
+        """`content` is still without its pieces, which a client may not need."""
+        if (unchanged := content.unchanged(request)) is not None:
+            return unchanged
+        pieces = await self._pieces(name, digest, content.media_type, build)
+        return Response(404, []) if pieces is None else replace(content, pieces=pieces).answer(request)
 
     def _media_type(self, request: Request, version: str) -> str | None:
         """The first that is accepted, in the client's order, whatever its q says."""
@@ -91,12 +105,6 @@ class OpenAPIHandlers:
             if wanted.replace("@", ".") == protobuf:
                 return protobuf
         return None
-
-    async def _v3(self, name: str, media_type: str) -> Iterable[bytes] | None:
-        if media_type == _JSON:
-            return await json_document(self._source, name)
-        document = await self._source.document(name)
-        return None if document is None else (await asyncio.to_thread(protobuf_v3.encode, document),)
 
     async def _pieces(self, name: str, digest: str, media_type: str, build: Build) -> list[bytes] | None:
         key = (name, digest, media_type)
@@ -111,8 +119,10 @@ class OpenAPIHandlers:
 
     async def _make(self, key: _Key, build: Build) -> list[bytes] | None:
         async with self._one:
+            for old in [k for k in self._kept if (k[0], k[2]) == (key[0], key[2])]:
+                del self._kept[old]
             made = await build()
-            pieces = None if made is None else await evened(made)
+            pieces = None if made is None else await gathered(made)
         if pieces is not None:
             self._keep(key, pieces)
         return pieces

@@ -1,4 +1,7 @@
-"""Documents too large to be one object: what is written of them is kept, in JSON or as protocol buffers, and joined in the end."""
+"""Documents too large to be one object: what is written of them is kept, in JSON or as protocol buffers, and put together in the end.
+
+What a member of a document is written as stays one `bytes` from then on until it is sent: at no time is a document there twice.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from tetrapod.machinery.gvk import Object
 
 KINDS: Final = "x-kubernetes-group-version-kind"
 PIECE: Final = 128 * 1024
+_SMALL: Final = 1024
 _TURN: Final = 0.005
 
 
@@ -33,6 +37,16 @@ class Form(Protocol):
     def schema(self, schema: Object) -> bytes: ...
     def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
         """All of it; takes `paths` and `definitions` apart."""
+        ...
+
+
+class FormV3(Protocol):
+    """How an OpenAPI v3 document is written."""
+
+    def path(self, item: Object) -> bytes: ...
+    def schema(self, schema: Object) -> bytes: ...
+    def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
+        """All of it, `head` being the document but for these paths and schemas; takes them apart."""
         ...
 
 
@@ -58,47 +72,58 @@ def _with_kinds(definition: Definition) -> bytes:
     return b'%b%b"%b":%b}' % (definition.schema[:-1], comma, KINDS.encode(), orjson.dumps(definition.kinds))
 
 
+class JsonFormV3:
+    def path(self, item: Object) -> bytes:
+        return orjson.dumps(item)
+
+    def schema(self, schema: Object) -> bytes:
+        return orjson.dumps(schema)
+
+    def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
+        before = b"{"
+        for key, value in head.items():
+            yield b'%b"%b":' % (before, key.encode())
+            if key == "paths":
+                yield from members(paths, paths.pop)
+            elif key == "components" and schemas:
+                yield b'{"schemas":'
+                yield from members(schemas, schemas.pop)
+                yield b"".join(b',"%b":%b' % (name.encode(), orjson.dumps(part)) for name, part in value.items()) + b"}"
+            else:
+                yield orjson.dumps(value)
+            before = b","
+        yield b"}"
+
+
 def members(names: Iterable[str], written: Callable[[str], bytes]) -> Iterator[bytes]:
     """A JSON object with these members, sorted, each as it is written."""
     before = b"{"
     for name in sorted(names):
-        yield b"%b%b:%b" % (before, orjson.dumps(name), written(name))
+        yield b"%b%b:" % (before, orjson.dumps(name))
+        yield written(name)
         before = b","
     yield b"}" if before == b"," else b"{}"
 
 
-async def json_document(source: DocumentSource, name: str) -> Iterator[bytes] | None:
+async def written_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
     """An OpenAPI v3 document; None where there is none of that name."""
-    first: Object | None = None
+    head: Object | None = None
     paths: dict[str, bytes] = {}
     schemas: dict[str, bytes] = {}
     turns = Turns()
-
-    async def add(part: Object) -> None:
-        for written, found in ((paths, part["paths"]), (schemas, part["components"]["schemas"])):
-            for key, value in found.items():
-                if key not in written:
-                    written[key] = orjson.dumps(value)
-                    await turns.others()
-
     async for part in source.parts(name):
-        if first is None:
-            first = part
-            continue
-        if not paths:
-            await add(first)
-        await add(part)
-    if first is None:
-        return None
-    return _joined(first, paths, schemas) if paths else iter((await asyncio.to_thread(orjson.dumps, first),))
-
-
-def _joined(first: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-    yield orjson.dumps({key: value for key, value in first.items() if key not in ("paths", "components")})[:-1] + b',"paths":'
-    yield from members(paths, paths.pop)
-    yield b',"components":{"schemas":'
-    yield from members(schemas, schemas.pop)
-    yield b"}}"
+        found, part["paths"] = part.get("paths") or {}, {}
+        defined = (part.get("components") or {}).pop("schemas", {})
+        head = head or part
+        for path, item in found.items():
+            if path not in paths:
+                paths[path] = form.path(item)
+                await turns.others()
+        for key, schema in defined.items():
+            if key not in schemas:
+                schemas[key] = form.schema(schema)
+                await turns.others()
+    return None if head is None else form.document(head, paths, schemas)
 
 
 class Turns:
@@ -113,17 +138,35 @@ class Turns:
             self._since = time.monotonic()
 
 
-async def evened(pieces: Iterable[bytes]) -> list[bytes]:
-    """The same bytes in pieces of one size."""
+async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
+    """The same bytes: small pieces that follow each other are joined, the others stay what they are."""
     found: list[bytes] = []
     turns = Turns()
-    waiting = bytearray()
+    small = bytearray()
     for piece in pieces:
-        waiting += piece
-        while len(waiting) >= PIECE:
-            found.append(bytes(waiting[:PIECE]))
-            del waiting[:PIECE]
+        if len(piece) < _SMALL:
+            small += piece
+        else:
+            if small:
+                found.append(bytes(small))
+                small.clear()
+            found.append(piece)
         await turns.others()
-    if waiting or not found:
-        found.append(bytes(waiting))
+    if small or not found:
+        found.append(bytes(small))
     return found
+
+
+def sendable(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes again, joined to what is worth a write."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= PIECE:
+            yield b"".join(waiting)
+            waiting.clear()
+            size = 0
+    if waiting:
+        yield b"".join(waiting)

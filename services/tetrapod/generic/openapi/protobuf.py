@@ -7,7 +7,7 @@ how its value is written.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import orjson
@@ -73,6 +73,25 @@ def named(value_of: Value) -> Value:
         return b"".join(delimited(field, text(1, name) + value_of(2, value)) for name, value in values.items())
 
     return write
+
+
+def pairs(fields: tuple[int, ...], written: dict[str, bytes]) -> Iterator[bytes]:
+    """The same map, sorted, whose values are field 2 as it is written and are taken out one by one; `fields`: the numbers from the
+    outermost message's to that of the pairs."""
+    *outer, inner = fields
+    heads: dict[str, bytes] = {}
+    size = 0
+    for name in sorted(written):
+        key = text(1, name)
+        head = heads[name] = varint(inner << 3 | 2) + varint(len(key) + len(written[name])) + key
+        size += len(head) + len(written[name])
+    opening = b""
+    for field in reversed(outer):
+        opening = varint(field << 3 | 2) + varint(len(opening) + size) + opening
+    yield opening
+    for name, head in heads.items():
+        yield head
+        yield written.pop(name)
 
 
 def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tetrapod.generic.openapi.pieces import KINDS, Definition
@@ -19,8 +19,8 @@ from tetrapod.generic.openapi.protobuf import (
     many,
     message,
     named,
+    pairs,
     text,
-    varint,
     wrapped,
 )
 from tetrapod.machinery.gvk import Object
@@ -30,27 +30,22 @@ class ProtobufForm:
     """Implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
-        return body(_PATH, 10, item)
+        return delimited(2, body(_PATH, 10, item))
 
     def schema(self, schema: Object) -> bytes:
         return body(_SCHEMA, 31, schema)
 
     def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
         yield body(_DOCUMENT, 16, head)
-        yield from _members(8, 2, paths, paths.pop)
-        yield from _members(9, 1, definitions, lambda name: _with_kinds(definitions.pop(name)))
+        yield from pairs((8, 2), paths)
+        schemas = {name: _with_kinds(definitions.pop(name)) for name in list(definitions)}
+        yield from pairs((9, 1), schemas)
         yield body(_DOCUMENT, 16, tail)
 
 
 def _with_kinds(definition: Definition) -> bytes:
-    return definition.schema if definition.kinds is None else definition.schema + body({}, 31, {KINDS: definition.kinds})
-
-
-def _members(field: int, inner: int, names: Iterable[str], written: Callable[[str], bytes]) -> Iterator[bytes]:
-    """A field that is a message of pairs of a name and a message, sorted."""
-    entries = [delimited(inner, text(1, name) + delimited(2, written(name))) for name in sorted(names)]
-    yield varint(field << 3 | 2) + varint(sum(map(len, entries)))
-    yield from entries
+    kinds = b"" if definition.kinds is None else body({}, 31, {KINDS: definition.kinds})
+    return delimited(2, definition.schema + kinds)
 
 
 def _additional(field: int, value: Any) -> bytes:

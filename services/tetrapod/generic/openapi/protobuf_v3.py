@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tetrapod.generic.openapi.protobuf import (
@@ -9,6 +10,7 @@ from tetrapod.generic.openapi.protobuf import (
     Value,
     anything,
     body,
+    delimited,
     double,
     either,
     flag,
@@ -16,14 +18,40 @@ from tetrapod.generic.openapi.protobuf import (
     many,
     message,
     named,
+    pairs,
     text,
+    varint,
     wrapped,
 )
 from tetrapod.machinery.gvk import Object
 
 
-def encode(document: Object) -> bytes:
-    return body(_DOCUMENT, 9, document)
+class ProtobufFormV3:
+    """Implements `FormV3`."""
+
+    def path(self, item: Object) -> bytes:
+        return delimited(2, body(_PATH, 14, item))
+
+    def schema(self, schema: Object) -> bytes:
+        return _schema(2, schema)
+
+    def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
+        for key, value in head.items():
+            if key == "paths":
+                yield from pairs((4, 1), paths)
+            elif key == "components":
+                yield from _components(value, schemas)
+            else:
+                yield body(_DOCUMENT, 9, {key: value})
+
+
+def _components(others: Object, schemas: dict[str, bytes]) -> Iterator[bytes]:
+    """The message of components, whose length is written before it."""
+    rest = body(_COMPONENTS, 10, others)
+    written = list(pairs((1, 1), schemas)) if schemas else []
+    yield varint(5 << 3 | 2) + varint(sum(map(len, written)) + len(rest))
+    yield from written
+    yield rest
 
 
 _reference: Final[Value] = message({"$ref": (1, text), "summary": (2, text), "description": (3, text)})
@@ -99,12 +127,9 @@ _PATH: Final[Table] = {
 }
 _SCHEME: Final[Table] = {"type": (1, text), "description": (2, text), "name": (3, text), "in": (4, text)}
 _COMPONENTS: Final[Table] = {
-    "schemas": (1, wrapped(1, named(_schema))),
     "securitySchemes": (7, wrapped(1, named(wrapped(1, message(_SCHEME))))),
 }
 _DOCUMENT: Final[Table] = {
     "openapi": (1, text),
     "info": (2, message({"title": (1, text), "description": (2, text), "version": (6, text)})),
-    "paths": (4, wrapped(1, named(message(_PATH, 14)))),
-    "components": (5, message(_COMPONENTS, 10)),
 }

@@ -23,12 +23,11 @@ class DocumentSource(Protocol):
         """Name (`api/v1`, `apis/apps`, `version`) → hash."""
         ...
 
-    async def document(self, name: str) -> Object | None:
-        """The document, which the caller may change; None where there is none of that name."""
-        ...
-
     def parts(self, name: str) -> AsyncIterator[Object]:
-        """The same in parts, documents whose paths and schemas together are its own: of thousands of kinds it is large."""
+        """The document in parts, documents whose paths and schemas together are its own: of thousands of kinds it is large.
+
+        The caller may change them. None come where there is no document of that name.
+        """
         ...
 
 
@@ -109,13 +108,6 @@ class JoinedSource:
             for name, digest in (await source.index()).items():
                 found.setdefault(name, digest)
         return dict(sorted(found.items()))
-
-    async def document(self, name: str) -> Object | None:
-        for source in self._sources:
-            document = await source.document(name)
-            if document is not None:
-                return document
-        return None
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
         found = False
