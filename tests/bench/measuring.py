@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from bench import objects, processes, watchers, wrk
+from bench import flood, objects, processes, watchers, wrk
 from bench.asgi import Asgi
 from bench.client import Client, Refused
 from bench.definitions import CRDS, Definitions
@@ -89,6 +89,8 @@ class Measuring:
             for work in WORKS:
                 if self.plan.wants(work.key):
                     self._guarded(work.key, partial(self._work, work))
+            if self.plan.wants("flood"):
+                self._guarded("flood", self._flood)
             self.target.stop()
             if self.plan.wants("crd"):
                 self._guarded("crd", self._crds)
@@ -173,6 +175,10 @@ class Measuring:
         if not figures.bytes or figures.failed:
             raise Refused(f"{figures.failed} of the lists were refused")
         self._put("peak", max(map(processes.peak_resident, self.target.pids)) / MB)
+
+    def _flood(self) -> None:
+        asyncio.run(flood.prepare(self.client))
+        flood.measure(self.target.url, self._directory, self.plan.rounds, self._put, _say)
 
     def _crds(self) -> None:
         """In a server of its own: memory that other work has left free would hide it."""

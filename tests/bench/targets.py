@@ -16,6 +16,9 @@ from support.server import command, environment, free_port
 from tetrapod.generic.certificates.pki import write_pki
 
 TOKEN = "bench-0123456789abcdef"
+USERS = "bench:users"
+QUIET, FLOODING = "quiet-0123456789abcdef", "flooding-0123456789abcdef"
+"""Tokens of two of them."""
 _CONTEXT = ssl._create_unverified_context()
 
 
@@ -44,7 +47,9 @@ class Target(ABC):
         self._number += 1
         self._data = self.directory / f"{self.key}-{self._number}"
         self._data.mkdir(parents=True)
-        (self._data / "tokens.csv").write_text(f'{TOKEN},bench,bench,"system:masters"\n')
+        (self._data / "tokens.csv").write_text(
+            f'{TOKEN},bench,bench,"system:masters"\n{QUIET},quiet,quiet,"{USERS}"\n{FLOODING},flooding,flooding,"{USERS}"\n'
+        )
         self._prepare()
 
     def _prepare(self) -> None:

@@ -41,6 +41,11 @@ def available() -> bool:
 
 def run(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0, connections: int = CONNECTIONS) -> Figures:
     """Load the server for some seconds (wrk counts whole ones)."""
+    return figures(begin(url, token, load, seconds, directory, start=start, connections=connections))
+
+
+def begin(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int, connections: int) -> subprocess.Popen[str]:
+    """Begin to load it."""
     script = directory / "script.lua"
     parts = [(SCRIPTS / "report.lua").read_text()]
     arguments: list[str] = []
@@ -52,7 +57,14 @@ def run(url: str, token: str, load: Load, seconds: float, directory: Path, *, st
     script.write_text("\n".join(parts))
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s", "-s", str(script)]
     command += ["-H", f"Authorization: Bearer {token}", "-H", f"Accept: {load.accept}", f"{url}{load.path}", "--", *arguments]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def figures(process: subprocess.Popen[str]) -> Figures:
+    """Wait for its end."""
+    output, _ = process.communicate()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, process.args, output)
     line = next(line for line in output.splitlines() if line.startswith("BENCH "))
     found = json.loads(line.removeprefix("BENCH "))
     return Figures(

@@ -127,6 +127,28 @@ async def test_a_quiet_user_is_served_soon_however_many_requests_another_has_wai
     assert turns <= 12
 
 
+async def test_what_a_flood_of_long_requests_still_takes_counts_before_they_end() -> None:
+    clock = Clock()
+    queues = QueueSet("level", Queuing(64, 500, 6), 24, clock)
+    executing = collections.deque(t for t in (begin(queues, "flood") for _ in range(24)))
+    backlog = [begin(queues, "flood") for _ in range(200)]
+
+    def one_ends() -> None:
+        """Each has lasted 0.12 s, forty times of what it was taken to last."""
+        clock.now += 0.005
+        queues.finish(executing.popleft())
+        executing.extend(t for t in backlog if serves(t) and t not in executing)
+
+    for _ in range(60):
+        one_ends()
+    quiet = begin(queues, "quiet")
+    turns = 0
+    while quiet.waits:
+        one_ends()
+        turns += 1
+    assert turns <= 12
+
+
 async def test_two_floods_get_about_the_same() -> None:
     clock = Clock()
     queues = QueueSet("level", Queuing(64, 500, 6), 2, clock)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tetrapod.generic.filters.long_running import is_long_running
@@ -16,8 +16,9 @@ from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
+from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.flowcontrol.work import LEAST, estimate
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.status import StatusError
 
 _LONGEST_WAIT: Final = 60.0
@@ -25,6 +26,8 @@ _LONGEST_WAIT: Final = 60.0
 
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
     clock = time.monotonic
+
+    turns = control.turns
 
     async def priority_and_fairness(request: Request) -> Response:
         info = request.info
@@ -39,6 +42,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             return _refuse(flow)
         forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
+            if not flow.exempt and not turns.taken(flow.key):
+                await turns.wait(flow.key)
             response = await handler(request)
         except BaseException as error:
             if forget is not None:
@@ -52,6 +57,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         response.headers = [*response.headers, *flow.headers]
         if forget is not None:
             _when_ended(response, forget)
+        elif isinstance(response, StreamResponse) and not flow.exempt:
+            response.run = _in_turn(response.run, turns, flow)
         return response
 
     return priority_and_fairness
@@ -76,6 +83,27 @@ def _refuse(flow: Flow) -> Response:
     response = too_many_requests(retry.seconds)
     response.headers += flow.headers
     return response
+
+
+def _in_turn(run: Callable[[StreamWriter], Awaitable[None]], turns: Turns, flow: Flow) -> Callable[[StreamWriter], Awaitable[None]]:
+    async def run_in_turn(writer: StreamWriter) -> None:
+        await run(_InTurn(writer, turns, flow))
+
+    return run_in_turn
+
+
+class _InTurn(ForwardingWriter):
+    """The pieces of a long answer each wait for the flow's turn."""
+
+    def __init__(self, writer: StreamWriter, turns: Turns, flow: Flow) -> None:
+        super().__init__(writer)
+        self.write = writer.write
+        self._turns, self._flow = turns, flow.key
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+        if not self._turns.taken(self._flow):
+            await self._turns.wait(self._flow)
 
 
 def _when_ended(response: Response, forget: Callable[[], None]) -> None:

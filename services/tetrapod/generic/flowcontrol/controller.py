@@ -23,6 +23,7 @@ from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
 from tetrapod.generic.flowcontrol.rules import Matcher, matcher
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
+from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.flowcontrol.work import Stats, Watches
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -47,6 +48,8 @@ class Flow(NamedTuple):
     headers: tuple[tuple[bytes, bytes], tuple[bytes, bytes]]
     seats: list[float]  # rows of the two histograms
     execution: list[float]
+    key: tuple[str, str]  # of a level and a user, who take turns
+    exempt: bool
 
 
 class _Schema(NamedTuple):
@@ -64,6 +67,7 @@ class FlowControl:
         self.limit = limit
         self.levels: dict[str, Level] = {}
         self.watches = Watches()
+        self.turns = Turns()
         self.stats: Stats = stats or _unknown
         self._schemas: list[_Schema] = []
         self._flows: dict[tuple[Any, ...], Flow] = {}
@@ -102,7 +106,7 @@ class FlowControl:
         )
         labels = (level.name, schema.name)
         execution = meters.EXECUTION.row((*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular"))
-        return Flow(level, labels, distinguisher, hand, headers, meters.SEATS.row(labels), execution)
+        return Flow(level, labels, distinguisher, hand, headers, meters.SEATS.row(labels), execution, (level.name, user.name), level.exempt)
 
     # --- configuration
 

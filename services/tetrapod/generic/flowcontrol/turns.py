@@ -1,0 +1,82 @@
+"""`Turns`: whose request the event loop serves next, where more want it than it can serve at once.
+
+Seats limit how many requests are under way; what they compete for here is one thread's time, and requests that have arrived are served in
+the order in which they came, so that a user with a hundred connections makes everybody wait for a hundred requests. Of those that wait
+for a turn each flow has one after the other, and only as many begin in one step of the loop as are served in about half a millisecond.
+A flow that has nobody waiting, and had no turn just now, need not wait. Upstream's goroutines get turns from Go's scheduler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Final
+
+STEP: Final = 0.0005
+"""Seconds of CPU that one step of the loop may take; by the clock it may have taken longer because others had the CPU."""
+MOST: Final = 32
+SPARE: Final = 8
+"""So many flows more may begin in a step that have just come: they are not to wait, but a hundred users are a flood too."""
+
+
+class Turns:
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # by flow, in the order of their turns
+        self._served: set[Hashable] = set()  # who had a turn in this step
+        self._stepping = False
+        self._since = 0.0
+        self._begun = 0  # in this step
+        self._most = 8
+
+    def taken(self, flow: Hashable) -> bool:
+        """Take a turn that need not be waited for; false where there is none."""
+        if self._begun >= self._most or self._waiting:
+            if flow in self._waiting or flow in self._served or self._begun >= self._most + SPARE:
+                return False
+            self._served.add(flow)
+        elif not self._begun:
+            self._served.add(flow)
+        self._begun += 1
+        if not self._stepping:
+            self._stepping = True
+            self._next_step()
+        return True
+
+    async def wait(self, flow: Hashable) -> None:
+        """Wait for the flow's turn."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue = self._waiting.get(flow)
+        if queue is None:
+            queue = self._waiting[flow] = deque()
+        queue.append(turn)
+        await turn
+
+    def _next_step(self) -> None:
+        self._since = self._clock()
+        asyncio.get_running_loop().call_soon(self._step)
+
+    def _step(self) -> None:
+        """Called once in each step while there is something to do."""
+        took = self._clock() - self._since
+        if took > STEP:
+            self._most = max(1, self._most - 1 - self._most // 4)
+        elif self._begun >= self._most and took < STEP / 2:
+            self._most = min(self._most + 1, MOST)
+        self._begun = 0
+        self._served.clear()
+        while self._waiting and self._begun < self._most:
+            flow = next(iter(self._waiting))
+            queue = self._waiting.pop(flow)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[flow] = queue
+            if not turn.done():  # else who waited has gone
+                turn.set_result(None)
+                self._served.add(flow)
+                self._begun += 1
+        self._stepping = self._begun > 0
+        if self._stepping:
+            self._next_step()

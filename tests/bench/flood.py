@@ -1,0 +1,125 @@
+"""How long one user waits while another floods the server: GETs over one kept connection at a steady pace, timed by a plain socket."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from bench import wrk
+from bench.client import Client, Refused
+from bench.objects import NAMESPACE, config_map, namespace, pod, service_account
+from bench.targets import FLOODING, QUIET, USERS
+from bench.wrk import Load
+
+CONNECTIONS: Final = 64
+PACE: Final = 0.004
+REQUESTS: Final = 500
+_LISTED: Final = "bench-flooded"
+_MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+_BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+
+FLOODS: Final = {
+    "flood-get": Load(f"{_MAPS}/one"),
+    "flood-list": Load(f"/api/v1/namespaces/{_LISTED}/pods"),
+    "flood-write": Load(
+        f"{_MAPS}/flooded-@M@",
+        method="PATCH",
+        content_type="application/merge-patch+json",
+        body='{"data":{"n":"@N@"}}',
+        modulus=CONNECTIONS,
+    ),
+}
+"""By the quantity of the table that each makes."""
+
+
+async def prepare(client: Client) -> None:
+    """Both users may do everything, and neither is one of `system:masters`, who wait for nobody."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": USERS}]
+    await client.create(_BINDINGS, {"metadata": {"name": USERS}, "roleRef": role, "subjects": subjects})
+    await client.create("/api/v1/namespaces", namespace(_LISTED))
+    await client.create(f"/api/v1/namespaces/{_LISTED}/serviceaccounts", service_account("default"))
+    await client.create_all(f"/api/v1/namespaces/{_LISTED}/pods", (pod(f"pod-{i}", 0) for i in range(500)))
+    await client.create_all(_MAPS, (config_map(f"flooded-{i}") for i in range(CONNECTIONS)))
+
+
+def measure(url: str, directory: Path, rounds: int, put: Callable[[str, float], None], say: Callable[[str], None]) -> None:
+    """Each flood beside a quiet moment just before it; the round in the middle, by their ratio, counts."""
+    quiet: list[float] = []
+    for key, load in FLOODS.items():
+        ratios = []
+        for _ in range(rounds):
+            alone = _p99(url)
+            with _flood(url, load, directory) as flood:
+                crowded = _p99(url)
+                figures = flood()
+            say(
+                f"  {key}: p99 {alone * 1e3:.2f} ms, {crowded * 1e3:.2f} ms under {figures.requests / figures.seconds:,.0f} a second"
+                f" ({figures.failed} refused, {figures.broken} broken)"
+            )
+            quiet.append(alone)
+            ratios.append(crowded / alone)
+        put(key, statistics.median(ratios))
+    put("flood-quiet", statistics.median(quiet) * 1e3)
+
+
+@contextlib.contextmanager
+def _flood(url: str, load: Load, directory: Path) -> Iterator[Callable[[], wrk.Figures]]:
+    seconds = REQUESTS * PACE * 2
+    process = wrk.begin(url, FLOODING, load, seconds, directory, start=int(time.time()), connections=CONNECTIONS)
+    try:
+        time.sleep(0.7)
+        yield lambda: wrk.figures(process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _p99(url: str) -> float:
+    """Seconds."""
+    parts = urlsplit(url)
+    request = f"GET {_MAPS}/one HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {QUIET}\r\nAccept: application/json\r\n\r\n".encode()
+    context = ssl._create_unverified_context()
+    with context.wrap_socket(socket.create_connection((parts.hostname or "", parts.port or 443), timeout=60)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(20):
+            _ask(connection, request)
+        taken = []
+        due = time.perf_counter()
+        for _ in range(REQUESTS):
+            begun = time.perf_counter()
+            _ask(connection, request)
+            taken.append(time.perf_counter() - begun)
+            due += PACE
+            time.sleep(max(0.0, due - time.perf_counter()))
+    return sorted(taken)[len(taken) * 99 // 100]
+
+
+def _ask(connection: ssl.SSLSocket, request: bytes) -> None:
+    connection.sendall(request)
+    received = b""
+    while True:
+        received += _more(connection)
+        head, found, body = received.partition(b"\r\n\r\n")
+        if found:
+            break
+    if b" 200 " not in head[:16]:
+        raise Refused(f"the quiet user: {head.splitlines()[0].decode(errors='replace')}")
+    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    length = int(lengths[0].partition(b":")[2])
+    while len(body) < length:
+        body += _more(connection)
+
+
+def _more(connection: ssl.SSLSocket) -> bytes:
+    data = connection.recv(65536)
+    if not data:
+        raise Refused("the quiet user's connection was closed")
+    return data

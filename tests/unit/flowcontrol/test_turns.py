@@ -1,0 +1,81 @@
+"""Promises of turns on the event loop, with a clock of the test's own: a step takes as long as the requests that begin in it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tetrapod.generic.flowcontrol.turns import Turns
+
+
+class Served:
+    """Serves requests in turn, each at the cost of so much of the loop's time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.turns = Turns(lambda: self.now)
+        self.order: list[str] = []
+
+    async def request(self, flow: str, cost: float = 0.0001) -> None:
+        if not self.turns.taken(flow):
+            await self.turns.wait(flow)
+        self.now += cost
+        self.order.append(flow)
+
+    def flood(self, count: int, cost: float = 0.0001) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self.request("flood", cost)) for _ in range(count)]
+
+    async def until_begun(self, count: int) -> None:
+        async with asyncio.timeout(5):
+            while len(self.order) < count:  # noqa: ASYNC110  it is steps of the loop that are counted
+                await asyncio.sleep(0)
+
+
+async def test_who_comes_into_a_flood_is_served_before_it() -> None:
+    served = Served()
+    flood = served.flood(200)
+    await served.until_begun(20)
+    before, now = len(served.order), served.now
+    await asyncio.create_task(served.request("quiet"))
+    assert served.order.index("quiet") - before <= 10
+    assert served.now - now <= 0.001
+    await asyncio.gather(*flood)
+    assert len(served.order) == 201
+
+
+async def test_steps_become_short_where_requests_are_long() -> None:
+    served = Served()
+    flood = served.flood(100, cost=0.005)
+    await served.until_begun(50)
+    for _ in range(5):
+        before = len(served.order)
+        await asyncio.sleep(0)
+        assert len(served.order) - before <= 1
+    await asyncio.gather(*flood)
+
+
+async def test_flows_that_wait_take_turns() -> None:
+    served = Served()
+    tasks = [asyncio.create_task(served.request(flow)) for flow in ("one",) * 60 + ("two",) * 60]
+    await asyncio.gather(*tasks)
+    last = served.order[40:100]
+    assert abs(last.count("one") - last.count("two")) <= 10
+
+
+async def test_who_goes_while_waiting_costs_nobody_a_turn() -> None:
+    served = Served()
+    flood = served.flood(100)
+    await asyncio.sleep(0)
+    for task in flood[20:90]:
+        task.cancel()
+    await asyncio.gather(*flood, return_exceptions=True)
+    assert len(served.order) == 30
+    await served.request("flood")
+
+
+async def test_a_hundred_users_are_a_flood_too() -> None:
+    served = Served()
+    tasks = [asyncio.create_task(served.request(f"user-{i}", cost=0.001)) for i in range(100)]
+    await asyncio.sleep(0)
+    assert len(served.order) <= 20
+    await asyncio.gather(*tasks)
+    assert len(served.order) == 100
