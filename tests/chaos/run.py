@@ -20,7 +20,7 @@ from chaos.watchers import Watcher
 from chaos.worlds import World
 
 WORKERS: Final = 8
-CALM: Final = 2.0  # seconds between two faults
+CALM: Final = 2.0  # seconds between two faults, if nothing else is said
 PATIENCE: Final = 120.0  # for a recovery
 
 
@@ -46,20 +46,21 @@ class Result:
 
 
 class Run:
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world: World, seed: int, calm: float = CALM) -> None:
         self.history = History()
         self.rounds: list[Round] = []
         self._world = world
         self._address = world.address
         self._seed = seed
+        self._calm = calm
         self._watchers = [
             Watcher(f"watcher-{kind.name}-{number}", kind, self._address, self.history, seed, streams=number == 1)
             for kind in KINDS
             for number in range(2)
         ]
 
-    async def through(self, faults: Sequence[Fault], seconds: float) -> Result:
-        """All the faults in turn, again and again until the time is up, each at least once."""
+    async def through(self, faults: Sequence[Fault], seconds: float = 0, operations: int = 0) -> Result:
+        """All the faults in turn, each at least once, and again until the time is up and so many operations have been done."""
         begun = self.history.clock()
         async with _running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
             await _prepare(self._address)
@@ -68,11 +69,11 @@ class Run:
                 async with _running(*(worker.work() for worker in workers)):
                     await self._recovered()
                     turn = 0
-                    while turn < len(faults) or self.history.clock() < begun + seconds:
-                        await asyncio.sleep(CALM)
+                    while turn < len(faults) or self.history.clock() < begun + seconds or len(self.history.operations) < operations:
+                        await asyncio.sleep(self._calm)
                         await self._round(faults[turn % len(faults)])
                         turn += 1
-                    await asyncio.sleep(CALM)
+                    await asyncio.sleep(self._calm)
                 await self._watchers_have_seen_all()
             truth = await self._world.truth()
         violations = check(self.history, truth)

@@ -1,0 +1,71 @@
+"""The product with a bug planted in it from outside, `python -m chaos.planted BUG up ...`: the checker must find it (e2e/test_chaos.py).
+
+Storage is wrapped before the command line begins; the product itself knows nothing of this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from chaos.kinds import CONFIG_MAPS
+from tetrapod.cli.main import main
+from tetrapod.generic.storage.backend import WatchBatch, WriteResult
+from tetrapod.generic.storage.cacher.freshness import Freshness
+from tetrapod.generic.storage.cacher.watching import CacheWatch
+from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.storage.sqlite.watching import SqliteWatch
+
+EVERY: Final = 10  # how often a bug shows: seldom, as bugs do
+
+
+def lost_write() -> None:
+    """One of many updates is acknowledged with the revision that the next write will get, and not made."""
+    put_if, numbers = SqliteBackend.put_if, itertools.count(1)
+
+    async def careless(self: SqliteBackend, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+        if expected and key.startswith(CONFIG_MAPS.prefix) and not next(numbers) % EVERY:
+            return WriteResult(True, await self.revision() + 1, None)
+        return await put_if(self, key, value, expected, lease=lease)
+
+    SqliteBackend.put_if = careless  # type: ignore[method-assign]
+
+
+def stale_read() -> None:
+    """Consistent reads of config maps take the cache for fresh, which is told of each write a little late."""
+    following, latest = SqliteWatch.__anext__, Freshness.latest
+
+    async def at_once(self: Freshness) -> bool:
+        if not CONFIG_MAPS.prefix.startswith(self._reflector._prefix):
+            return await latest(self)
+        await self.filled()
+        return True
+
+    async def late(self: SqliteWatch) -> WatchBatch:
+        batch = await following(self)
+        if CONFIG_MAPS.prefix.startswith(self.start):
+            await asyncio.sleep(0.05)
+        return batch
+
+    Freshness.latest = at_once  # type: ignore[method-assign]
+    SqliteWatch.__anext__ = late  # type: ignore[method-assign]
+
+
+def watch_gap() -> None:
+    """A push is forgotten now and then."""
+    push, numbers = CacheWatch.push, itertools.count(1)
+
+    def careless(self: CacheWatch, events: Sequence[Any]) -> None:
+        push(self, events if next(numbers) % EVERY else ())
+
+    CacheWatch.push = careless  # type: ignore[method-assign]
+
+
+BUGS: Final = {bug.__name__.replace("_", "-"): bug for bug in (lost_write, stale_read, watch_gap)}
+
+if __name__ == "__main__":
+    BUGS[sys.argv.pop(1)]()
+    main()

@@ -1,0 +1,85 @@
+"""Nothing is lost while things die: a short form of `make chaos`, of the same seed each time; and its checker finds planted bugs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import cables, etcds, processes
+from chaos.faults.base import Fault
+from chaos.planted import BUGS
+from chaos.run import Result, Run
+from chaos.worlds import FourServices, World, embedded, four_services
+from support.network import namespaces_allowed
+
+SEED = 7
+
+
+def run(world: World, faults: list[Fault], directory: Path, operations: int = 0) -> Result:
+    load = Run(world, SEED, calm=1.0)
+    try:
+        return asyncio.run(load.through(faults, operations=operations))
+    finally:
+        load.history.dump(directory / "history.jsonl")
+
+
+def one_of_each(world: FourServices) -> list[Fault]:
+    faults: list[Fault] = [
+        processes.KillService(world, "core"),
+        etcds.KillMembers(world, etcds.leader(world), 1.0),
+        etcds.Compaction(world),
+        processes.KillService(world, "aggregator"),
+        etcds.PauseMembers(etcds.follower(world, random.Random(SEED)), 1.0),
+        processes.KillRedis(world),
+        etcds.Oblivion(world, "extensions"),
+    ]
+    if namespaces_allowed():
+        faults.append(cables.Cut(world, lambda: [("aggregator", "core")], hold=1.0))
+    return faults
+
+
+@pytest.mark.timeout(300)
+def test_four_services_lose_nothing_whatever_dies(tmp_path: Path) -> None:
+    with four_services(tmp_path, cables=namespaces_allowed()) as world:
+        result = run(world, one_of_each(world), tmp_path)
+    assert result.violations == []
+    assert len(result.rounds) >= 7
+    assert sum(operation.outcome.value == "done" for operation in result.history.operations) > 100
+
+
+@pytest.mark.timeout(120)
+def test_one_process_loses_nothing_when_it_is_killed(tmp_path: Path) -> None:
+    with embedded(tmp_path / "data") as world:
+        result = run(world, [processes.KillEmbedded(world)], tmp_path)
+    assert result.violations == []
+
+
+class Nothing:
+    """No fault at all: the bug is in the server."""
+
+    hold = 1.0
+
+    def inject(self) -> str:
+        return "nothing"
+
+    def heal(self) -> None:
+        """There is nothing to undo."""
+
+
+FINDS: dict[str, Callable[[set[str]], bool]] = {
+    "lost-write": lambda rules: "lost write" in rules,
+    "stale-read": lambda rules: bool(rules & {"stale", "torn list"}),
+    "watch-gap": lambda rules: rules == {"gap"},
+}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_planted_in_a_server_is_found(tmp_path: Path, bug: str) -> None:
+    with embedded(tmp_path / "data", launcher=("chaos.planted", bug)) as world:
+        result = run(world, [Nothing()], tmp_path, operations=1000)
+    assert FINDS[bug]({violation.rule for violation in result.violations}), result.violations
