@@ -1,0 +1,145 @@
+"""A stock kube-apiserver and we, in turn over one etcd with one EncryptionConfiguration: each reads what the other encrypted, by every
+provider, knows what is stale, and writes it anew."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.etcd import Etcd, etcd_36
+from support.kms import KmsPlugin
+from support.kube_apiserver import binary, kube_apiserver
+from support.server import Server, running
+from support.wire import Client
+
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
+
+SPACE = "/api/v1/namespaces/default"
+KINDS = {
+    f"{SPACE}/secrets": b"k8s:enc:aescbc:v1:{key}:",
+    f"{SPACE}/configmaps": b"k8s:enc:secretbox:v1:{key}:",
+    f"{SPACE}/serviceaccounts": b"k8s:enc:aesgcm:v1:{key}:",
+    "/apis/coordination.k8s.io/v1/namespaces/default/leases": b"k8s:enc:kms:v2:vault:",
+    "/apis/example.com/v1/namespaces/default/chests": b"k8s:enc:kms:v2:vault:",
+}
+PREFIXES = {"leases": "leases/default", "chests": "example.com/chests/default"}
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "chests.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "chests", "kind": "Chest"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+    },
+}
+
+
+def configure(path: Path, plugin: KmsPlugin, *names: str) -> None:
+    """With keys of these names, the first being the present one."""
+    keys = ", ".join(f"{{name: {name}, secret: {b64encode(name.encode().ljust(32, b'.')).decode()}}}" for name in names)
+    path.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+        f"- {{resources: [secrets], providers: [aescbc: {{keys: [{keys}]}}]}}\n"
+        f"- {{resources: [configmaps], providers: [secretbox: {{keys: [{keys}]}}]}}\n"
+        f"- {{resources: [serviceaccounts], providers: [aesgcm: {{keys: [{keys}]}}]}}\n"
+        f"- {{resources: ['*.*'], providers: [kms: {{apiVersion: v2, name: vault, endpoint: '{plugin.endpoint}'}}]}}\n"
+    )
+
+
+class Turns:
+    def __init__(self, directory: Path, etcd: Etcd, plugin: KmsPlugin) -> None:
+        self.etcd, self.plugin = etcd, plugin
+        self.config, self.tokens = directory / "encryption.yaml", directory / "tokens.csv"
+        self.tokens.write_text('admin-token,admin,u-admin,"system:masters"\n')
+        self._directory = directory
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return f"--encryption-provider-config={self.config}", f"--token-auth-file={self.tokens}"
+
+    def stock(self) -> Any:
+        return kube_apiserver(self._directory / "stock", self.etcd.url, *self.flags)
+
+    def ours(self) -> Any:
+        return running(self._directory / "ours", f"--etcd-servers={self.etcd.url}", *self.flags)
+
+    def stored(self, path: str, name: str) -> bytes:
+        resource = path.rpartition("/")[2]
+        key = f"/registry/{PREFIXES.get(resource, f'{resource}/default')}/{name}"
+        found = self.etcd.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
+        return b64decode(found["kvs"][0]["value"])
+
+
+def make_all(server: Server, name: str) -> None:
+    with Client(server) as client:
+        for path in KINDS:
+            body: Any = {"metadata": {"name": name, "labels": {"made": name}}}
+            if path.endswith("chests"):
+                body |= {"apiVersion": "example.com/v1", "kind": "Chest"}
+                while client("GET", path).status == 404:  # its definition comes into force
+                    continue
+            answer = client("POST", path, body)
+            assert answer.status == 201, answer.body
+
+
+def read_all(server: Server, *names: str) -> None:
+    with Client(server) as client:
+        for path in KINDS:
+            answer = client("GET", f"{path}?labelSelector=made")
+            assert answer.status == 200, answer.body
+            assert [item["metadata"]["name"] for item in answer.json["items"]] == sorted(names)
+
+
+def rewrite_all(server: Server, name: str) -> None:
+    """As `kubectl replace` with what was read: nothing changes but the encryption."""
+    with Client(server) as client:
+        for path in KINDS:
+            found = client("GET", f"{path}/{name}").json
+            answer = client("PUT", f"{path}/{name}", found)
+            assert answer.status == 200, answer.body
+            again = client("PUT", f"{path}/{name}", answer.json)
+            assert again.json["metadata"]["resourceVersion"] == answer.json["metadata"]["resourceVersion"]
+
+
+def check_stored(turns: Turns, name: str, key: str) -> None:
+    for path, prefix in KINDS.items():
+        assert turns.stored(path, name).startswith(prefix.replace(b"{key}", key.encode())), path
+
+
+def test_each_reads_what_the_other_encrypted_and_follows_its_keys(tmp_path: Path) -> None:
+    binary()
+    plugin = KmsPlugin(tmp_path)
+    plugin.start()
+    etcd = Etcd(etcd_36(), tmp_path / "etcd")
+    etcd.start()
+    try:
+        turns = Turns(tmp_path, etcd, plugin)
+        configure(turns.config, plugin, "old")
+        with turns.stock() as stock:
+            with Client(stock) as client:
+                assert client("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD).status == 201
+            make_all(stock, "by-stock")
+        configure(turns.config, plugin, "new", "old")
+        plugin.key_id = "key-2"
+        with turns.ours() as ours:
+            read_all(ours, "by-stock")
+            rewrite_all(ours, "by-stock")
+            make_all(ours, "by-us")
+        check_stored(turns, "by-stock", "new")
+        check_stored(turns, "by-us", "new")
+        configure(turns.config, plugin, "newest", "new", "old")
+        plugin.key_id = "key-3"
+        with turns.stock() as stock:
+            read_all(stock, "by-stock", "by-us")
+            rewrite_all(stock, "by-us")
+        check_stored(turns, "by-us", "newest")
+        with turns.ours() as ours:
+            read_all(ours, "by-stock", "by-us")
+    finally:
+        etcd.stop()
+        plugin.stop()
