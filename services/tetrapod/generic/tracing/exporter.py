@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -22,7 +23,9 @@ from tetrapod.generic.tracing.spans import Span
 log = logging.getLogger(__name__)
 
 _QUEUE, _BATCH = 2048, 512
-_SCHEDULE: Final = 5.0
+_SCHEDULE: Final = 5000
+_SCHEDULE_VARIABLE: Final = "OTEL_BSP_SCHEDULE_DELAY"
+"""OpenTelemetry's name for how many milliseconds spans wait for others; Go's SDK, and so upstream, looks there too."""
 _TIMEOUT: Final = 10.0
 _LAST_TIMEOUT: Final = 2.0
 _PATH: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -40,6 +43,8 @@ class Exporter:
         self._waiting: deque[Span] = deque()
         self._enough = asyncio.Event()
         self._clock = time.time() - time.monotonic()
+        said = os.environ.get(_SCHEDULE_VARIABLE, "")
+        self._schedule = (int(said) if said.isdigit() else _SCHEDULE) / 1000
         self.dropped = 0
 
     def add(self, spans: Iterable[Span]) -> None:
@@ -62,7 +67,7 @@ class Exporter:
     async def run(self) -> None:
         while True:
             try:
-                async with asyncio.timeout(_SCHEDULE):
+                async with asyncio.timeout(self._schedule):
                     await self._enough.wait()
             except TimeoutError:
                 pass
