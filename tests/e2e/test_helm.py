@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from support.helm import helm as support_helm
 from support.kubectl import Kubectl
 
-ROOT = Path(__file__).parents[2]
 CHART = Path(__file__).parent / "charts/shop"
 
 Helm = Callable[..., str]
 
 
-@pytest.fixture(scope="session")
-def executable() -> str:
-    found = subprocess.run([ROOT / "tools/helm.sh"], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        pytest.skip("helm is not on this machine and cannot be built; tools/helm.sh says why")
-    return found.stdout.strip()
-
-
 @pytest.fixture
-def helm(executable: str, kubectl: Kubectl) -> Helm:
-    def run(*args: str) -> str:
-        command = [executable, "--namespace", kubectl.namespace, *args]
-        done = subprocess.run(command, env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
-        assert done.returncode == 0, f"{' '.join(args)}:\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    return run
+def helm(kubectl: Kubectl) -> Helm:
+    return functools.partial(support_helm, kubectl=kubectl)
 
 
 def test_a_release_lives_and_dies(helm: Helm, kubectl: Kubectl) -> None:

@@ -1,0 +1,79 @@
+"""Helm, and the chart of this project rendered or installed by it."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.kubectl import Kubectl
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts/tetrapod"
+KUBERNETES = "--kube-version=1.30.0"
+"""Said where no server is asked: a helm built from source takes itself for one of Kubernetes 1.20."""
+
+Object = dict[str, Any]
+
+
+@functools.cache
+def _built() -> str | None:
+    found = subprocess.run([ROOT / "tools/helm.sh"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def executable() -> str:
+    """Skips the test where there is none."""
+    found = _built()
+    if found is None:
+        pytest.skip("helm is not on this machine and cannot be built; tools/helm.sh says why")
+    return found
+
+
+def run(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+    """The command's result, whatever it is; on the cluster and in the namespace of `kubectl`."""
+    where = ["--namespace", kubectl.namespace] if kubectl else []
+    env = kubectl.env() if kubectl else None
+    return subprocess.run([executable(), *where, *args], env=env, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def helm(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> str:
+    done = run(*args, kubectl=kubectl, timeout=timeout)
+    assert done.returncode == 0, f"helm {' '.join(args)}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def settings(**values: object) -> list[str]:
+    """`--set-json` for values by path, a double underscore for each dot."""
+    import json
+
+    return [flag for key, value in values.items() for flag in ("--set-json", f"{key.replace('__', '.')}={json.dumps(value)}")]
+
+
+def render(*flags: str, release: str = "rel", namespace: str = "ns") -> list[Object]:
+    text = helm("template", release, str(CHART), "--namespace", namespace, KUBERNETES, *flags)
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+def of_kind(objects: Sequence[Object], kind: str) -> dict[str, Object]:
+    return {found["metadata"]["name"]: found for found in objects if found["kind"] == kind}
+
+
+def pod_templates(objects: Sequence[Object]) -> dict[str, Object]:
+    """Metadata and spec of every pod that would come of them, by KIND/NAME."""
+    found = {}
+    for obj in objects:
+        name, spec = f"{obj['kind']}/{obj['metadata']['name']}", obj.get("spec")
+        match obj["kind"]:
+            case "Pod":
+                found[name] = obj
+            case "Deployment" | "StatefulSet" | "Job":
+                found[name] = spec["template"]
+            case "CronJob":
+                found[name] = spec["jobTemplate"]["spec"]["template"]
+    return found
