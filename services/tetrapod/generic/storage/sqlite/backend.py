@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, Unavailable, WriteResult
-from tetrapod.generic.storage.sqlite import reading
+from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare, tune
@@ -30,12 +30,20 @@ LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backen
 
 
 class SqliteBackend:
-    def __init__(self, path: str | Path = MEMORY, *, history_seconds: float = 300.0, durable: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | Path = MEMORY,
+        *,
+        history_seconds: float = 300.0,
+        durable: bool = True,
+        template: sqlite3.Connection | None = None,
+    ) -> None:
         """Open the database at `path`, or a new one; not `durable`, it never waits for the disk, and a power failure may ruin it.
 
-        Raises DatabaseInUse, UnsupportedDatabase.
+        A new one begins with all that the database of `template` holds. Raises DatabaseInUse, UnsupportedDatabase.
         """
         self._durable = durable
+        self._template = template
         self._path = None if str(path) == MEMORY else Path(path).absolute()
         self._lock = None if self._path is None else DatabaseLock(self._path)
         try:
@@ -53,6 +61,8 @@ class SqliteBackend:
         name = MEMORY if self._path is None else str(self._path)
         self._connections = [open_connection(name)]
         try:
+            if self._template is not None:
+                self._template.backup(self._connections[0])
             prepare(self._connections[0], self._path)
             if self._path is not None:
                 self._connections += [open_connection(name), open_connection(name)]
@@ -148,6 +158,25 @@ class SqliteBackend:
     async def compact(self, revision: int) -> None:
         self._use()
         await self._housekeeping.compact(revision)
+
+    async def snapshot(self) -> snapshots.Snapshot:
+        """What is stored now, to come back to."""
+        now = self._housekeeping.clock()
+        return await self._read(lambda connection: snapshots.take(connection, now))
+
+    async def restore(self, snapshot: snapshots.Snapshot) -> int:
+        """Store what was stored then, as one write at new revisions. Returns how many keys differed."""
+        self._use()
+        now = self._housekeeping.clock()
+        changed, ends = await self._writer.submit(lambda t: snapshots.restore(t, self._for_writes, snapshot, now))
+        if ends is not None:
+            self._housekeeping.lease_ends(ends)
+        return changed
+
+    async def copy(self) -> SqliteBackend:
+        """Another store, in memory, that holds all of this one: history, revisions and leases too."""
+        self._use()
+        return SqliteBackend(template=self._for_keys)
 
     def _begin(self) -> Transaction:
         return Transaction(self._for_writes, self._hub.revision, self._hub.wants_previous)

@@ -1,0 +1,73 @@
+"""Manifests of every form, and their application in an order that works: namespaces and definitions first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tetrapod.testing.client import ApiError, Client, Object
+
+_FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
+_PATIENCE: Final = 20.0
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def apply(client: Client, manifests: Any, namespace: str) -> list[Object]:
+    """Returns objects in the order they were given. Raises ApiError, LookupError, TimeoutError."""
+    objects = list(read(manifests))
+    done: dict[int, Object] = {}
+    for at, obj in sorted(enumerate(objects), key=lambda pair: _FIRST.get(pair[1].get("kind", ""), 2)):
+        done[at] = client.apply(obj, namespace)
+        if obj.get("kind") == "CustomResourceDefinition":
+            done[at] = _served(client, done[at])
+    return [done[at] for at in range(len(objects))]
+
+
+def read(manifests: Any) -> Iterator[Object]:
+    """Objects of YAML text, a file, a directory (its files in order), an object, a List, or any number of these."""
+    if isinstance(manifests, dict):
+        if str(manifests.get("kind", "")).endswith("List") and isinstance(manifests.get("items"), list):
+            yield from read(manifests["items"])
+        else:
+            yield manifests
+    elif isinstance(manifests, Path) or (isinstance(manifests, str) and "\n" not in manifests and ":" not in manifests):
+        yield from _files(Path(manifests))
+    elif isinstance(manifests, str):
+        import yaml
+
+        for document in yaml.load_all(manifests, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if document is not None:
+                yield from read(document)
+    elif isinstance(manifests, Iterable):
+        for part in manifests:
+            yield from read(part)
+    else:
+        raise TypeError(f"not a manifest: {type(manifests).__name__}")
+
+
+def _files(path: Path) -> Iterator[Object]:
+    files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES) if path.is_dir() else [path]
+    for file in files:
+        text = file.read_text()
+        yield from read(text + "\n")
+
+
+def _served(client: Client, definition: Object) -> Object:
+    """Wait until a definition's versions can be used. Returns it as it is then."""
+    spec = definition["spec"]
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            for version in spec["versions"]:
+                if version["served"]:
+                    client.resource(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+            found = client.get(definition["apiVersion"], definition["kind"], definition["metadata"]["name"])
+            if any(c["type"] == "Established" and c["status"] == "True" for c in found.get("status", {}).get("conditions", ())):
+                return found
+        except (LookupError, ApiError):
+            pass
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{definition['metadata']['name']} is not served after {_PATIENCE:.0f} s")
+        time.sleep(0.005)
