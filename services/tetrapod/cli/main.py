@@ -13,6 +13,7 @@ from tetrapod.cli.check_apiserver import check_apiserver
 from tetrapod.cli.flags import with_flags
 from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.options import Options
+from tetrapod.cli.trace import trace
 from tetrapod.generic.logs import configure
 
 log = logging.getLogger("tetrapod")
