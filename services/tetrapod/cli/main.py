@@ -96,6 +96,7 @@ def version() -> None:
 main.add_command(up)
 main.add_command(certs)
 main.add_command(check_apiserver)
+main.add_command(trace)
 main.add_command(kube_apiserver)
 
 if __name__ == "__main__":
