@@ -42,11 +42,16 @@ class Conversion:
         """Make `bytes` and `object` of these entries answer at once."""
         if self._convert_many is None:
             return
-        missing = [entry for entry in entries if self.version not in entry.representations]
+        missing = [entry for entry in entries if self.api_version not in entry.representations]
         if missing:
             converted = await self._convert_many([entry.object() for entry in missing], self.version)
             for entry, obj in zip(missing, converted, strict=True):
-                entry.representations[self.version] = encode(obj)
+                entry.representations[self.api_version] = encode(obj)
+
+    @property
+    def metadata_version(self) -> str:
+        """What `metadata_bytes` depend on beside the entry."""
+        return self.api_version if self.definition.custom else ""
 
     def metadata_bytes(self, entry: Entry) -> bytes:
         """Bytes whose metadata counts: of built-in kinds the stored ones, whatever version is asked for."""
@@ -64,9 +69,9 @@ class Conversion:
             return raw
         if self._convert is None and self._convert_many is None and raw.startswith(self._stored_prefix):
             return self._prefix + raw[len(self._stored_prefix) :]
-        made: bytes | None = entry.representations.get(self.version)
+        made: bytes | None = entry.representations.get(self.api_version)
         if made is None:
-            made = entry.representations[self.version] = encode(self._converted(entry.object()))
+            made = entry.representations[self.api_version] = encode(self._converted(entry.object()))
         return made
 
     def object(self, entry: Entry) -> Object:

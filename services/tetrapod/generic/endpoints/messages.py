@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
+
 from tetrapod.generic.endpoints.accept import META_GROUP, PARTIAL, PARTIAL_LIST, PROTOBUF, Accepted
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -26,7 +28,8 @@ class Messages:
         self._kind = definition.kind
         self._list_kind = definition.list_kind or f"{definition.kind}List"
         self._api_version = conversion.api_version
-        self._key = (PROTOBUF, conversion.version)
+        self._key = (PROTOBUF, conversion.api_version)
+        self._partial_key = (PROTOBUF, PARTIAL, conversion.metadata_version)
         self._message = ""
 
     def entry(self, entry: Entry, accepted: Accepted) -> bytes:
@@ -34,19 +37,20 @@ class Messages:
         return protobuf.envelope(*self._type(accepted), self.item(entry, accepted))
 
     def item(self, entry: Entry, accepted: Accepted) -> bytes:
-        partial = bool(accepted.form)
-        key = _PARTIAL_KEY if partial else self._key
+        key = self._partial_key if accepted.form else self._key
         made: bytes | None = entry.representations.get(key)
         if made is None:
-            made = entry.representations[key] = self._encoded(self._conversion.peek(entry), partial)
+            made = entry.representations[key] = self._partial(entry) if accepted.form else self._whole(entry)
         return made
 
-    def _encoded(self, obj: Object, partial: bool) -> bytes:
-        if partial:
-            return protobuf.item(_PARTIAL_MESSAGE, {"metadata": obj["metadata"]})
+    def _partial(self, entry: Entry) -> bytes:
+        obj = orjson.loads(self._conversion.metadata_bytes(entry))
+        return protobuf.item(_PARTIAL_MESSAGE, {"metadata": obj["metadata"]})
+
+    def _whole(self, entry: Entry) -> bytes:
         if not self._message:
             self._message = protobuf.message_of(self._api_version, self._kind)
-        return protobuf.item(self._message, obj)
+        return protobuf.item(self._message, self._conversion.peek(entry))
 
     def formed(self, obj: Object, accepted: Accepted) -> Object:
         """An object that is not stored, in the form that is accepted."""
@@ -63,6 +67,3 @@ class Messages:
         if accepted.form:
             return protobuf.list_parts(f"{META_GROUP}/{accepted.form_version}", PARTIAL_LIST, metadata, items)
         return protobuf.list_parts(self._api_version, self._list_kind, metadata, items)
-
-
-_PARTIAL_KEY = (PROTOBUF, PARTIAL)

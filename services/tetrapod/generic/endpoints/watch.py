@@ -159,7 +159,7 @@ class Frames:
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
-        self._keys = {kind: (kind, scope.version) for kind in _HEADS}
+        self._keys = {kind: (kind, scope.kind.api_version) for kind in _HEADS}
 
     def headers(self) -> HeaderList:
         return json_headers()
@@ -190,7 +190,7 @@ class Frames:
         return b"%b%b}\n" % (_HEADS[event.type], obj)
 
     def _partial(self, entry: Entry) -> bytes:
-        key = (PARTIAL, self._version)
+        key = (PARTIAL, self._version, self._conversion.metadata_version)
         made: bytes | None = entry.representations.get(key)
         if made is None:
             made = entry.representations[key] = partial_bytes(self._conversion.metadata_bytes(entry), self._version)

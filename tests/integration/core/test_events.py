@@ -1,0 +1,86 @@
+"""Events, which two groups serve from one place."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.server import Server, running
+from support.wire import Client
+from tetrapod.machinery import protobuf
+from tetrapod.machinery.gvk import GroupVersionKind
+
+NEW, OLD = "/apis/events.k8s.io/v1/namespaces/default/events", "/api/v1/namespaces/default/events"
+EVENT = {
+    "eventTime": "2026-11-21T19:48:48.554000Z",
+    "reportingController": "tests",
+    "reportingInstance": "one",
+    "action": "dance",
+    "reason": "Music",
+    "regarding": {"kind": "Namespace", "name": "default", "apiVersion": "v1"},
+    "note": "yeah",
+    "type": "Normal",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("events")
+    (directory / "tokens.csv").write_text('admin-token,admin,1,"system:masters"\n')
+    with running(directory, f"--token-auth-file={directory}/tokens.csv") as server:
+        yield server
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, **EVENT}
+
+
+def said(event: dict[str, Any]) -> tuple[str, str, str]:
+    """Of whom and what, whichever group says it."""
+    about = event.get("regarding") or event["involvedObject"]
+    return event["apiVersion"], about["name"], event.get("note") or event["message"]
+
+
+AS_NEW, AS_OLD = ("events.k8s.io/v1", "default", "yeah"), ("v1", "default", "yeah")
+
+
+@pytest.mark.parametrize("order", [(NEW, OLD), (OLD, NEW)])
+def test_as_protobuf_an_event_is_of_the_group_that_it_is_asked_of(server: Server, order: tuple[str, str]) -> None:
+    name = f"message-{order[0].count('/')}"
+    with Client(server) as client:
+        assert client("POST", NEW, named(name)).status == 201
+        found = {}
+        for path in order:
+            group = "events.k8s.io" if path is NEW else ""
+            answer = client("GET", f"{path}/{name}", headers={"Accept": "application/vnd.kubernetes.protobuf"})
+            found[path] = said(protobuf.decode(answer.body, GroupVersionKind(group, "v1", "Event")))
+        assert found == {NEW: AS_NEW, OLD: AS_OLD}
+
+
+@contextmanager
+def watch(server: Server, path: str) -> Iterator[http.client.HTTPResponse]:
+    address = urlsplit(server.url)
+    context = ssl.create_default_context(cafile=str(server.ca))
+    connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=30)
+    connection.request("GET", f"{path}?watch=1&fieldSelector=metadata.name=seen", headers={"Authorization": "Bearer admin-token"})
+    response = connection.getresponse()
+    assert response.status == 200
+    try:
+        yield response
+    finally:
+        response.close()
+        connection.close()
+
+
+def test_who_watch_both_groups_see_an_event_of_each(server: Server) -> None:
+    with watch(server, NEW) as new, watch(server, OLD) as old, Client(server) as client:
+        assert client("POST", NEW, named("seen")).status == 201
+        assert said(json.loads(new.readline())["object"]) == AS_NEW
+        assert said(json.loads(old.readline())["object"]) == AS_OLD
