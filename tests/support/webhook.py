@@ -47,6 +47,8 @@ class WebhookServer:
         self.seen: list[tuple[str, dict[str, str], Any]] = []
         self.connections = 0
         self.port = 0
+        self.certificate = b""
+        """PEM, once it serves."""
 
     @property
     def url(self) -> str:
@@ -106,10 +108,10 @@ class WebhookServer:
     def context(self) -> ssl.SSLContext | None:
         if not self.tls:
             return None
-        certificate, key = self.authority.issue_server("webhook", self.hosts)
+        self.certificate, key = self.authority.issue_server("webhook", self.hosts)
         with tempfile.TemporaryDirectory() as directory:
             files = Path(directory, "tls.crt"), Path(directory, "tls.key")
-            files[0].write_bytes(certificate)
+            files[0].write_bytes(self.certificate)
             files[1].write_bytes(key)
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*files)

@@ -47,18 +47,21 @@ class Request:
         "cancel_when_gone",
         "deadline",
         "disconnected",
+        "excused",
         "headers",
         "http_version",
         "info",
         "method",
         "path",
-        "peer_certificate",
+        "peer_certificates",
         "query_string",
         "raw_path",
         "received",
         "remote",
         "scheme",
+        "served",
         "state",
+        "trace_id",
         "upgrade",
         "user",
         "warnings",
@@ -88,7 +91,7 @@ class Request:
         self.remote = ""  # the client's address, without its port
         self.scheme = "https"
         self.http_version = "1.1"
-        self.peer_certificate: bytes | None = None  # DER of the leaf, verified by TLS against the client CAs
+        self.peer_certificates: tuple[bytes, ...] = ()  # DER, the client's own first, as TLS verified them up to an authority
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
         self.cancel_when_gone = False  # cancel the handler when the client goes: set for reads, and by who proxies
@@ -96,6 +99,9 @@ class Request:
         self.upgrade: Callable[[], Hijacked] | None = None  # takes the raw connection over; None where it cannot be
         self.warnings: list[str] = []  # texts of Warning headers, in order; see filters/warnings.py
         self.annotations: dict[str, str] = {}  # audit annotations
+        self.served = False  # it has come to an endpoint
+        self.excused = 0.0  # seconds that webhooks and the queues of flow control took, for which we are not to blame
+        self.trace_id = ""  # of the exported trace that it belongs to
         self.state: dict[str, Any] = {}  # what filters leave for each other
 
     def answered(self) -> None:

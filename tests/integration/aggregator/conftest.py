@@ -120,7 +120,7 @@ class External:
         if request.path.startswith("/openapi/v3/"):
             return self._json({"openapi": "3.0.0", "paths": {}})
         headers = {k.decode(): v.decode() for k, v in request.headers}
-        return self._json({"path": request.path, "headers": headers, "certificate": request.peer_certificate is not None})
+        return self._json({"path": request.path, "headers": headers, "certificate": bool(request.peer_certificates)})
 
     @staticmethod
     def _json(document: Object) -> Response:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from support.chains import subordinate
 from support.door import Door
 from support.server import Server, command, environment, running
 from tetrapod.generic.certificates.authority import Authority
@@ -29,9 +30,11 @@ class Trusting:
     server: Server
     users: Authority
     proxies: Authority
+    anchored: Authority
+    """In the bundle of users though it is no root."""
     directory: Path
 
-    def whoami(self, issued: tuple[bytes, bytes], **headers: str) -> Any:
+    def whoami(self, issued: tuple[bytes, ...], **headers: str) -> Any:
         pair = self.directory / "pair.pem"
         pair.write_bytes(b"".join(issued))
         context = ssl.create_default_context(cafile=str(self.server.ca))
@@ -45,7 +48,7 @@ class Trusting:
             found = json.loads(answer.read())
         return found["status"]["userInfo"] if answer.status == 201 else answer.status
 
-    def attempt(self, issued: tuple[bytes, bytes]) -> Any:
+    def attempt(self, issued: tuple[bytes, ...]) -> Any:
         """None where the handshake fails, as it does for a CA that the listener has not read yet."""
         try:
             return self.whoami(issued)
@@ -57,17 +60,45 @@ class Trusting:
 def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trusting]:
     directory = tmp_path_factory.mktemp("trusting")
     users, proxies = Authority.create("users"), Authority.create("proxies")
-    for name, authority in (("users", users), ("proxies", proxies)):
-        (directory / f"{name}.crt").write_bytes(authority.certificate_pem)
+    anchored = subordinate(Authority.create("a root that nobody here knows"), "anchored")
+    (directory / "users.crt").write_bytes(users.certificate_pem + anchored.certificate_pem)
+    (directory / "proxies.crt").write_bytes(proxies.certificate_pem)
     flags = (f"--client-ca-file={directory}/users.crt", f"--requestheader-client-ca-file={directory}/proxies.crt")
     with running(directory, *flags, "--requestheader-allowed-names=front") as server:
-        yield Trusting(server, users, proxies, directory)
+        yield Trusting(server, users, proxies, anchored, directory)
 
 
 def test_a_certificate_of_the_given_ca_names_its_user(trusting: Trusting) -> None:
     found = trusting.whoami(trusting.users.issue_client("eve", ["readers"]))
     assert found["username"] == "eve"
     assert found["groups"] == ["readers", "system:authenticated"]
+
+
+def under(*authorities: Authority, user: str = "eve") -> tuple[bytes, ...]:
+    """What a client shows that the last of them gave a certificate: its own, then theirs from below."""
+    certificate, key = authorities[-1].issue_client(user)
+    return (certificate, *(authority.certificate_pem for authority in reversed(authorities)), key)
+
+
+def test_a_chain_of_authorities_is_followed_to_one_that_is_known(trusting: Trusting) -> None:
+    middle = subordinate(trusting.users, "middle")
+    lower = subordinate(middle, "lower")
+    assert trusting.whoami(under(middle))["username"] == "eve"
+    assert trusting.whoami(under(middle, lower, user="adam"))["username"] == "adam"
+    assert trusting.attempt(under(lower)) in (None, 401)  # one is missing
+    assert trusting.attempt(under(subordinate(Authority.create("users"), "middle"))) in (None, 401)  # another of the same name
+    assert trusting.attempt(under(subordinate(trusting.users, "no authority", ca=False))) in (None, 401)
+
+
+def test_an_authority_is_known_without_what_is_above_it(trusting: Trusting) -> None:
+    assert trusting.whoami(trusting.anchored.issue_client("eve"))["username"] == "eve"
+
+
+def test_a_chain_leads_to_one_kind_of_client_only(trusting: Trusting) -> None:
+    said = {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}
+    assert trusting.whoami(under(subordinate(trusting.users, "middle"), user="front"), **said)["username"] == "front"
+    assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="front"), **said)["username"] == "carol"
+    assert trusting.attempt(under(subordinate(trusting.proxies, "middle"), user="eve")) == 401
 
 
 def test_the_administrators_own_kubeconfig_goes_on_working(trusting: Trusting) -> None:

@@ -43,7 +43,7 @@ async def test_connections_are_kept_and_shared(serve: Serve, front: Front, pool:
 
 async def test_mutual_tls_names_the_proxy(serve: Serve, pki: Pki, tls: ServingTLS, pool: BackendPool) -> None:
     async def whoami(request: Request) -> Response:
-        return Response(200, [], b"known" if request.peer_certificate else b"unknown")
+        return Response(200, [], b"known" if request.peer_certificates else b"unknown")
 
     server = await serve(whoami, tls)
     certificate, key = map(str, pki.front_proxy_client)

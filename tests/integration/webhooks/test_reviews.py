@@ -226,3 +226,13 @@ def test_reviews_of_v1beta1_are_answered_without_uid_and_kind(hooked: Hooked) ->
     with hooked.configured("Mutating", hooked.declared("m", "/m", admissionReviewVersions=["v1beta1", "v1"])):
         assert hooked.create().body["data"]["x"] == "y"
     assert hooked.hook.seen[0][2]["apiVersion"] == "admission.k8s.io/v1beta1"
+
+
+def test_a_webhook_is_known_by_its_own_certificate(hooked: Hooked) -> None:
+    """Which is what controller-runtime's envtest gives for a bundle."""
+    hooked.hook.on("/allow", allowed)
+    declared = hooked.declared("own", "/allow")
+    declared["clientConfig"]["caBundle"] = base64.b64encode(hooked.hook.certificate).decode()
+    with hooked.configured("Validating", declared):
+        assert hooked.create().status == 201
+        assert [review["operation"] for review in hooked.reviews()] == ["CREATE"]

@@ -73,7 +73,7 @@ class Tokens:
 
 def request(*headers: tuple[str, str], certificate: bytes | None = None) -> Request:
     made = Request("GET", "/api", headers=[(k.lower().encode(), v.encode()) for k, v in headers])
-    made.peer_certificate = certificate
+    made.peer_certificates = () if certificate is None else (certificate,)
     return made
 
 

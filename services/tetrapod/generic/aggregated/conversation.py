@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tetrapod.generic.certificates.verification import verify_as_go
 from tetrapod.machinery.gvk import Object
 
 MASTER = {"X-Remote-User": "tetrapod:check-apiserver", "X-Remote-Group": "system:masters"}
@@ -77,7 +78,7 @@ class Conversation:
             return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
     def _context(self, trusted: bool) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
+        context = verify_as_go(ssl.create_default_context(cafile=str(self.ca) if self.ca else None))
         context.check_hostname = False
         if self.ca is None:
             context.verify_mode = ssl.CERT_NONE

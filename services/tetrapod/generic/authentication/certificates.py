@@ -12,6 +12,7 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 _CACHE_LIMIT: Final = 4096
@@ -23,27 +24,39 @@ class BadCertificate(Exception):
 
 
 class CertificatePool:
-    """The CAs that may sign a kind of client certificate. Verdicts are cached by the certificate's bytes."""
+    """The CAs that may sign a kind of client certificate. Verdicts are cached by the certificate's bytes.
+
+    What a certificate was signed with is remembered as well: a TLS session that is taken up again shows the client's own only.
+    """
 
     def __init__(self, pem: bytes) -> None:
         self._authorities: Sequence[x509.Certificate] = ()
+        self._anchors: frozenset[bytes] = frozenset()
         self._verdicts: dict[bytes, x509.Certificate | BadCertificate] = {}
+        self._chains: dict[bytes, tuple[bytes, ...]] = {}
         self.replace(pem)
 
     def replace(self, pem: bytes) -> None:
         """Put other CAs in place (the files were reloaded)."""
         self._authorities = x509.load_pem_x509_certificates(pem) if pem.strip() else ()
+        self._anchors = frozenset(authority.public_bytes(Encoding.DER) for authority in self._authorities)
         self._verdicts.clear()
 
-    def verify(self, der: bytes, now: datetime | None = None) -> x509.Certificate:
-        """The parsed certificate.
+    def verify(self, chain: tuple[bytes, ...], now: datetime | None = None) -> x509.Certificate:
+        """The parsed certificate of the client, the first of those that TLS verified.
 
         Raises:
             BadCertificate: signed by nobody here, expired, not yet valid, or not meant for clients.
         """
+        der = chain[0]
+        if len(chain) > 1 and der not in self._chains:
+            if len(self._chains) >= _CACHE_LIMIT:
+                self._chains.clear()
+            self._chains[der] = chain
+            self._verdicts.pop(der, None)
         verdict = self._verdicts.get(der)
         if verdict is None:
-            verdict = self._judge(der)
+            verdict = self._judge(self._chains.get(der, chain))
             if len(self._verdicts) >= _CACHE_LIMIT:
                 self._verdicts.clear()
             self._verdicts[der] = verdict
@@ -54,12 +67,13 @@ class CertificatePool:
             raise BadCertificate("x509: certificate has expired or is not yet valid")
         return verdict
 
-    def _judge(self, der: bytes) -> x509.Certificate | BadCertificate:
+    def _judge(self, chain: tuple[bytes, ...]) -> x509.Certificate | BadCertificate:
+        """An authority of ours in a chain that TLS has verified vouches for all before it."""
         try:
-            certificate = x509.load_der_x509_certificate(der)
+            certificate = x509.load_der_x509_certificate(chain[0])
         except ValueError as error:
             return BadCertificate(f"x509: malformed certificate: {error}")
-        if not any(_signed_by(certificate, authority) for authority in self._authorities):
+        if self._anchors.isdisjoint(chain) and not any(_signed_by(certificate, authority) for authority in self._authorities):
             return BadCertificate("x509: certificate signed by unknown authority")
         return certificate if _for_clients(certificate) else BadCertificate("x509: certificate specifies an incompatible key usage")
 

@@ -49,11 +49,10 @@ class RequestHeaderAuthenticator:
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        der = request.peer_certificate
-        if der is None:
+        if not request.peer_certificates:
             return None
         try:
-            self._check_name(self._pool.verify(der))
+            self._check_name(self._pool.verify(request.peer_certificates))
         except BadCertificate as error:
             raise unauthorized() from error
         name = self._first(request, self._user_headers)

@@ -7,6 +7,7 @@ subject attribute 1.3.6.1.4.1.57683.2, and the certificate's fingerprint is told
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Collection
 from typing import Final
 
@@ -18,11 +19,18 @@ from tetrapod.generic.authentication.certificates import BadCertificate, Certifi
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.request import Request
 from tetrapod.machinery.status import unauthorized
 
 UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _CACHE_LIMIT: Final = 4096
+_EXPIRATION: Final = Histogram(
+    "apiserver_client_certificate_expiration_seconds",
+    "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
+    (),
+    tuple(3600.0 * hours for hours in (0, 0.5, 1, 2, 6, 12, 24, 48, 96, 168, 720, 2160, 4320, 8640)),
+)
 
 
 class X509Authenticator:
@@ -31,24 +39,27 @@ class X509Authenticator:
     def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:
         self._pool = pool
         self._reserved = frozenset(reserved_groups)
-        self._users: dict[bytes, UserInfo] = {}
+        self._users: dict[bytes, tuple[UserInfo, float]] = {}
+        """With when their certificates expire."""
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        der = request.peer_certificate
-        if der is None:
+        if not request.peer_certificates:
             return None
+        der = request.peer_certificates[0]
         try:
-            certificate = self._pool.verify(der)
-            user = self._users.get(der) or self._remember(der, certificate)
+            certificate = self._pool.verify(request.peer_certificates)
+            user, expires = self._users.get(der) or self._remember(der, certificate)
         except BadCertificate as error:
             raise unauthorized() from error
+        _EXPIRATION.observe((), expires - time.time())
         return Authenticated(user) if user.name else None
 
-    def _remember(self, der: bytes, certificate: x509.Certificate) -> UserInfo:
+    def _remember(self, der: bytes, certificate: x509.Certificate) -> tuple[UserInfo, float]:
         if len(self._users) >= _CACHE_LIMIT:
             self._users.clear()
-        self._users[der] = user = user_of(certificate, self._reserved)
-        return user
+        found = user_of(certificate, self._reserved), certificate.not_valid_after_utc.timestamp()
+        self._users[der] = found
+        return found
 
 
 def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tetrapod.generic.certificates.verification import verify_as_go
+
 
 @dataclass(frozen=True, slots=True)
 class CertificatePair:
@@ -87,6 +89,7 @@ class ServingContext:
             context.set_ciphers(config.ciphers)
         context.load_cert_chain(pair.certificate, pair.key)
         if config.client_cas:
+            verify_as_go(context)
             for bundle in config.client_cas:
                 context.load_verify_locations(cafile=bundle)
             context.verify_mode = ssl.CERT_REQUIRED if config.require_client_certificate else ssl.CERT_OPTIONAL

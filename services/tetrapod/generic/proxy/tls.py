@@ -6,6 +6,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from tetrapod.generic.certificates.verification import verify_as_go
+
 
 @dataclass(frozen=True, slots=True)
 class ClientTLS:
@@ -33,7 +35,7 @@ def client_context(tls: ClientTLS) -> ssl.SSLContext:
 
 
 def _make(tls: ClientTLS) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=tls.ca_data) if tls.ca_data else ssl.create_default_context()
+    context = verify_as_go(ssl.create_default_context(cadata=tls.ca_data or None))
     if tls.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
