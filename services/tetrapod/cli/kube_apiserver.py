@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ENVIRONMENT: Final = "TETRAPOD_FLAGS"
 _PATIENCE: Final = 2.0  # seconds for an etcd to say whether it is one
 _GRACE: Final = 1.0  # seconds for requests at the end: nobody waits for tests
+_CONTROLLERS: Final = ("*", "-root-ca-certificate-publisher-controller", "-serviceaccount-controller")
+"""Where nothing else is asked for: a suite written for a bare kube-apiserver finds in its namespaces only what it has put there."""
 
 
 @with_flags("u", name="kube-apiserver")
@@ -59,6 +61,8 @@ def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
     directory.mkdir(parents=True, exist_ok=True)
     if "collection-delay" not in options.given:
         options = replace(options, collection_delay=0.0)
+    if "controllers" not in options.given:
+        options = replace(options, controllers=_CONTROLLERS)
     return replace(options, data_dir=directory, shutdown_grace=_GRACE), forget
 
 
