@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import _create_unverified_context
 from typing import Any
@@ -27,13 +27,13 @@ FILES = ("compose.yaml", "tests/e2e/compose.local.yaml", "deploy/examples/librar
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
-def docker(*args: str, timeout: float = 600) -> str:
+def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
     # The classic builder is in every engine; BuildKit may need a plug-in that is not there.
     done = subprocess.run(
         ["docker", *args], env={**os.environ, "DOCKER_BUILDKIT": "0"}, capture_output=True, text=True, timeout=timeout, check=False
     )
     assert done.returncode == 0, f"docker {' '.join(args)}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
+    return done.stdout + done.stderr if errors else done.stdout
 
 
 def build_images() -> None:
@@ -63,11 +63,12 @@ class Compose:
     project: str
     directory: Path
     port: int
+    variables: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def new(cls, directory: Path) -> Compose:
+    def new(cls, directory: Path, variables: dict[str, str] | None = None) -> Compose:
         port = free_port()
-        return cls(f"tetrapod-e2e-{port}", directory, port)
+        return cls(f"tetrapod-e2e-{port}", directory, port, variables or {})
 
     @property
     def credentials(self) -> Path:
@@ -75,7 +76,8 @@ class Compose:
 
     def environment(self) -> dict[str, str]:
         images = {"TETRAPOD_IMAGE": IMAGE, "LIBRARY_IMAGE": LIBRARY, "ETCD_IMAGE": ETCD, "REDIS_IMAGE": REDIS}
-        return {**os.environ, **images, "TETRAPOD_PORT": str(self.port), "LIBRARY_CREDENTIALS": str(self.credentials)}
+        own = {"TETRAPOD_PORT": str(self.port), "LIBRARY_CREDENTIALS": str(self.credentials)}
+        return {**os.environ, **images, **own, **self.variables}
 
     def __call__(self, *args: str) -> str:
         files = [flag for file in FILES for flag in ("-f", str(ROOT / file))]

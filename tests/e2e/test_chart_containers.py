@@ -1,0 +1,186 @@
+"""The chart's pods as containers: our server has the objects, Docker runs what they say, and kubectl goes through the front door."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from e2e.test_kubectl import rows, until
+from support.compose import ETCD, IMAGE, REDIS, build_images, docker
+from support.helm import CHART, helm, settings
+from support.hooks import account_directory, running_what_helm_waits_for
+from support.kubectl import Kubectl
+from support.pods import Pods
+from support.server import Server, free_port, running
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
+
+Object = dict[str, Any]
+HOST = "rel-tetrapod.hosted.svc"
+REPLICAS = ("aggregator-0", "core-0", "core-1", "extensions-0", "auth-0")
+
+
+def image(name: str) -> dict[str, str]:
+    repository, tag = name.split(":")
+    return {"registry": "", "repository": repository, "tag": tag}
+
+
+VALUES = settings(
+    image=image(IMAGE),
+    etcd__image=image(ETCD),
+    redis__image=image(REDIS),
+    aggregator__service__port=6443,  # no kube-proxy here that would map it
+    defaults__shutdownDelayDuration="1s",
+)
+
+
+@dataclass
+class Release:
+    """`host` has the objects, `pods` runs them, `kubectl` speaks to what they make."""
+
+    host: Kubectl
+    pods: Pods
+    directory: Path
+    ca: bytes
+    where: tuple[str, ...]
+
+    def run(self, name: str, spec: Object) -> int:
+        """What a job or a test of Helm's runs, to its end."""
+        if spec.get("automountServiceAccountToken"):
+            account_directory(self.host, spec["serviceAccountName"], self.directory / name / "account", self.ca)
+            return self.pods.run_to_end(name, spec, "--network", "host", *self.where)
+        return self.pods.run_to_end(name, spec, *self.pods.networks("rel-tetrapod"))
+
+    def template(self, kind: str, name: str) -> Object:
+        found: Object = self.host.json("get", kind, f"rel-tetrapod-{name}")["spec"]["template"]
+        return found
+
+    def kubectl(self, token: str = "") -> Kubectl:
+        """The administrator's, as the job has made it, or a token's; Docker gives addresses where a cluster has names."""
+        data = self.host.json("get", "secret", "rel-tetrapod-admin")["data"]["kubeconfig"]
+        config = json.loads(base64.b64decode(data))
+        cluster = config["clusters"][0]["cluster"]
+        assert cluster["server"] == f"https://{HOST}:6443"
+        cluster |= {"server": f"https://{self.pods.address('aggregator-0')}:6443", "tls-server-name": HOST}
+        if token:
+            config["users"][0]["user"] = {"token": token}
+        path = self.directory / f"kubeconfig-{len(token)}"
+        path.write_text(json.dumps(config))
+        return Kubectl(self.directory, path)
+
+
+@pytest.fixture(scope="module")
+def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("host"), "--service-cluster-ip-range=10.0.0.0/16") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def release(hosting: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    build_images()
+    directory = tmp_path_factory.mktemp("release")
+    admin = Kubectl(directory, hosting.kubeconfig)
+    admin("create", "namespace", "hosted")
+    admin.exists("--namespace=hosted", "serviceaccount/default")
+    host = replace(admin, namespace="hosted")
+    pods = Pods(f"tetrapod-chart-{free_port()}", directory, host)
+    url = urlsplit(hosting.url)
+    where = ("--env", f"KUBERNETES_SERVICE_HOST={url.hostname}", "--env", f"KUBERNETES_SERVICE_PORT={url.port}")
+    found = Release(host, pods, directory, hosting.ca.read_bytes(), where)
+    try:
+        with running_what_helm_waits_for(host, found.run) as ran:
+            helm("install", "rel", str(CHART), *VALUES, kubectl=host)
+        assert ran == ["rel-tetrapod-certs-init"]
+        pods.learn_services()
+        for name in REPLICAS:
+            pods.run(name, found.template("deployment", name.partition("-")[0]))
+        pods.run("redis-0", found.template("deployment", "redis"))
+        etcd = found.template("statefulset", "etcd")
+        etcd["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = "rel-tetrapod-etcd-0"
+        pods.run("rel-tetrapod-etcd-0", etcd)
+        pods.wait_ready("rel-tetrapod-etcd-0", "redis-0", *REPLICAS)
+        yield found
+    finally:
+        pods.remove()
+
+
+@pytest.fixture(scope="module")
+def kubectl(release: Release) -> Kubectl:
+    admin = release.kubectl()
+    admin("create", "namespace", "tour")
+    admin.exists("--namespace=tour", "serviceaccount/default")
+    return replace(admin, namespace="tour")
+
+
+def test_the_session_works_through_the_front_door(release: Release, kubectl: Kubectl, manifests: Path) -> None:
+    kubectl("apply", "-f", str(manifests / "web.yaml"))
+    assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
+    kubectl("apply", "-f", str(manifests / "crd.yaml"))
+    kubectl("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
+    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, "the custom resource")
+    assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
+    kubectl("create", "serviceaccount", "robot")
+    robot = release.kubectl(kubectl("create", "token", "robot").strip())
+    assert "system:serviceaccount:tour:robot" in robot("auth", "whoami")
+    assert "forbidden" in robot.fails("get", "secrets", "--namespace=tour")
+    kubectl("create", "rolebinding", "robot", "--clusterrole=admin", "--serviceaccount=tour:robot")
+    until(lambda: robot.run("get", "secrets", "--namespace=tour").returncode == 0, "the permission")
+    kubectl("delete", "namespace", "tour", "--timeout=50s")
+
+
+def test_helm_test_passes(release: Release) -> None:
+    with running_what_helm_waits_for(release.host, release.run) as ran:
+        assert "Phase:          Succeeded" in helm("test", "rel", kubectl=release.host)
+    assert ran == ["rel-tetrapod-test"]
+
+
+def test_keys_are_where_they_are_needed_only(release: Release) -> None:
+    own = {"tls.key", "client.key", "etcd-client.key"}
+    for name in REPLICAS:
+        files = docker("exec", release.pods.container(name), "find", "/certs", "-name", "*.key").split()
+        more = {"aggregator-0": {"front-proxy-client.key"}, "auth-0": {"sa.key"}}.get(name, set())
+        assert {Path(file).name for file in files} == own | more
+        assert docker("exec", release.pods.container(name), "id", "-u").strip() == "65532"
+
+
+def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:
+    """etcd's peers' port asks for another certificate than a service has, though both are of one authority."""
+    script = (
+        "import ssl, urllib.request as u; c = ssl.create_default_context(cafile='/certs/core/etcd-ca.crt');"
+        "c.load_cert_chain('/certs/core/etcd-client.crt', '/certs/core/etcd-client.key');"
+        "print(u.urlopen('https://rel-tetrapod-etcd-0.rel-tetrapod-etcd-peers.hosted.svc:2380/version', context=c).status)"
+    )
+    said = docker("exec", release.pods.container("core-0"), "sh", "-c", f'python -c "{script}" || true', errors=True)
+    assert "ALERT_BAD_CERTIFICATE" in said
+
+
+def test_renewed_certificates_are_taken_up_without_a_restart(release: Release) -> None:
+    def serial() -> str:
+        return ssl.get_server_certificate((release.pods.address("core-0"), 6443))
+
+    before = serial()
+    spec = release.host.json("get", "cronjob", "rel-tetrapod-certs")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert release.run("rotation", spec) == 0
+    assert serial() == before  # nothing ends soon
+    args = spec["containers"][0]["args"]
+    spec["containers"][0]["args"] = [arg.replace("--renew-before=720h", "--renew-before=8784h") for arg in args]
+    assert release.run("rotation", spec) == 0
+    for name in ("rel-tetrapod-etcd-0", *REPLICAS):
+        release.pods.write_volumes(name)
+    deadline = time.monotonic() + 60
+    while serial() == before:
+        assert time.monotonic() < deadline, release.pods.logs("core-0")
+        time.sleep(0.2)  # another process is waited for
+    admin = release.kubectl()
+    until(lambda: admin.run("create", "configmap", "after", "--namespace=default").returncode == 0, "writing with renewed certificates")
+    assert "v1.apps" in admin("get", "apiservices", "-o", "name")
