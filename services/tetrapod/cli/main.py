@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+from tetrapod.cli.backup import backup, restore
 from tetrapod.cli.certs import certs
 from tetrapod.cli.check_apiserver import check_apiserver
 from tetrapod.cli.flags import with_flags
 from tetrapod.cli.kube_apiserver import kube_apiserver
+from tetrapod.cli.migrate import migrate
 from tetrapod.cli.options import Options
 from tetrapod.cli.trace import trace
 from tetrapod.generic.logs import configure
@@ -98,6 +100,9 @@ main.add_command(certs)
 main.add_command(check_apiserver)
 main.add_command(trace)
 main.add_command(kube_apiserver)
+main.add_command(backup)
+main.add_command(restore)
+main.add_command(migrate)
 
 if __name__ == "__main__":
     main()

@@ -103,6 +103,10 @@ class EtcdBackend:
         lease: int = response.ID
         return lease
 
+    async def time_to_live(self, lease: int) -> int:
+        """Seconds that a lease has left; less than none where it has ended."""
+        return int((await self._read("time_to_live", pb.LeaseTimeToLiveRequest(ID=lease), self._timeout)).TTL)
+
     async def compact(self, revision: int) -> None:
         await self._once("compact", pb.CompactionRequest(revision=revision), RANGE_TIMEOUT)
 

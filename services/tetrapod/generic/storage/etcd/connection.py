@@ -68,6 +68,7 @@ class Connection:
         self.txn = self._unary("KV/Txn", pb.TxnResponse)
         self.compact = self._unary("KV/Compact", pb.CompactionResponse)
         self.grant = self._unary("Lease/LeaseGrant", pb.LeaseGrantResponse)
+        self.time_to_live = self._unary("Lease/LeaseTimeToLive", pb.LeaseTimeToLiveResponse)
         self.status = self._unary("Maintenance/Status", pb.StatusResponse)
 
     def _unary(self, method: str, response: Any) -> Callable[..., Awaitable[Any]]:

@@ -43,8 +43,8 @@ def open_connection(path: str) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
-def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Make the tables of a new database, check those of an old one. A file that is not ours is left as it is."""
+def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
+    """Whether there is nothing yet. Raises UnsupportedDatabase where there is something that is not ours; it is left as it is."""
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -56,6 +56,12 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
         raise UnsupportedDatabase(f"{path} is a SQLite database, but not one of Tetrapod's")
     if not new and version != SCHEMA_VERSION:
         raise UnsupportedDatabase(f"{path} has schema version {version}; this Tetrapod knows version {SCHEMA_VERSION}")
+    return bool(new)
+
+
+def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
+    """Make the tables of a new database, check those of an old one. Raises UnsupportedDatabase."""
+    new = is_new(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")  # with WAL: the log is synced at every commit
     connection.execute("PRAGMA journal_size_limit = 67108864")

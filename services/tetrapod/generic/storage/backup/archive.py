@@ -1,0 +1,117 @@
+"""The file of a backup: gzip of lines of JSON. The first says what it is, the last how many there are and what they hash to.
+
+Values are JSON text where they are text, base64 where not, so that a backup can be looked at with `zcat | jq`. A file that was cut off,
+or changed anywhere, is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
+from tetrapod.generic.version import GIT_VERSION
+
+FORMAT: Final = "tetrapod-backup"
+VERSION: Final = 1
+
+
+class Summary(NamedTuple):
+    taken: str
+    kubernetes: str
+    source: str
+    revision: int
+    objects: int
+    encrypted: int
+    files: int
+
+
+def write(path: Path, contents: Contents) -> None:
+    """Whole or not at all; readable by the owner alone, since secrets are in it."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as raw:
+            with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file:
+                found = hashlib.sha256()
+                for line in _lines(contents):
+                    found.update(line)
+                    file.write(line)
+                file.write(_line({"count": len(contents.items), "sha256": found.hexdigest()}))
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _lines(contents: Contents) -> Iterator[bytes]:
+    head = {"format": FORMAT, "version": VERSION, "kubernetes": GIT_VERSION, "taken": datetime.now(UTC).isoformat(timespec="seconds")}
+    yield _line({**head, "source": contents.source, "revision": contents.revision, "digest": contents.digest()})
+    for name, data in sorted(contents.files.items()):
+        yield _line({"file": name, "base64": base64.b64encode(data).decode()})
+    for item in contents.items:
+        record: dict[str, Any] = {"key": item.key, "revision": item.revision, "created": item.created}
+        if item.ttl is not None:
+            record["ttl"] = round(item.ttl, 3)
+        try:
+            record["value"] = item.value.decode()
+        except UnicodeDecodeError:
+            record["base64"] = base64.b64encode(item.value).decode()
+        yield _line(record)
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return orjson.dumps(record) + b"\n"
+
+
+def read(path: Path) -> tuple[Contents, Summary]:
+    """Raises BackupError: not a backup, damaged, cut off, or of a newer version; OSError."""
+    try:
+        with gzip.open(path) as file:
+            return _read(path, file)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise BackupError(f"{path} is damaged or no backup: {error}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise BackupError(f"{path} is damaged: {error}") from None
+
+
+def _read(path: Path, file: gzip.GzipFile) -> tuple[Contents, Summary]:
+    found = hashlib.sha256()
+    first = file.readline()
+    head = orjson.loads(first) if first.startswith(b"{") else {}
+    if head.get("format") != FORMAT:
+        raise BackupError(f"{path} is no backup of Tetrapod's")
+    if head["version"] != VERSION:
+        raise BackupError(f"{path} has version {head['version']}; this Tetrapod knows version {VERSION}")
+    found.update(first)
+    files: dict[str, bytes] = {}
+    items: list[Item] = []
+    for line in file:
+        record = orjson.loads(line)
+        if "sha256" in record:
+            if (record["count"], record["sha256"]) != (len(items), found.hexdigest()):
+                raise BackupError(f"{path} is damaged: its checksum does not hold")
+            contents = Contents(head["source"], head["revision"], items, files)
+            if contents.digest() != head["digest"]:
+                raise BackupError(f"{path} is damaged: its objects are not those that were read")
+            return contents, Summary(
+                head["taken"], head["kubernetes"], head["source"], head["revision"], len(items), contents.encrypted, len(files)
+            )
+        found.update(line)
+        if "file" in record:
+            files[record["file"]] = base64.b64decode(record["base64"], validate=True)
+        else:
+            value = record["value"].encode() if "value" in record else base64.b64decode(record["base64"], validate=True)
+            items.append(Item(record["key"], value, record["revision"], record["created"], record.get("ttl")))
+    raise BackupError(f"{path} is damaged: it has no end")

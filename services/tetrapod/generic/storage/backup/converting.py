@@ -1,0 +1,67 @@
+"""What a stock kube-apiserver stores, made what we store: protobuf becomes JSON; what cannot be read is named.
+
+Custom resources are JSON everywhere. Upstream: --storage-media-type; k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
+from tetrapod.generic.storage.encoding import encode
+from tetrapod.generic.storage.unreadable import ENCRYPTED
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.protobuf import decoding
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.types import schema_for
+
+_SHOWN: Final = 5
+_NOBODY: Final = GroupVersionKind("", "", "")
+_OF_SERVERS: Final = ("masterleases/", "peerserverleases/", "ranges/")
+"""Where servers say that they are there (they are others afterwards), and which node ports are taken: made anew from services at start."""
+
+
+def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
+    """Raises BackupError: what cannot be read is named."""
+    items: list[Item] = []
+    refused: list[str] = []
+    encrypted: list[str] = []
+    for item in contents.items:
+        if item.key.startswith(_OF_SERVERS):
+            continue
+        if item.value.startswith(ENCRYPTED):
+            encrypted.append(item.key)
+            items.append(item)
+        elif item.value.startswith(decoding.MAGIC):
+            try:
+                items.append(item._replace(value=_json(item.value)))
+            except (DecodeError, KeyError, ValueError) as error:
+                refused.append(f"{item.key}: {error}")
+        elif item.value.lstrip()[:1] == b"{":
+            items.append(item)
+        else:
+            refused.append(f"{item.key}: neither JSON nor protobuf")
+    if refused:
+        raise BackupError(f"{len(refused)} values cannot be read, nothing was moved:\n{_some(refused)}")
+    if encrypted and not keep_encrypted:
+        raise BackupError(
+            f"{len(encrypted)} values are encrypted:\n{_some(encrypted)}\nDecrypt them first (identity as the first provider, write all "
+            "objects anew), or move them as they are with --keep-encrypted: then the server needs the same --encryption-provider-config"
+        )
+    return contents.with_items(items)
+
+
+def _json(value: bytes) -> bytes:
+    obj: Object = decoding.decode(value, _NOBODY)
+    gvk = GroupVersion.parse(obj.get("apiVersion", "")).with_kind(obj.get("kind", ""))
+    if set(obj) <= {"apiVersion", "kind"}:
+        raise ValueError(f"no message of kind {gvk.kind} in {gvk.api_version} is known")
+    typed.decode(schema_for(gvk), obj)
+    return encode(obj, gvk.api_version, gvk.kind)
+
+
+def _some(lines: Sequence[str]) -> str:
+    more = [f"  … and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "\n".join([*(f"  {line}" for line in lines[:_SHOWN]), *more])

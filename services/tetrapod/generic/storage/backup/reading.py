@@ -1,0 +1,76 @@
+"""Reads all that a store holds, at one revision: of etcd by pages of a past revision, of SQLite in one read transaction.
+
+Neither stops the server that works on it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+from tetrapod.generic.storage.backend import Compacted, KeyValue
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
+from tetrapod.generic.storage.etcd.backend import EtcdBackend
+from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.sqlite import reading
+from tetrapod.generic.storage.sqlite.schema import is_new
+
+PAGE: Final = 500
+_ATTEMPTS: Final = 3
+_EVERYTHING: Final = "SELECT c.key, r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) ORDER BY c.key"
+
+
+async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
+    """Raises Unavailable, BackupError."""
+    start = prefix.rstrip("/") + "/"
+    for _ in range(_ATTEMPTS):
+        try:
+            kvs, revision = await _pages(backend, start)
+        except Compacted:  # it took longer than history is kept: from the beginning
+            continue
+        leases = {kv.lease for kv in kvs if kv.lease}
+        left = {lease: await backend.time_to_live(lease) for lease in leases}
+        items = [
+            Item(kv.key[len(start) :], kv.value, kv.mod_revision, kv.create_revision, left.get(kv.lease))
+            for kv in kvs
+            if not kv.lease or left[kv.lease] >= 0
+        ]
+        return Contents(source, revision, items)
+    raise BackupError("etcd forgets its history faster than it can be read; compact it less often while a backup is made")
+
+
+async def _pages(backend: EtcdBackend, start: str) -> tuple[list[KeyValue], int]:
+    end = prefix_end(start)
+    page = await backend.range(start, end, limit=PAGE)
+    revision, found = page.revision, list(page.kvs)
+    while page.more:
+        page = await backend.range(found[-1].key + "\0", end, limit=PAGE, revision=revision)
+        found += page.kvs
+    return found, revision
+
+
+def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
+    """Also while a server has it open. Raises BackupError, UnsupportedDatabase."""
+    if not database.is_file():
+        raise BackupError(f"no such database: {database}; has `tetrapod up` run with this data directory?")
+    start = prefix.rstrip("/") + "/"
+    connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        if is_new(connection, database):
+            raise BackupError(f"{database} is empty")
+        connection.execute("BEGIN")
+        now = time.time()
+        leases = {lease: expires - now for lease, expires in connection.execute("SELECT id, expires FROM leases")}
+        rows = [KeyValue(*row) for row in connection.execute(_EVERYTHING)]
+        items = [
+            Item(kv.key[len(start) :], kv.value, kv.mod_revision, kv.create_revision, leases[kv.lease] if kv.lease else None)
+            for kv in rows
+            if kv.key.startswith(start) and leases.get(kv.lease, 1.0) > 0
+        ]
+        return Contents(source, reading.last_revision(connection), items)
+    except sqlite3.Error as error:
+        raise BackupError(f"{database} cannot be read: {error}") from None
+    finally:
+        connection.close()

@@ -1,0 +1,103 @@
+"""Moving house: between a data directory and etcd, both ways, with everything and nothing made up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from support.door import Door
+from support.etcd import Etcd
+from support.server import running
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
+from tetrapod.generic.storage.backup.converting import converted
+from tetrapod.generic.storage.etcd.backend import EtcdBackend
+from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.machinery.protobuf.envelope import encode, envelope
+
+Command = Callable[..., Result]
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def config_map(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": "täglich"}}
+
+
+def test_a_server_moves_to_etcd_and_back(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+    with running(tmp_path / "first") as server:
+        door = Door(server.kubeconfig)
+        made = door.call("POST", MAPS, config_map("one")).body
+        token = door.call("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}).body["status"]["token"]
+        refused = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
+        assert (refused.exit_code, "is in use by process" in refused.output) == (1, True)
+        latest = int(door.call("GET", MAPS).body["metadata"]["resourceVersion"])
+    moved = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
+    assert moved.exit_code == 0, moved.output
+    with running(tmp_path / "first", "--etcd-servers", etcd.url, "--etcd-prefix", prefix) as server:
+        door = Door(server.kubeconfig)
+        found = door.call("GET", f"{MAPS}/one").body
+        assert (found["metadata"]["uid"], found["data"]) == (made["metadata"]["uid"], made["data"])
+        assert int(found["metadata"]["resourceVersion"]) > latest
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        assert door.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).body["status"]["authenticated"]
+        watch = door.call("GET", f"{MAPS}?watch=true&timeoutSeconds=5&resourceVersion={latest}").body
+        assert (watch["type"], watch["object"]["code"]) == ("ERROR", 410)
+        assert door.call("POST", MAPS, config_map("two")).status == 201
+    back = tetrapod("migrate", "--from", etcd.url, "--from-prefix", prefix, "--to", tmp_path / "second")
+    assert back.exit_code == 0, back.output
+    with running(tmp_path / "second") as server:
+        door = Door(server.kubeconfig)
+        again = door.call("GET", f"{MAPS}/one").body
+        assert again["metadata"] == found["metadata"]  # its resource version too
+        assert {item["metadata"]["name"] for item in door.call("GET", MAPS).body["items"]} >= {"one", "two"}
+
+
+def test_protobuf_becomes_json_and_what_nobody_knows_is_refused() -> None:
+    pod = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"x": "y"}}
+    unknown = envelope("example.com/v1", "Thing", b"")
+    items = [Item("configmaps/b/a", encode(pod), 5, 5), Item("masterleases/10.0.0.1", b"{}", 6, 6)]
+    found = converted(Contents("etcd", 9, items), keep_encrypted=False)
+    assert [item.key for item in found.items] == ["configmaps/b/a"]
+    assert found.items[0].value == (b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"},"data":{"x":"y"}}')
+    for value, said in ((unknown, "Thing"), (b"\x00\x01", "neither JSON nor protobuf"), (b"k8s\x00\xff", "things/a")):
+        with pytest.raises(BackupError, match=said):
+            converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)
+
+
+def test_encrypted_values_are_moved_only_when_asked_for(tmp_path: Path, tetrapod: Command) -> None:
+    async def fill() -> None:
+        backend = SqliteBackend(tmp_path / "old.d" / "tetrapod.db")
+        await backend.put_if("/registry/secrets/a/b", b"k8s:enc:secretbox:v1:key:\xfe", 0)
+        await backend.close()
+
+    (tmp_path / "old.d").mkdir()
+    asyncio.run(fill())
+    move = ("migrate", "--from", tmp_path / "old.d", "--to", tmp_path / "new")
+    done = tetrapod(*move)
+    assert (done.exit_code, "secrets/a/b" in done.output, "--encryption-provider-config" in done.output) == (1, True, True)
+    assert tetrapod(*move, "--keep-encrypted").exit_code == 0
+
+
+async def test_what_somebody_wrote_meanwhile_is_noticed(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the reading of the source and the end."""
+    from tetrapod.cli import stores
+    from tetrapod.cli.migrate import moved
+
+    source, target = stores.Store(etcd.url, prefix=prefix), stores.Store(str(tmp_path))
+    backend = EtcdBackend([etcd.url])
+    try:
+        await backend.put_if(f"{prefix}/pods/a/b", b"{}", 0)
+        write = stores.Store.write
+
+        async def busy(self: stores.Store, contents: Contents) -> int:
+            await backend.put_if(f"{prefix}/pods/a/c", b"{}", 0)
+            return await write(self, contents)
+
+        monkeypatch.setattr(stores.Store, "write", busy)
+        with pytest.raises(BackupError, match="somebody wrote"):
+            await moved(source, target, keep_encrypted=False)
+    finally:
+        await backend.close()
