@@ -1,7 +1,7 @@
 """What auth serves to the other three services only: rule sets, token requests, tokens for secrets.
 
 Paths and callers are named in generic/authentication/services.py. `InternalAuthorizer` stands first among auth's authorizers:
-it lets members of SERVICES_GROUP in, and keeps everybody else out, system:masters included.
+it lets members of SERVICES_GROUP in, and keeps everybody else out, system:masters included. Tokens are made for core alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tetrapod.auth.tokens.issuer import TokenIssuer
 from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.request import TokenRequests
 from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
-from tetrapod.generic.authentication.services import RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
+from tetrapod.generic.authentication.services import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
@@ -27,6 +27,7 @@ from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.status import bad_request
 
 _PREFIX: Final = "/internal/tetrapod/"
+_SIGNING: Final = frozenset({TOKEN_REQUESTS_PATH, SECRET_TOKENS_PATH})
 _REVIEWS: Final = frozenset((gvr.group, gvr.resource) for gvr in (TOKEN_REVIEWS, SUBJECT_ACCESS_REVIEWS))
 _ALLOW: Final = Answer(Decision.ALLOW)
 _DENY: Final = Answer(Decision.DENY)
@@ -43,7 +44,8 @@ class InternalAuthorizer:
             return _ALLOW if reviews else _NO_OPINION
         if not attributes.path.startswith(_PREFIX):
             return _NO_OPINION
-        return _ALLOW if service else _DENY
+        allowed = service and (attributes.path not in _SIGNING or attributes.user.name == CORE)
+        return _ALLOW if allowed else _DENY
 
 
 def internal_routes(

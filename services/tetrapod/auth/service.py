@@ -93,6 +93,8 @@ class AuthOptions:
     controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
     """Groups that no certificate gives. Where users connect directly (one process): SERVICES_GROUP."""
+    services_apart: bool = False
+    """The four are processes of their own: each has its rights by RBAC."""
 
 
 class AuthService:
@@ -214,7 +216,7 @@ class AuthService:
                 self._chain.start(lifecycle)
                 if self._jwt is not None:
                     self._jwt.start(lifecycle)
-            revisions = await reconcile_bootstrap_policy(self._storage)
+            revisions = await reconcile_bootstrap_policy(self._storage, services_apart=self._options.services_apart)
             await self.index.synced()
             await self.index.reach(revisions)
             if self._client is not None and enabled(AggregationController.name, self._options.controllers):

@@ -50,6 +50,7 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
         authorization=authorization_options(options),
         controllers=options.controllers,
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
+        services_apart=not reserve_services,
     )
 
 

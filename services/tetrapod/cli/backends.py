@@ -1,17 +1,83 @@
-"""Which store: etcd where servers are named, else SQLite under the data directory."""
+"""Which store: etcd where servers are named, else SQLite under the data directory; and whether it is one that we can work on."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import ssl
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
 from tetrapod.cli.options import Options
-from tetrapod.generic.storage.backend import Backend
+from tetrapod.cli.serving import check_pair
+from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.http.tls import CertificatePair
+from tetrapod.generic.storage.backend import Backend, CannotOpen, Unavailable
+from tetrapod.generic.storage.keys import prefix_end
+
+if TYPE_CHECKING:
+    from tetrapod.generic.storage.etcd.backend import EtcdBackend
+
+_PROTOBUF: Final = b"k8s\x00"
+_PATIENCE: Final = 3.0
+
+
+@runtime_checkable
+class _Checked(Protocol):
+    """A backend of several members."""
+
+    async def check(self) -> None: ...
 
 
 def open_backend(options: Options) -> Backend:
+    """
+    Raises:
+        CannotOpen: what is there is none of ours.
+        ValueError: a flag names what cannot be used.
+    """
     if options.etcd_servers:
-        from tetrapod.generic.storage.etcd.backend import EtcdBackend
-
-        files = (options.etcd_cafile or None, options.etcd_certfile or None, options.etcd_keyfile or None)
-        return EtcdBackend(options.etcd_servers, *files)
+        return _etcd(options)
     from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 
     return SqliteBackend(options.data_dir / "tetrapod.db")
+
+
+def _etcd(options: Options) -> EtcdBackend:
+    from tetrapod.generic.storage.etcd.backend import EtcdBackend
+
+    if options.etcd_cafile:
+        try:
+            ssl.create_default_context(cafile=options.etcd_cafile)
+        except ssl.SSLError:
+            raise ValueError(f"--etcd-cafile: {options.etcd_cafile}: no certificates in PEM") from None
+        except OSError as error:
+            raise ValueError(f"--etcd-cafile: {complaint('open', options.etcd_cafile, error)}") from None
+    if bool(options.etcd_certfile) != bool(options.etcd_keyfile):
+        raise ValueError("--etcd-certfile and --etcd-keyfile go together")
+    if options.etcd_certfile:
+        check_pair(CertificatePair(options.etcd_certfile, options.etcd_keyfile), "etcd-certfile", "etcd-keyfile")
+    files = (options.etcd_cafile or None, options.etcd_certfile or None, options.etcd_keyfile or None)
+    return EtcdBackend(options.etcd_servers, *files)
+
+
+async def check_early(backend: Backend, root: str) -> None:
+    """`check_backend`, if the store answers now; who starts before its store has the check again when that is there."""
+    with contextlib.suppress(Unavailable, TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            await check_backend(backend, root)
+
+
+async def check_backend(backend: Backend, root: str) -> None:
+    """Once it answers, before anything is written.
+
+    Raises:
+        CannotOpen: several clusters, or objects that a stock kube-apiserver stored in a form that is not read here.
+    """
+    if isinstance(backend, _Checked):
+        await backend.check()
+    prefix = f"{root.rstrip('/')}/namespaces/"
+    page = await backend.range(prefix, prefix_end(prefix), limit=1)
+    if page.kvs and page.kvs[0].value.startswith(_PROTOBUF):
+        raise CannotOpen(
+            f"the store holds the objects of a stock kube-apiserver as protobuf ({page.kvs[0].key}): let it write all of them anew with "
+            "--storage-media-type=application/json first, or use another --etcd-prefix"
+        )

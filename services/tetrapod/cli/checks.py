@@ -16,10 +16,10 @@ READY_PATIENCE: Final = 2.0
 """Upstream's --etcd-readycheck-timeout: a store that is this slow should get no more requests, though it is alive."""
 
 
-def add_storage_checks(lifecycle: Lifecycle, probe: Check) -> None:
+def add_storage_checks(lifecycle: Lifecycle, probe: Check, right: Check) -> None:
     """`etcd` asks the store; `etcd-readiness` with less patience; `informer-sync` whether local copies are there.
 
-    The hook `storage-readiness` keeps a server from being ready before the store has answered once.
+    The hook `storage-readiness` keeps a server from being ready before the store has answered once, and was `right`.
     """
 
     async def soon() -> None:
@@ -29,7 +29,7 @@ def add_storage_checks(lifecycle: Lifecycle, probe: Check) -> None:
     lifecycle.add_check("etcd", probe)
     lifecycle.add_check("etcd-readiness", soon, ("readyz",))
     lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
-    lifecycle.on_start("storage-readiness", probe)
+    lifecycle.on_start("storage-readiness", right)
 
 
 def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:

@@ -18,7 +18,7 @@ from tetrapod.cli.audit import audit_of
 from tetrapod.cli.auth_options import auth_options
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.authorities import AuthorityFiles
-from tetrapod.cli.backends import open_backend
+from tetrapod.cli.backends import check_backend, check_early, open_backend
 from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add_storage_checks
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.encryption import encryption_of
@@ -27,6 +27,7 @@ from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
+from tetrapod.cli.renewal import renewing
 from tetrapod.cli.serving import serving_tls
 from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
@@ -36,7 +37,7 @@ from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
-from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, write_pki
+from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.filters.audit import with_audit
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -193,7 +194,7 @@ class Embedded:
             self.front.routes.add_rest(path, handler)
         sources = [s.openapi() for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
-        add_storage_checks(self.lifecycle, self._probe_storage)
+        add_storage_checks(self.lifecycle, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
         add_admission_checks(self.lifecycle, self.storage)
         add_certificate_check(self.lifecycle, self._serving_pair().certificate)
         self.flow_control = flow_control(options, self.front.routes, self.client, self.lifecycle, self._statistics)
@@ -219,11 +220,13 @@ class Embedded:
         """Listen first, so that probes are answered while the hooks run; ready when they are done."""
         if self.encryption is not None:
             await self.encryption.start()
+        await check_early(self.backend, self.options.etcd_prefix)
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
         await self.lifecycle.start()
         self._write_kubeconfig()
+        self.lifecycle.background("certificate renewal", renewing(lambda: renew_leaves(self.pki), self._write_kubeconfig))
 
     def _write_kubeconfig(self) -> None:
         certificate, key = self.pki.admin

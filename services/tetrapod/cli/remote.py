@@ -18,7 +18,7 @@ from tetrapod.cli.audit import audit_of
 from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.authentication_options import anonymous
 from tetrapod.cli.authorities import AuthorityFiles
-from tetrapod.cli.backends import open_backend
+from tetrapod.cli.backends import check_backend, check_early, open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.options import Options
@@ -79,7 +79,7 @@ class RemoteService:
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
         self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
-        add_storage_checks(self.lifecycle, self._probe_storage)
+        add_storage_checks(self.lifecycle, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
         add_certificate_check(self.lifecycle, self.file("tls.crt", options.tls_cert_file))
         director, authenticator, authorizer = self.assemble()
         self.http = self._listen(director, authenticator, authorizer)
@@ -172,6 +172,7 @@ class RemoteService:
     async def start(self) -> None:
         if self.encryption is not None:
             await self.encryption.start()
+        await check_early(self.backend, self.options.etcd_prefix)
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)

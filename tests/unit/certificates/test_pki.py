@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tetrapod.cli.renewal import renewing
 from tetrapod.generic.certificates import authority, kubeconfig, write_kubeconfig, write_pki
+from tetrapod.generic.certificates.pki import renew_leaves
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -88,3 +91,20 @@ def test_a_kubeconfig_holds_all_that_a_client_needs(tmp_path: Path) -> None:
     assert written["users"][0]["user"].keys() == {"client-certificate-data", "client-key-data"}
     assert path.stat().st_mode & 0o777 == 0o600
     ssl.create_default_context(cadata=pki.ca.read_text())
+
+
+async def test_a_running_server_renews_what_ends_soon_and_keeps_its_authorities(tmp_path: Path) -> None:
+    pki = write_pki(tmp_path, ["localhost"])
+    before = contents(tmp_path)
+    done = asyncio.Event()
+    task = asyncio.create_task(renewing(lambda: renew_leaves(pki, renew_before=366 * 86400), done.set, interval=0))
+    await asyncio.wait_for(done.wait(), 30)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    after = contents(tmp_path)
+    leaves = {"apiserver", "admin", "front-proxy-client"}
+    changed = {name for name in after if after[name] != before.get(name)} - {"pki.json"}
+    assert {f"{leaf}.{end}" for leaf in leaves for end in ("crt", "key")} <= changed
+    assert not [name for name in changed if name.endswith(("ca.crt", "ca.key", "sa.key"))]
+    assert authority.hosts(pki.serving[0].read_bytes()) == ["localhost"]
+    assert not renew_leaves(pki)

@@ -76,3 +76,21 @@ def test_what_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
     broken.write_text("no certificate")
     write_service_certificates(tmp_path, ["localhost"])
     assert "core" in hosts(tmp_path / "core", "tls")
+
+
+def test_no_service_is_anybody_but_itself(tmp_path: Path) -> None:
+    """What a service may do is said by RBAC, by its name: none is an administrator."""
+    write_service_certificates(tmp_path, ["localhost"])
+    groups = {service: authority.groups((tmp_path / service / "client.crt").read_bytes()) for service in SERVICES}
+    assert groups == {service: ["system:tetrapod:services"] for service in SERVICES}
+
+
+def test_certificates_of_other_groups_are_made_anew(tmp_path: Path) -> None:
+    """An installation of before, whose services were administrators, is put right by `tetrapod certs`."""
+    write_service_certificates(tmp_path, ["localhost"])
+    clients = authority.Authority.load((tmp_path / "ca/client-ca.crt").read_bytes(), (tmp_path / "ca/client-ca.key").read_bytes())
+    certificate, key = clients.issue_client("system:tetrapod:core", ("system:masters", "system:tetrapod:services"))
+    (tmp_path / "core/client.crt").write_bytes(certificate)
+    (tmp_path / "core/client.key").write_bytes(key)
+    write_service_certificates(tmp_path, ["localhost"])
+    assert authority.groups((tmp_path / "core/client.crt").read_bytes()) == ["system:tetrapod:services"]

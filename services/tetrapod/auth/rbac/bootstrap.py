@@ -27,9 +27,9 @@ from tetrapod.machinery.timestamps import now_rfc3339
 log = logging.getLogger(__name__)
 
 
-async def reconcile_bootstrap_policy(storage: StorageFactory) -> dict[str, int]:
+async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart: bool = False) -> dict[str, int]:
     """Returns, for each kind by its prefix, the revision that holds the whole policy."""
-    policies = bootstrap_policy()
+    policies = bootstrap_policy(services_apart=services_apart)
     _fill_aggregated(policies)
     reached = await asyncio.gather(*(_reconcile_kind(storage.resource(policy.storage), policy) for policy in policies))
     return {policy.storage.prefix: revision for policy, revision in zip(policies, reached, strict=True)}

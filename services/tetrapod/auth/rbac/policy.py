@@ -32,9 +32,14 @@ class Policy(NamedTuple):
     objects: list[Object]
 
 
-def bootstrap_policy() -> list[Policy]:
-    """Roles first, so that no binding is ever without its role."""
-    data: dict[str, list[dict[str, Any]]] = orjson.loads(files(__package__).joinpath("data/policy.json").read_bytes())
+def bootstrap_policy(*, services_apart: bool = False) -> list[Policy]:
+    """Roles first, so that no binding is ever without its role.
+
+    Where `services_apart`, with what each of the four services may do to the others (data/services.json, found by auditing them).
+    """
+    data = _read("policy.json")
+    if services_apart:
+        data = {kind: [*entries, *more] for (kind, entries), more in zip(data.items(), _read("services.json").values(), strict=True)}
     return [
         Policy(CLUSTER_ROLES, _all(data, CLUSTER_ROLES, _role)),
         Policy(ROLES, _all(data, ROLES, _role)),
@@ -43,10 +48,14 @@ def bootstrap_policy() -> list[Policy]:
     ]
 
 
+def _read(name: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = orjson.loads(files(__package__).joinpath("data", name).read_bytes())
+    return found
+
+
 def node_rules() -> list[dict[str, Any]]:
     """The rules that the node authorizer judges by where no closer rule applies (ClusterRole system:node)."""
-    data = orjson.loads(files(__package__).joinpath("data/policy.json").read_bytes())
-    rules: list[dict[str, Any]] = next(role["rules"] for role in data["clusterroles"] if role["name"] == "system:node")
+    rules: list[dict[str, Any]] = next(role["rules"] for role in _read("policy.json")["clusterroles"] if role["name"] == "system:node")
     return rules
 
 

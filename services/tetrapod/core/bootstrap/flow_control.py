@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tetrapod.generic.authentication.services import SERVICES_GROUP
 from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -18,6 +19,21 @@ from tetrapod.machinery.status import StatusError
 _GROUP: Final = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS: Final = GroupVersionResource(_GROUP, "v1", "flowschemas")
 PRIORITY_LEVELS: Final = GroupVersionResource(_GROUP, "v1", "prioritylevelconfigurations")
+SERVICES_FLOW_SCHEMA: Final[Object] = {
+    "metadata": {"name": "tetrapod-services", "annotations": {"apf.kubernetes.io/autoupdate-spec": "true"}},
+    "spec": {
+        "matchingPrecedence": 3,
+        "priorityLevelConfiguration": {"name": "exempt"},
+        "rules": [
+            {
+                "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
+                "resourceRules": [{"apiGroups": ["*"], "clusterScope": True, "namespaces": ["*"], "resources": ["*"], "verbs": ["*"]}],
+                "subjects": [{"group": {"name": SERVICES_GROUP}, "kind": "Group"}],
+            }
+        ],
+    },
+}
+"""Where the four are apart they wait for no seat at each other's door, as upstream's server waits for none at its own."""
 _MANAGER: Final = "api-priority-and-fairness-config-producer-v1"
 _AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
 _MANDATORY: Final = frozenset({"exempt", "catch-all"})

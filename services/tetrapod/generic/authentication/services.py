@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 SERVICES_GROUP: Final = "system:tetrapod:services"
+CORE: Final = "system:tetrapod:core"
+"""The user of core's certificate, as `system:tetrapod:auth` is of auth's. What they may do is in auth/rbac/data/services.json."""
 RULES_PATH: Final = "/internal/tetrapod/rules"
 TOKEN_REQUESTS_PATH: Final = "/internal/tetrapod/tokenrequests"
 SECRET_TOKENS_PATH: Final = "/internal/tetrapod/secrettokens"

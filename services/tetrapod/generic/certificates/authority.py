@@ -154,3 +154,9 @@ def hosts(certificate: bytes) -> list[str]:
     except x509.ExtensionNotFound:
         return []
     return [*names.get_values_for_type(x509.DNSName), *(str(a) for a in names.get_values_for_type(x509.IPAddress))]
+
+
+def groups(certificate: bytes) -> list[str]:
+    """The groups that a client certificate is for."""
+    names = x509.load_pem_x509_certificate(certificate).subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return [str(name.value) for name in names]

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -90,13 +90,7 @@ def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: floa
 
             fresh[name] = authority = Authority.create(common_name)
             record.write(name, authority.certificate_pem, authority.key_pem, [])
-    for name, issuer in _LEAVES.items():
-        known = record.hosts(name)
-        missing = [host for host in wanted if host not in known] if name == "apiserver" else []
-        if record.good(name, deadline) and issuer not in fresh and not missing:
-            continue
-        certificate, key = _issue(name, fresh.get(issuer) or record.authority(issuer), known + missing)
-        record.write(name, certificate, key, known + missing)
+    _issue_leaves(record, wanted, deadline, fresh)
     if not pki.service_account_key.exists():
         from tetrapod.generic.certificates.authority import signing_key
 
@@ -105,6 +99,27 @@ def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: floa
         _write(pki.service_account_key, private, 0o600)
     record.save()
     return pki
+
+
+def renew_leaves(pki: Pki, *, renew_before: float = RENEW_BEFORE) -> bool:
+    """Make what is about to expire anew, but for authorities; whether there was anything."""
+    record = _Record(pki)
+    renewed = _issue_leaves(record, (), time.time() + renew_before, {})
+    record.save()
+    return renewed
+
+
+def _issue_leaves(record: _Record, wanted: Sequence[str], deadline: float, fresh: Mapping[str, Authority]) -> bool:
+    renewed = False
+    for name, issuer in _LEAVES.items():
+        known = record.hosts(name)
+        missing = [host for host in wanted if host not in known] if name == "apiserver" else []
+        if record.good(name, deadline) and issuer not in fresh and not missing:
+            continue
+        certificate, key = _issue(name, fresh.get(issuer) or record.authority(issuer), known + missing)
+        record.write(name, certificate, key, known + missing)
+        renewed = True
+    return renewed
 
 
 def _issue(name: str, authority: Authority, hosts: list[str]) -> tuple[bytes, bytes]:

@@ -63,8 +63,8 @@ def write_service_certificates(
             _copy(pki.front_proxy_client, directory, "front-proxy-client")
         else:
             keeper.server(serving, directory, f"tetrapod-{service}", [service, f"tetrapod-{service}", *_LOCAL, *further[service]])
-        # Controllers act on everything; the group of the services opens auth's internal endpoints.
-        keeper.client(clients, directory, "client", f"system:tetrapod:{service}", ("system:masters", SERVICES_GROUP))
+        # The group opens auth's internal endpoints; what each may do at the front door is said by RBAC, by its name.
+        keeper.client(clients, directory, "client", f"system:tetrapod:{service}", (SERVICES_GROUP,))
     _write_etcd_certificates(out, keeper, [*further["etcd"], *etcd_hosts])
     monitoring = out / "monitoring"
     monitoring.mkdir(parents=True, exist_ok=True)
@@ -76,32 +76,36 @@ def write_service_certificates(
 
 
 class _Keeper:
-    """Issues a certificate where the one that is there will not do: another authority's, without a name, or near its end."""
+    """Issues a certificate where the one that is there will not do: another authority's, without a name, of
+    other groups, or near its end."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
 
     def server(self, authority: Authority, directory: Path, name: str, hosts: Sequence[str]) -> None:
-        self._keep(authority, directory, "tls", hosts, lambda: authority.issue_server(name, hosts))
+        self._keep(authority, directory, "tls", hosts, (), lambda: authority.issue_server(name, hosts))
 
     def client(self, authority: Authority, directory: Path, file: str, user: str, groups: Sequence[str] = ()) -> None:
-        self._keep(authority, directory, file, (), lambda: authority.issue_client(user, groups))
+        self._keep(authority, directory, file, (), groups, lambda: authority.issue_client(user, groups))
 
     def peer(self, authority: Authority, directory: Path, hosts: Sequence[str]) -> None:
-        self._keep(authority, directory, "peer", hosts, lambda: authority.issue_peer(PEER, hosts))
+        self._keep(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
 
-    def _keep(self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], issue: Callable[[], Pair]) -> None:
-        if not self._good(authority, directory, file, hosts):
+    def _keep(
+        self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], groups: Sequence[str], issue: Callable[[], Pair]
+    ) -> None:
+        if not self._good(authority, directory, file, hosts, groups):
             _write(directory, file, issue())
 
-    def _good(self, authority: Authority, directory: Path, file: str, hosts: Sequence[str]) -> bool:
+    def _good(self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], groups: Sequence[str]) -> bool:
         from tetrapod.generic.certificates import authority as x509
 
         if not (directory / f"{file}.key").exists():
             return False
         try:
             pem = (directory / f"{file}.crt").read_bytes()
-            return authority.issued(pem) and x509.expiry(pem) > self._deadline and set(hosts) <= set(x509.hosts(pem))
+            named = set(hosts) <= set(x509.hosts(pem)) and set(groups) == set(x509.groups(pem))
+            return authority.issued(pem) and x509.expiry(pem) > self._deadline and named
         except (OSError, ValueError):
             return False
 

@@ -114,6 +114,10 @@ class EtcdBackend:
         response: pb.TxnResponse = await self._once("txn", request, self._timeout)
         return response
 
+    async def check(self) -> None:
+        """Raises CannotOpen: the endpoints are not those of one cluster."""
+        await self._endpoints.check()
+
     # Watches
 
     def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[EtcdWatch]:

@@ -6,6 +6,7 @@ An endpoint that does not answer in time is left for the next one at once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.backend import CannotOpen, Unavailable
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.errors import translated
 from tetrapod.generic.storage.etcd.rpc import Call, Channel, RpcError
@@ -30,7 +31,7 @@ RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Files: the CA of the servers, and our certificate with its key."""
+    """Files: the CA of the servers, and our certificate with its key. Renewed ones are taken up by the next connection."""
 
     ca: str | Path | None = None
     cert: str | Path | None = None
@@ -60,9 +61,12 @@ class Connection:
     def __init__(self, url: str, credentials: Credentials) -> None:
         self.url = url
         scheme, host, port = _endpoint(url)
-        self.channel = Channel(host, port, credentials.load() if scheme == "https" else None)
+        if scheme == "https":
+            credentials.load()  # what is wrong with the files is said at the start
+        self.channel = Channel(host, port, credentials.load if scheme == "https" else None)
         self._peer = {"server.address": host, "server.port": port}
         self.version = ""
+        self.cluster = 0
         self._checking = asyncio.Lock()
         self.range = self._unary("KV/Range", pb.RangeResponse)
         self.txn = self._unary("KV/Txn", pb.TxnResponse)
@@ -108,7 +112,8 @@ class Connection:
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     await self.channel.connect()
-                    self.version = (await self.status(pb.StatusRequest(), timeout=CONNECT_SECONDS)).version
+                    status = await self.status(pb.StatusRequest(), timeout=CONNECT_SECONDS)
+                    self.version, self.cluster = status.version, status.header.cluster_id
             except TimeoutError:
                 raise Unavailable(f"etcd: {self.url} does not answer") from None
             except RpcError as error:
@@ -150,6 +155,7 @@ class Endpoints:
             connection = self._open(self._urls[self._current])
             try:
                 await connection.ready()
+                self._check_cluster(connection)
             except Unavailable as error:
                 refusal = error
                 self.leave(connection)
@@ -157,6 +163,23 @@ class Endpoints:
                 return connection
         assert refusal is not None
         raise refusal
+
+    async def check(self) -> None:
+        """Raises CannotOpen: endpoints that answer are of different clusters."""
+        for url in self._urls:
+            connection = self._open(url)
+            with contextlib.suppress(Unavailable):
+                await connection.ready()
+            try:
+                self._check_cluster(connection)
+            except Unavailable as error:
+                raise CannotOpen(f"--etcd-servers: {error}; name the members of one cluster only") from None
+
+    def _check_cluster(self, connection: Connection) -> None:
+        """Raises Unavailable: what is written there would not be where all else is."""
+        for other in self._connections.values():
+            if other.cluster and connection.cluster and other.cluster != connection.cluster:
+                raise Unavailable(f"etcd: {connection.url} is of cluster {connection.cluster:x}, {other.url} of {other.cluster:x}")
 
     def leave(self, connection: Connection) -> None:
         """`connection` does not answer: use the next endpoint from now on."""

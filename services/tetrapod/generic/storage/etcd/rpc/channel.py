@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 
 from tetrapod.generic.http.buffered import Buffered
 from tetrapod.generic.storage.etcd.rpc.connection import Http2Connection
@@ -13,8 +14,8 @@ from tetrapod.generic.storage.etcd.rpc.stream import Call
 
 
 class Channel:
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None, *, path: str = "") -> None:
-        """With `path`, over that socket of this host; `host` is what the server is called then."""
+    def __init__(self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None, *, path: str = "") -> None:
+        """`tls` is asked at each connection. With `path`, over that socket of this host; `host` is what the server is called then."""
         self._host = host
         self._port = port
         self._tls = tls
@@ -48,8 +49,9 @@ class Channel:
         if self._path:
             await loop.create_unix_connection(lambda: Buffered(connection), self._path)
             return
-        name = self._host if self._tls is not None else None
-        await loop.create_connection(lambda: Buffered(connection), self._host, self._port, ssl=self._tls, server_hostname=name)
+        tls = None if self._tls is None else self._tls()
+        name = self._host if tls is not None else None
+        await loop.create_connection(lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name)
 
     async def unary(self, path: str, message: bytes, timeout: float, metadata: tuple[tuple[str, str], ...] = ()) -> bytes:
         """The one message of the answer. Raises RpcError."""

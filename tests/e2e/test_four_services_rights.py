@@ -1,0 +1,146 @@
+"""Where the four run apart each is itself and no more: it may what it does, by RBAC, and another's work is refused to it."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.services import Services, running_services
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "chests.rights.example.com"},
+    "spec": {
+        "group": "rights.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "chests", "kind": "Chest"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+    },
+}
+CHEST = {"apiVersion": "rights.example.com/v1", "kind": "Chest", "metadata": {"name": "c", "namespace": "rights"}}
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    directory = tmp_path_factory.mktemp("rights")
+    policy = directory / "policy.yaml"
+    policy.write_text(
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\n"
+        "rules: [{level: Metadata, userGroups: ['system:tetrapod:services']}, {level: None}]\n"
+    )
+    flags = (f"--audit-policy-file={policy}", f"--audit-log-path={directory / 'audit.log'}")
+    with running_services(directory, aggregator=flags) as found:
+        yield found
+
+
+def kubectl(services: Services, *args: str, stdin: object = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    text = json.dumps(stdin) if stdin is not None else None
+    argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
+    return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
+
+
+def eventually(look: Callable[[], bool], patience: float = 60) -> None:
+    deadline = time.monotonic() + patience
+    while not look():
+        assert time.monotonic() < deadline, "it did not come to hold"
+        time.sleep(0.1)
+
+
+def audited(services: Services) -> list[Any]:
+    log: Path = services.directory / "audit.log"
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def ask(services: Services, service: str, method: str, url: str, body: Any = None) -> int:
+    """As a service, by its certificate."""
+    directory = services.certs / service
+    context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
+    context.load_cert_chain(directory / "client.crt", directory / "client.key")
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def test_controllers_do_their_work_across_services_and_nobody_is_refused(services: Services) -> None:
+    kubectl(services, "create", "namespace", "rights")
+    kubectl(services, "apply", "-f", "-", stdin=CRD)
+    eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
+    uid = kubectl(services, "-n", "rights", "get", "chest", "c", "-o", "jsonpath={.metadata.uid}").stdout
+    owner = {"apiVersion": CHEST["apiVersion"], "kind": "Chest", "name": "c", "uid": uid}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "r", "namespace": "rights", "ownerReferences": [owner]},
+        "rules": [],
+    }
+    kubectl(services, "apply", "-f", "-", stdin=role)
+    aggregated = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "see-chests", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+        "rules": [{"apiGroups": ["rights.example.com"], "resources": ["chests"], "verbs": ["get"]}],
+    }
+    kubectl(services, "apply", "-f", "-", stdin=aggregated)
+    eventually(lambda: "rights.example.com" in kubectl(services, "get", "clusterrole", "view", "-o", "json").stdout)
+    kubectl(services, "-n", "rights", "delete", "chest", "c")
+    eventually(lambda: kubectl(services, "-n", "rights", "get", "role", "r", check=False).returncode != 0)
+    eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
+    kubectl(services, "delete", "namespace", "rights", "--timeout=50s")
+    kubectl(services, "delete", "crd", "chests.rights.example.com", "--timeout=50s")
+    events = audited(services)
+    assert {event["user"]["username"] for event in events} >= {"system:tetrapod:core", "system:tetrapod:extensions", "system:tetrapod:auth"}
+    assert [event for event in events if event["responseStatus"].get("code") == 403] == []
+    assert not any("system:masters" in event["user"]["groups"] for event in events)
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "path"),
+    [
+        ("extensions", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token"),
+        ("extensions", "POST", "/api/v1/namespaces/default/pods"),
+        ("extensions", "DELETE", "/api/v1/namespaces/default"),
+        ("auth", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"),
+        ("auth", "DELETE", "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"),
+        ("core", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles"),
+        ("aggregator", "GET", "/api/v1/namespaces/default/secrets"),
+    ],
+)
+def test_what_a_service_does_not_do_is_refused_to_it(services: Services, service: str, method: str, path: str) -> None:
+    body = {} if method == "POST" else None
+    assert ask(services, service, method, services.url + path, body) == 403
+
+
+@pytest.mark.parametrize("service", ["aggregator", "extensions", "auth", "admin"])
+def test_auth_makes_tokens_for_core_alone(services: Services, service: str) -> None:
+    """Not for another service, not for an administrator: who asks for core's users is core."""
+    auth = services.address("auth")
+    question = {"namespace": "default", "account": "default", "secret": "s"}
+    if service == "admin":
+        config = json.loads(services.kubeconfig.read_text())
+        (services.certs / "admin" / "ca.crt").write_bytes(services.ca.read_bytes())
+        import base64
+
+        user = config["users"][0]["user"]
+        (services.certs / "admin" / "client.crt").write_bytes(base64.b64decode(user["client-certificate-data"]))
+        (services.certs / "admin" / "client.key").write_bytes(base64.b64decode(user["client-key-data"]))
+    assert ask(services, service, "POST", f"{auth}/internal/tetrapod/secrettokens", question) == 403
+    assert ask(services, "core", "POST", f"{auth}/internal/tetrapod/secrettokens", question) == 200
+
+
+def test_the_keys_of_tokens_lie_with_auth_alone(services: Services) -> None:
+    assert sorted(path.parent.name for path in services.certs.glob("*/sa.key")) == ["auth", "ca"]

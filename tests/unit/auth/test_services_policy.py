@@ -1,0 +1,47 @@
+"""The rights of the four services: only where they run apart, every binding to a role that there is, and nobody an administrator."""
+
+from __future__ import annotations
+
+from tetrapod.auth.internal import InternalAuthorizer
+from tetrapod.auth.rbac.policy import bootstrap_policy
+from tetrapod.generic.authentication.services import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.interface import Attributes, Decision
+
+
+def names(services_apart: bool) -> set[tuple[str, str]]:
+    return {(p.storage.kind, o["metadata"]["name"]) for p in bootstrap_policy(services_apart=services_apart) for o in p.objects}
+
+
+def test_in_one_process_the_policy_is_upstreams_alone() -> None:
+    assert not [name for _, name in names(False) if "tetrapod" in name]
+    assert [name for _, name in names(True) - names(False) if not name.startswith("system:tetrapod:")] == []
+
+
+def test_every_binding_is_to_a_role_that_there_is() -> None:
+    there = names(True)
+    for policy in bootstrap_policy(services_apart=True):
+        for obj in policy.objects:
+            if "roleRef" in obj:
+                assert (obj["roleRef"]["kind"], obj["roleRef"]["name"]) in there
+
+
+def test_no_service_is_an_administrator() -> None:
+    for policy in bootstrap_policy(services_apart=True):
+        for obj in policy.objects:
+            if obj.get("roleRef", {}).get("name") == "cluster-admin":
+                assert not [subject for subject in obj["subjects"] if "tetrapod" in subject["name"]]
+
+
+async def test_tokens_are_made_for_core_alone_and_rules_told_to_services_alone() -> None:
+    core, other = UserInfo(CORE, groups=(SERVICES_GROUP,)), UserInfo("system:tetrapod:extensions", groups=(SERVICES_GROUP,))
+    liar, admin = UserInfo(CORE, groups=()), UserInfo("admin", groups=("system:masters",))
+
+    async def may(user: UserInfo, path: str) -> bool:
+        answer = await InternalAuthorizer().authorize(Attributes(user, "post", path=path, resource_request=False))
+        assert answer.decision in (Decision.ALLOW, Decision.DENY)
+        return answer.decision is Decision.ALLOW
+
+    for path in (TOKEN_REQUESTS_PATH, SECRET_TOKENS_PATH):
+        assert [await may(user, path) for user in (core, other, liar, admin)] == [True, False, False, False]
+    assert [await may(user, RULES_PATH) for user in (core, other, liar, admin)] == [True, True, False, False]
