@@ -149,6 +149,26 @@ async def test_what_a_flood_of_long_requests_still_takes_counts_before_they_end(
     assert turns <= 12
 
 
+async def test_a_flood_leaves_seats_to_others_and_is_refused_beyond_its_queues() -> None:
+    queues = QueueSet("level", Queuing(64, 5, 6), 16)
+    flood = [start(queues, "flood") for _ in range(100)]
+    assert sum(ticket is not None and not ticket.waits for ticket in flood) == 14
+    assert sum(ticket is not None and ticket.waits for ticket in flood) == 30
+    assert not begin(queues, "quiet").waits
+    for ticket in [ticket for ticket in flood if ticket is not None and not ticket.waits]:
+        queues.finish(ticket)
+    assert queues.seats_in_use == 15
+
+
+async def test_one_who_leaves_while_he_waits_is_counted_once() -> None:
+    queues = QueueSet("level", Queuing(1, 5, 1), 1)
+    running, impatient = begin(queues), begin(queues)
+    assert not await queues.wait(impatient, 0.01)
+    assert (queues.waiting, queues.seats_waiting) == (0, 0)
+    queues.finish(running)
+    assert queues.idle
+
+
 async def test_two_floods_get_about_the_same() -> None:
     clock = Clock()
     queues = QueueSet("level", Queuing(64, 500, 6), 2, clock)

@@ -4,7 +4,7 @@ Upstream: flowcontrol/fairqueuing/queueset (its doc.go explains the virtual time
 locked; the progress meter R is a float, which needs no epochs; what makes R's rate is kept as sums rather than counted at each step; and
 gauges are made of the tickets when somebody asks for them. Upstream corrects its guess of how long a request lasts when that ends; until
 then a flood of long ones seems to have had less than its share, and others wait (measured: 30 ms where each lasted 45). Here what is
-under way counts as it goes on.
+under way counts as it goes on; and no flow has the last eighth of a level's seats, since those of a flood are given back by the dozen.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from tetrapod.generic.flowcontrol.integrator import Integrator, Results
 from tetrapod.generic.flowcontrol.work import Estimate
 from tetrapod.machinery.requestinfo import RequestInfo
 
+_LEFT_TO_OTHERS: Final = 8
+"""One seat of so many."""
 _SERVICE_SECONDS: Final = 0.003
 """What a request is taken to last until it has lasted (estimatedServiceDuration)."""
 
@@ -44,6 +46,7 @@ class Ticket:
         "decision",
         "distinguisher",
         "estimate",
+        "hand",
         "info",
         "labels",
         "queue",
@@ -73,6 +76,7 @@ class Ticket:
         self.arrival_r = arrival_r
         self.started = -1.0  # of the clock; below zero while it waits
         self.work = estimate.initial * _SERVICE_SECONDS + estimate.final * estimate.linger
+        self.hand: tuple[int, ...] = ()  # by which its flow is known here
         self.queue: Queue | None = None
         self.decision: asyncio.Future[None] | None = None  # done when it may execute; None when it never had to wait
 
@@ -143,11 +147,17 @@ class QueueSet:
         self._active = 0
         self._enqueued = 0
         self._robin = -1
+        self._nonempty: set[Queue] = set()
+        self._held: Counter[tuple[int, ...]] = Counter()  # seats by flow
         self.configure(queuing, limit)
 
     @property
     def idle(self) -> bool:
         return not self.waiting and not self.executing
+
+    @property
+    def _most_of_a_flow(self) -> int:
+        return self.limit - self.limit // _LEFT_TO_OTHERS
 
     def configure(self, queuing: Queuing, limit: int) -> None:
         """Change how many queues and seats there are; queues too many go when they are empty."""
@@ -179,9 +189,11 @@ class QueueSet:
             self._execute(ticket, now)
             return ticket
         queue = self._choose(hand)
-        if self.seats_in_use >= self.limit and len(queue.waiting) >= self.queuing.length_limit:
+        taken = self.seats_in_use >= self.limit or self._held[hand] >= self._most_of_a_flow
+        if taken and len(queue.waiting) >= self.queuing.length_limit:
             self._reject(labels, "queue-full")
             return None
+        ticket.hand = hand
         self._enqueue(ticket, queue)
         self._dispatch()
         if ticket.waits:
@@ -237,10 +249,9 @@ class QueueSet:
     def _advance(self) -> float:
         """R has grown, since anything last changed, as fast as each active queue was served on average."""
         now = self._clock()
-        demand = self.seats_in_use + self.seats_waiting
-        self.demand.advance(now, demand)
+        self.demand.advance(now, self.seats_in_use + self.seats_waiting)
         if self._active:
-            self._r += min(demand, self.limit) / self._active * (now - self._since)
+            self._r += self.seats_in_use / self._active * (now - self._since)
         self._since = now
         return now
 
@@ -277,6 +288,7 @@ class QueueSet:
             self._active += 1
         ticket.queue = queue
         queue.push(ticket)
+        self._nonempty.add(queue)
         self._bound(queue)
         self._count_waiting(ticket, 1)
         self.demand.reach(self.seats_in_use + self.seats_waiting)
@@ -290,23 +302,33 @@ class QueueSet:
     def _dispatch(self) -> None:
         while self.waiting and self.seats_in_use < self.limit:
             queue = self._next()
+            if queue is None:
+                return
             ticket = queue.waiting[0]
             if not self._fits(ticket.seats):
                 meters.NO_ACCOMMODATION.add(ticket.labels)
                 return
             self._robin = queue.index
             queue.waiting.popleft()
-            queue.left(ticket)
-            self._count_waiting(ticket, -1)
+            self._left(queue, ticket)
+            self._held[ticket.hand] += ticket.seats
             queue.begin(ticket, self._since)
             self._execute(ticket, self._since)
             self._bound(queue)
 
-    def _next(self) -> Queue:
-        """The queue whose oldest request would be finished first; the one dispatched last is asked last."""
-        count, start, now = len(self.queues), self._robin + 1, self._since
-        waiting = (queue for queue in self.queues if queue.waiting)
-        return min(waiting, key=lambda queue: (queue.served(now) + queue.waiting[0].work, (queue.index - start) % count))
+    def _left(self, queue: Queue, ticket: Ticket) -> None:
+        """A ticket is out of its queue."""
+        queue.left(ticket)
+        if not queue.waiting:
+            self._nonempty.discard(queue)
+        self._count_waiting(ticket, -1)
+
+    def _next(self) -> Queue | None:
+        """The queue whose oldest request would be finished first; the one dispatched last is asked last. None: all are to wait."""
+        count, start, now, held = len(self.queues), self._robin + 1, self._since, self._held
+        most = self._most_of_a_flow
+        waiting = (q for q in self._nonempty if (has := held[q.waiting[0].hand]) == 0 or has + q.waiting[0].seats <= most)
+        return min(waiting, key=lambda q: (q.served(now) + q.waiting[0].work, (q.index - start) % count), default=None)
 
     def _fits(self, seats: int) -> bool:
         if self.queuing.queues < 0:
@@ -330,6 +352,9 @@ class QueueSet:
         self.seats_in_use -= seats
         if ticket.queue is not None:
             ticket.queue.seats -= seats
+            self._held[ticket.hand] -= seats
+            if self._held[ticket.hand] <= 0:
+                del self._held[ticket.hand]
             self._drop_unwanted()
 
     def _leave(self, ticket: Ticket) -> None:
@@ -338,11 +363,10 @@ class QueueSet:
         if queue is None:
             raise ValueError("a ticket without a queue does not wait")
         queue.waiting.remove(ticket)
-        queue.left(ticket)
+        self._left(queue, ticket)
         if not queue.active:
             self._active -= 1
         self._bound(queue)
-        self._count_waiting(ticket, -1)
         self.rejected += 1
         self.cancelled += 1
         meters.REJECTED.add((*ticket.labels, "time-out"))

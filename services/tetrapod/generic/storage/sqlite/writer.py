@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], Any]
-BATCH = 256  # writes in one transaction: keeps the loop for a few milliseconds at most
+BATCH = 256
+"""Writes in one transaction, at most."""
+BATCH_SECONDS = 0.0005
+"""So long the statements of a batch may keep the loop, or a quarter of what the disk took for the last one: others want it too."""
 
 
 class Writer:
@@ -44,6 +48,7 @@ class Writer:
         self._pending: deque[tuple[Operation, asyncio.Future[Any]]] = deque()
         self._thread = ThreadPoolExecutor(1, "tetrapod-sqlite-commit") if threaded else None
         self._busy = False
+        self._disk = 0.0  # seconds that the last commit took
         self._closed = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -67,9 +72,10 @@ class Writer:
         transaction = self._begin()
         done: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
         futures: list[asyncio.Future[Any]] = []
+        until = time.perf_counter() + max(BATCH_SECONDS, self._disk / 4)
         try:
             transaction.begin()
-            while self._pending and len(futures) < BATCH:
+            while self._pending and len(futures) < BATCH and (not futures or time.perf_counter() < until):
                 operation, future = self._pending.popleft()
                 if future.cancelled():
                     continue
@@ -96,7 +102,9 @@ class Writer:
         return None
 
     def _commit_in_thread(self, loop: asyncio.AbstractEventLoop, transaction: Transaction, done: list[Any]) -> None:
+        begun = time.perf_counter()
         error = self._commit()
+        self._disk = time.perf_counter() - begun
         with contextlib.suppress(RuntimeError):  # the loop has been closed under us: nobody is waiting any more
             loop.call_soon_threadsafe(self._settle, transaction, done, error)
 
@@ -107,14 +115,22 @@ class Writer:
             self._failed([future for future, _, _ in done], failure)
             return
         self._committed(transaction)
-        for future, result, error in done:
+        self._tell(deque(done))
+        self._next()
+
+    def _tell(self, done: deque[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+        """One caller in each step of the loop: what he has left to do may take longer than the write did."""
+        while done:
+            future, result, error = done.popleft()
             if future.done():
                 continue
             if error is None:
                 future.set_result(result)
             else:
                 future.set_exception(error)
-        self._next()
+            break
+        if done:
+            asyncio.get_running_loop().call_soon(self._tell, done)
 
     def _failed(self, futures: list[asyncio.Future[Any]], error: sqlite3.Error) -> None:
         log.error("the embedded store could not write: %s", error)
