@@ -93,11 +93,12 @@ class Services:
         process.send_signal(number)
         return self._ended(process)
 
-    def stop_all(self) -> None:
-        for process in self.processes.values():
+    def stop_all(self, *keys: str) -> int:
+        """At the same time; the highest of their exit codes."""
+        processes = [self.processes.pop(key) for key in keys]
+        for process in processes:
             process.terminate()
-        while self.processes:
-            self._ended(self.processes.popitem()[1])
+        return max((self._ended(process) for process in processes), default=0)
 
     @staticmethod
     def _ended(process: subprocess.Popen[bytes]) -> int:
@@ -111,15 +112,15 @@ class Services:
 
 @contextmanager
 def running_services(directory: Path, replicas: Mapping[str, int] | None = None, **flags: tuple[str, ...]) -> Iterator[Services]:
-    """All four, ready; `flags` by service."""
+    """All four, ready; `flags` by service, or of one replica by its key."""
     services = Services(directory, replicas=replicas)
     services.etcd.start()
     try:
         for key in services.keys:
-            services.start(key, *flags.get(key.partition("-")[0], ()))
+            services.start(key, *flags.get(key, flags.get(key.partition("-")[0], ())))
         for key in services.keys:
             services.wait_ready(key)
         yield services
     finally:
-        services.stop_all()
+        services.stop_all(*services.processes)
         services.etcd.stop()

@@ -23,6 +23,7 @@ from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.flow_control import flow_control
+from tetrapod.cli.front_door import presence
 from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
@@ -225,6 +226,8 @@ class Embedded:
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
         await self.lifecycle.start()
+        if (known := presence(self.options, self.client, self.backend, self.options.advertised)) is not None:
+            known.start(self.lifecycle)
         self._write_kubeconfig()
         self.lifecycle.background("certificate renewal", renewing(lambda: renew_leaves(self.pki), self._write_kubeconfig))
 

@@ -67,6 +67,8 @@ class Options:
     proxy_client_cert_file: str = ""
     proxy_client_key_file: str = ""
     enable_aggregator_routing: bool = False
+    endpoint_reconciler_type: str = "lease"
+    apiserver_count: int = 1
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     kubelet_certificate_authority: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import check_backend, check_early, open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.encryption import encryption_of
+from tetrapod.cli.front_door import reachable_address
 from tetrapod.cli.options import Options
 from tetrapod.cli.serving import serving_tls
 from tetrapod.cli.tracing import tracing_of
@@ -37,10 +39,13 @@ from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, Rule
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.authorization.union import HealthPaths, Named, UnionAuthorizer
 from tetrapod.generic.client.http import http_client
+from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.frontdoor.identity import IdentityLease
+from tetrapod.generic.frontdoor.presence import Presence
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle
@@ -61,6 +66,8 @@ class RemoteService:
 
     name = ""
     flow_control: FlowControl | None = None  # of the front door
+    presence: Presence | None = None  # of the front door
+    identity: IdentityLease | None = None
 
     def __init__(self, options: Options) -> None:
         if not options.etcd_servers:
@@ -95,6 +102,21 @@ class RemoteService:
         """A client of one of the other services, whichever of its replicas is ready."""
         self.reach(urls, name)
         return http_client(self.pool, urls[0], self.own_tls, user_agent)
+
+    @property
+    def title(self) -> str:
+        """What tells this process from all others on its host."""
+        return f"{self.name}:{self.options.secure_port}"
+
+    def hold_identity(self, client: Client, component: str = "") -> None:
+        address = reachable_address(self.options)
+        self.identity = IdentityLease(
+            client,
+            socket.gethostname(),
+            f"{f'[{address}]' if ':' in address else address}:{self.options.secure_port}",
+            component=component or f"tetrapod-{self.name}",
+            apart=self.title,
+        )
 
     def reach(self, urls: Sequence[str], name: str) -> None:
         """
@@ -178,6 +200,10 @@ class RemoteService:
         self.proxies.follow(self.lifecycle)
         self.pool.follow(self.lifecycle)
         await self.lifecycle.start()
+        if self.identity is not None:
+            self.lifecycle.background("identity-lease", self.identity.keep())
+        if self.presence is not None:
+            self.presence.start(self.lifecycle)
 
     def describe(self) -> list[str]:
         return [f"tetrapod {self.name} is ready on port {self.http.port}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.cli.flow_control import flow_control
+from tetrapod.cli.front_door import presence, reachable_address
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
@@ -15,6 +16,7 @@ from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.filters.audit import with_audit
+from tetrapod.generic.frontdoor.identity import SERVER
 from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler, Request, Response
@@ -42,6 +44,8 @@ class RemoteAggregator(RemoteService):
         sides = {name: RemoteSide(name, self.pool, some[0], tls) for name, some in urls.items()}
         self.delegation = RemoteDelegation(server, sides)
         client = self.delegation.client("kube-apiserver")
+        self.hold_identity(client, SERVER)
+        self.presence = presence(options, client, self.backend, reachable_address(options))
         self.aggregator = AggregatorService(
             server,
             AggregatorConfig(options.enable_aggregator_routing, certificate),

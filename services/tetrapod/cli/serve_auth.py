@@ -27,6 +27,7 @@ class RemoteAuth(RemoteService):
             service_account_signing_key_file=self.file("sa.key", self.options.service_account_signing_key_file),
         )
         client = self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager")
+        self.hold_identity(client)
         given = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)
         self.auth = AuthService(self.storage, given, client, leadership(options, self.name, client))
         surroundings = Surroundings(

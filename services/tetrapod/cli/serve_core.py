@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.cli.authentication_data import authentication_data
+from tetrapod.cli.front_door import reachable_address
 from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
@@ -43,13 +44,14 @@ class RemoteCore(RemoteService):
             CoreConfig(
                 options.service_cluster_ip_range,
                 options.service_node_port_range,
-                options.advertised,
+                reachable_address(options),
                 options.secure_port,
                 self.ca,
                 authentication_data(options, self.clients, self.proxies),
                 options.controllers,
                 kubelet_config(options),
                 options.collection_delay,
+                apart=self.title,
             ),
             client,
             controllers,

@@ -22,6 +22,7 @@ class RemoteExtensions(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         authenticator, authorizer = self.delegated()
         client = self.client_of(self.options.aggregator_url, "aggregator", "kube-apiserver")
+        self.hold_identity(client)
         surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass)
         admission = Chain(standard_plugins(surroundings, self.options.disable_admission_plugins))
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, self.webhooks, authorizer)

@@ -59,6 +59,7 @@ class CoreConfig:
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
     collection_delay: float = SETTLE
+    apart: str = ""  # what this process is called where it runs on its own
 
 
 class CoreService:
@@ -93,7 +94,9 @@ class CoreService:
         server.install(definitions(self._rests(token_rest, probes), addresses, ports, params, devices))
         self.bootstrap = Bootstrap(
             client,
-            BootstrapConfig(str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication),
+            BootstrapConfig(
+                str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication, config.apart
+            ),
         )
         self._addresses, self._ports = addresses, ports
 

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.services import running_services
+from integration.replicas.conftest import Door, until
 from support.wire import Answer, Client
 
 pytestmark = pytest.mark.timeout(300)
 
-TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 SERVICES = "/api/v1/namespaces/default/services"
-CORE = ("--service-cluster-ip-range=10.9.0.0/26", "--service-node-port-range=30000-30049")
-
-
-@dataclass(frozen=True)
-class Door:
-    """What a client needs to know of a server."""
-
-    url: str
-    ca: Path
-
-    def client(self) -> Client:
-        return Client(self)  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Door]]:
-    directory = tmp_path_factory.mktemp("replicas")
-    replicas = {"core": 2, "aggregator": 2}
-    with running_services(directory, replicas, auth=(f"--token-auth-file={TOKENS}",), core=CORE) as services:
-        yield [Door(f"https://127.0.0.1:{services.ports[name]}", services.ca) for name in ("aggregator", "aggregator-2")]
 
 
 def everywhere(doors: list[Door], count: int, work: Callable[[Client, int], Answer]) -> list[Answer]:
@@ -49,14 +24,6 @@ def everywhere(doors: list[Door], count: int, work: Callable[[Client, int], Answ
 
     with ThreadPoolExecutor(8) as pool:
         return [answer for answers in pool.map(some, range(8)) for answer in answers]
-
-
-def until(look: Callable[[], Any], promise: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + 30
-    while not promise(found := look()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found
 
 
 def service(client: Client, i: int) -> Answer:

@@ -6,8 +6,8 @@ import asyncio
 from datetime import timedelta
 from typing import Any, cast
 
-from tetrapod.core.bootstrap.identity import IdentityLease
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.frontdoor.identity import IdentityLease
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import format_micro, now

@@ -16,10 +16,10 @@ from typing import Final
 
 import orjson
 
-from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, FlowControlObjects
-from tetrapod.core.bootstrap.identity import IdentityLease
+from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
+from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 SERVICES: Final = GroupVersionResource("", "v1", "services")
-ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
-ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
 PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
@@ -38,7 +36,7 @@ SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-s
 
 
 _PERIOD: Final = 60.0
-_ENDPOINT_PERIOD: Final = 10.0
+_SERVICE_PERIOD: Final = 10.0
 
 
 def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
@@ -49,7 +47,13 @@ def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
         await every(period, name, work, level=logging.DEBUG)
 
     async def start() -> None:
-        await work()
+        try:
+            await work()
+        except StatusError as error:
+            if error.reason not in ("Conflict", "Invalid"):
+                raise
+            # Another replica does the same, and may have come half way: its address of the service is taken, and the service not there yet.
+            log.warning("%s: %s", name, error)
         lifecycle.background(name, again())
 
     return start
@@ -62,6 +66,7 @@ class BootstrapConfig:
     advertise_address: str
     port: int
     authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
+    apart: str = ""  # what this process is called where core runs on its own
 
 
 class Bootstrap:
@@ -70,7 +75,14 @@ class Bootstrap:
         self._config = config
         self._namespaces_ready = asyncio.Event()
         address = f"[{config.advertise_address}]" if ":" in config.advertise_address else config.advertise_address
-        self._identity = IdentityLease(client, socket.gethostname(), f"{address}:{config.port}", self._namespaces_ready)
+        self._identity = IdentityLease(
+            client,
+            socket.gethostname(),
+            f"{address}:{config.port}",
+            self._namespaces_ready,
+            component="tetrapod-core" if config.apart else SERVER,
+            apart=config.apart,
+        )
 
     def register(self, lifecycle: Lifecycle) -> None:
         flow_control = FlowControlObjects(
@@ -85,7 +97,7 @@ class Bootstrap:
         self._identity.register(lifecycle)
         lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
         keep("priority-and-fairness-config-producer", flow_control.ensure)
-        keep("bootstrap-controller", self.kubernetes_service, _ENDPOINT_PERIOD)
+        keep("bootstrap-controller", self.kubernetes_service, _SERVICE_PERIOD)
         keep("start-kubernetes-service-cidr-controller", self.service_cidr)
 
     async def namespaces(self) -> None:
@@ -138,7 +150,7 @@ class Bootstrap:
         )
 
     async def kubernetes_service(self) -> None:
-        """The service that leads to this server, and where that is."""
+        """The service that leads to the front doors, which say themselves where they are (generic/frontdoor)."""
         await self._namespaces_ready.wait()
         labels = {"component": "apiserver", "provider": "kubernetes"}
         service = {
@@ -155,38 +167,6 @@ class Bootstrap:
         }
         if not await self._exists(SERVICES, "default", "kubernetes"):
             await self._create(SERVICES, "default", service)
-        await self._endpoints()
-
-    async def _endpoints(self) -> None:
-        """Upstream's lease reconciler in its simplest form: the address that this server advertises."""
-        address, port = self._config.advertise_address, self._config.port
-        if address.startswith("127.") or address in ("::1", ""):
-            return  # an Endpoints object must not name a loopback address
-        subsets = [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": port, "protocol": "TCP"}]}]
-        labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
-        endpoints = {
-            "apiVersion": "v1",
-            "kind": "Endpoints",
-            "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
-            "subsets": subsets,
-        }
-        endpoint_slice = {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": "kubernetes",
-                "namespace": "default",
-                "labels": {"kubernetes.io/service-name": "kubernetes"},
-            },
-            "addressType": "IPv6" if ":" in address else "IPv4",
-            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
-            "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
-        }
-        for gvr, obj in ((ENDPOINTS, endpoints), (ENDPOINT_SLICES, endpoint_slice)):
-            if not await self._exists(gvr, "default", "kubernetes"):
-                await self._create(gvr, "default", obj)
-            else:
-                await self._client.patch(gvr, "default", "kubernetes", {k: v for k, v in obj.items() if k != "addressType"})
 
     async def _exists(self, gvr: GroupVersionResource, namespace: str, name: str) -> bool:
         try:

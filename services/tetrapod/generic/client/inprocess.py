@@ -27,6 +27,8 @@ class InProcessTransport:
 
     async def _answer(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> Response:
         path, _, query = target.partition("?")
+        if body:  # for a handler that passes the request on
+            headers = {**headers, "content-length": str(len(body))}
         request = Request(
             method,
             unquote(path),
@@ -61,10 +63,13 @@ class InProcessTransport:
             return
         writer = QueueWriter()
         task = asyncio.create_task(_run(response, writer))
+        rest = b""
         try:
             async for chunk in writer:
-                for line in chunk.splitlines():
-                    yield line
+                *lines, rest = (rest + chunk).split(b"\n")  # what is passed on from elsewhere comes in any pieces
+                for line in lines:
+                    if line:
+                        yield line
         finally:
             writer.close()
             task.cancel()
@@ -79,7 +84,7 @@ async def _run(response: StreamResponse, writer: QueueWriter) -> None:
 
 
 class QueueWriter:
-    """A StreamWriter that hands over what is written; every write is whole lines."""
+    """A StreamWriter that hands over what is written."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []

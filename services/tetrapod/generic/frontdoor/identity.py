@@ -1,7 +1,8 @@
 """`IdentityLease`: every API server holds a Lease in kube-system that says that it is there; those of servers long gone are deleted.
 
 Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*), pkg/controlplane/controller/leaderelection
-and apiserverleasegc. The name is made of the host name, so that a server that starts again takes up its lease.
+and apiserverleasegc. The name is made of the host name, so that a server that starts again takes up its lease; of a service that runs
+apart of its name and port too, since a host may have several. Its label says what it is: the front door is the `kube-apiserver`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ import base64
 import hashlib
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.periodic import every
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
@@ -34,14 +34,24 @@ COLLECT_EVERY: Final = 3600.0
 
 
 class IdentityLease:
-    """`address` (host:port) is what other API servers would reach this one by."""
+    """`address` (host:port) is what other API servers would reach this one by; `component` and `apart` are of a service that runs apart."""
 
-    def __init__(self, client: Client, hostname: str, address: str, namespaces_ready: asyncio.Event) -> None:
-        digest = hashlib.sha256(hostname.encode()).digest()[:16]
+    def __init__(
+        self,
+        client: Client,
+        hostname: str,
+        address: str,
+        namespaces_ready: asyncio.Event | None = None,
+        *,
+        component: str = SERVER,
+        apart: str = "",
+    ) -> None:
+        digest = hashlib.sha256((f"{hostname}/{apart}" if apart else hostname).encode()).digest()[:16]
         self.name = "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._client, self._hostname, self._address = client, hostname, address
-        self._namespaces_ready = namespaces_ready
+        self._component = component
+        self._namespaces_ready = namespaces_ready or asyncio.Event()
         self._held = asyncio.Event()
 
     def register(self, lifecycle: Lifecycle) -> None:
@@ -49,11 +59,11 @@ class IdentityLease:
             await self._namespaces_ready.wait()
             await self.renew()
             self._held.set()
-            lifecycle.background("identity-lease", self._every(RENEW_EVERY, self.renew))
+            lifecycle.background("identity-lease", self.keep())
 
         async def collect() -> None:
             await self._namespaces_ready.wait()
-            lifecycle.background("identity-lease-gc", self._every(COLLECT_EVERY, self.collect))
+            lifecycle.background("identity-lease-gc", self._collect_over_and_over())
 
         async def advertise() -> None:
             """The lease tells the others where this server is."""
@@ -63,10 +73,14 @@ class IdentityLease:
         lifecycle.on_start("start-kube-apiserver-identity-lease-controller", hold)
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
+    async def keep(self) -> None:
+        """Where no hook of the start waits for it: from when there is somebody to hold it at, until cancelled."""
+        await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
+
     async def renew(self) -> None:
         """Take the lease, or say that it is still held."""
         wanted = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
-        labels = {LABEL: SERVER, "kubernetes.io/hostname": self._hostname}
+        labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
         annotations = {"kubernetes.io/peer-advertise-address": self._address}
         try:
             current = await self._client.get(LEASES, NAMESPACE, self.name)
@@ -84,20 +98,16 @@ class IdentityLease:
 
     async def collect(self) -> None:
         """Delete the leases that nobody has renewed for as long as they last."""
-        page = await self._client.list(LEASES, NAMESPACE, labelSelector=f"{LABEL}={SERVER}")
+        page = await self._client.list(LEASES, NAMESPACE, labelSelector=LABEL)
         for lease in page.get("items") or ():
             if _expired(lease):
                 meta = lease["metadata"]
                 preconditions = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
                 await self._client.delete(LEASES, NAMESPACE, meta["name"], {"preconditions": preconditions})
 
-    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            try:
-                await work()
-            except (StatusError, Unavailable, OSError) as error:
-                log.debug("identity lease %s: %s", self.name, error)
+    async def _collect_over_and_over(self) -> None:
+        await asyncio.sleep(COLLECT_EVERY)
+        await every(COLLECT_EVERY, "identity leases", self.collect, level=logging.DEBUG)
 
 
 def _expired(lease: Object) -> bool:

@@ -1,0 +1,41 @@
+"""How a front door makes itself known, as the flags say: `--advertise-address`, `--endpoint-reconciler-type`, `--apiserver-count`."""
+
+from __future__ import annotations
+
+import socket
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.frontdoor.leases import PeerLeases
+from tetrapod.generic.frontdoor.objects import KubernetesEndpoints
+from tetrapod.generic.frontdoor.presence import Presence, may_be_endpoint
+from tetrapod.generic.frontdoor.reconcilers import CountReconciler, EndpointReconciler, LeaseReconciler, NoReconciler
+from tetrapod.generic.storage.backend import Backend
+
+
+def presence(options: Options, client: Client, backend: Backend, address: str) -> Presence | None:
+    """None where nobody else could reach this server by its address."""
+    if not may_be_endpoint(address):
+        return None
+    endpoints = KubernetesEndpoints(client, options.secure_port)
+    reconciler: EndpointReconciler
+    if options.endpoint_reconciler_type == "lease":
+        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd_prefix), address)
+    elif options.endpoint_reconciler_type == "master-count":
+        reconciler = CountReconciler(endpoints, address, options.apiserver_count)
+    else:
+        reconciler = NoReconciler()
+    return Presence(reconciler)
+
+
+def reachable_address(options: Options) -> str:
+    """What is advertised, or the address of the interface that leads outside (upstream: ResolveBindAddress)."""
+    if options.advertise_address or options.bind_address not in ("0.0.0.0", "::", ""):
+        return options.advertised
+    family, anywhere = (socket.AF_INET6, "2001:db8::1") if options.bind_address == "::" else (socket.AF_INET, "192.0.2.1")
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((anywhere, 9))  # sends nothing: the kernel says which way it would go
+        except OSError:
+            return options.advertised
+        return str(probe.getsockname()[0])

@@ -1,0 +1,47 @@
+"""`PeerLeases`: a key for every front door that is alive, which vanishes when nobody renews it.
+
+Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, its keys and its objects: stock API servers and ours over one etcd see
+each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.storage.backend import Backend, Unavailable
+
+TTL: Final = 15
+"""Seconds (upstream: DefaultEndpointReconcilerTTL)."""
+_TRIES: Final = 5
+
+
+class PeerLeases:
+    def __init__(self, backend: Backend, prefix: str) -> None:
+        """`prefix` is what all keys of the store begin with."""
+        self._backend = backend
+        self._prefix = f"{prefix}/masterleases/"
+
+    async def addresses(self) -> list[str]:
+        found = await self._backend.range(self._prefix, f"{self._prefix[:-1]}0", keys_only=True)
+        return sorted(kv.key.removeprefix(self._prefix) for kv in found.kvs)
+
+    async def renew(self, address: str) -> None:
+        """Raises Unavailable."""
+        subsets = [{"addresses": [{"ip": address}]}]
+        value = orjson.dumps({"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets})
+        key = self._prefix + address
+        lease = await self._backend.grant_lease(TTL)
+        current = await self._backend.get(key)
+        for _ in range(_TRIES):
+            result = await self._backend.put_if(key, value, current.mod_revision if current is not None else 0, lease=lease)
+            if result.succeeded:
+                return
+            current = result.current
+        raise Unavailable(f"the lease of {address} changes all the time")
+
+    async def remove(self, address: str) -> bool:
+        """Whether there was one. Raises Unavailable."""
+        current = await self._backend.get(self._prefix + address)
+        return current is not None and (await self._backend.delete_if(current.key, current.mod_revision)).succeeded

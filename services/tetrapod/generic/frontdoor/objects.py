@@ -1,0 +1,81 @@
+"""The Endpoints and the EndpointSlice of the service `kubernetes` (upstream: pkg/controlplane/reconcilers/endpointsadapter.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
+ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+_NAMESPACE, _NAME = "default", "kubernetes"
+_SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
+
+
+class KubernetesEndpoints:
+    """Both objects, for front doors that listen on one port each."""
+
+    def __init__(self, client: Client, port: int) -> None:
+        self._client = client
+        self._ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+
+    async def get(self) -> Object | None:
+        return await self._found(ENDPOINTS)
+
+    async def _found(self, gvr: GroupVersionResource) -> Object | None:
+        try:
+            return await self._client.get(gvr, _NAMESPACE, _NAME)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return None
+
+    def addresses_of(self, endpoints: Object) -> list[str] | None:
+        """None where the object is not as we make it."""
+        subsets = endpoints.get("subsets") or []
+        labels = endpoints["metadata"].get("labels") or {}
+        if len(subsets) != 1 or subsets[0].get("ports") != self._ports or labels.get(_SKIP_MIRROR) != "true":
+            return None
+        return [address["ip"] for address in subsets[0].get("addresses") or []]
+
+    async def put(self, current: Object | None, addresses: Sequence[str]) -> None:
+        """Name these, instead of what `current` names. Raises StatusError: 409, somebody else was first."""
+        wanted = sorted(addresses)
+        if current is None:
+            subsets = self._subsets(wanted)
+            metadata = {"name": _NAME, "namespace": _NAMESPACE, "labels": {_SKIP_MIRROR: "true"}}
+            obj: Object = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets}
+            await self._client.create(ENDPOINTS, _NAMESPACE, obj)
+        elif (named := self.addresses_of(current)) is None or sorted(named) != wanted:
+            metadata = current["metadata"]
+            labels = {**(metadata.get("labels") or {}), _SKIP_MIRROR: "true"}
+            obj = {**current, "metadata": {**metadata, "labels": labels}, "subsets": self._subsets(wanted)}
+            await self._client.update(ENDPOINTS, _NAMESPACE, obj)
+        await self._put_slice(wanted)
+
+    def _subsets(self, addresses: Sequence[str]) -> list[Object]:
+        return [{"addresses": [{"ip": address} for address in addresses], "ports": self._ports}] if addresses else []
+
+    async def _put_slice(self, addresses: Sequence[str]) -> None:
+        six = bool(addresses) and all(":" in address for address in addresses)
+        wanted: Object = {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": _NAME, "namespace": _NAMESPACE, "labels": {"kubernetes.io/service-name": _NAME}},
+            "addressType": "IPv6" if six else "IPv4",
+            "endpoints": [{"addresses": [one], "conditions": {"ready": True}} for one in addresses if (":" in one) == six],
+            "ports": self._ports if addresses else [],
+        }
+        current = await self._found(ENDPOINT_SLICES)
+        if current is not None and current["addressType"] != wanted["addressType"]:
+            await self._client.delete(ENDPOINT_SLICES, _NAMESPACE, _NAME)
+            current = None
+        if current is None:
+            await self._client.create(ENDPOINT_SLICES, _NAMESPACE, wanted)
+            return
+        same = all((current.get(key) or []) == wanted[key] for key in ("endpoints", "ports"))
+        if not same or current["metadata"].get("labels") != wanted["metadata"]["labels"]:
+            await self._client.update(ENDPOINT_SLICES, _NAMESPACE, wanted)

@@ -1,0 +1,69 @@
+"""`Presence`: a front door is named among the endpoints of `kubernetes` from when it is ready until it begins to stop.
+
+Upstream: pkg/controlplane/controller/kubernetesservice/controller.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from tetrapod.generic.client.periodic import every
+from tetrapod.generic.frontdoor.reconcilers import EndpointReconciler
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+INTERVAL: Final = 10.0
+_TRIES: Final = 5
+
+
+def may_be_endpoint(address: str) -> bool:
+    """Whether an Endpoints object may name it (upstream: ValidateEndpointIP)."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not (ip.is_unspecified or ip.is_loopback or ip.is_link_local or ip.is_multicast)
+
+
+class Presence:
+    def __init__(self, reconciler: EndpointReconciler) -> None:
+        self._reconciler = reconciler
+        self._writing = asyncio.Lock()
+        self._gone = False
+
+    def start(self, lifecycle: Lifecycle) -> None:
+        """For a server whose hooks have all returned: nobody is led to one that is not ready."""
+        lifecycle.background("kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile))
+        lifecycle.on_leaving("stop-kubernetes-service-controller", self.leave)
+
+    async def reconcile(self) -> None:
+        async with self._writing:
+            if not self._gone:
+                await _until_first(self._reconciler.reconcile)
+
+    async def leave(self) -> None:
+        self._gone = True
+        async with self._writing:
+            try:
+                await _until_first(self._reconciler.remove)
+            except (StatusError, Unavailable, OSError) as error:
+                log.warning("unable to remove endpoints from kubernetes service: %s", error)
+
+
+async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
+    """Where another front door was first it is looked at again. Raises StatusError, Unavailable."""
+    for _ in range(_TRIES):
+        try:
+            await work()
+        except StatusError as error:
+            if error.code != 409:
+                raise
+        else:
+            return

@@ -1,0 +1,76 @@
+"""Who belongs to the service `kubernetes`: as leases say, as many as there are to be, or nobody's business.
+
+Upstream: pkg/controlplane/reconcilers/{lease,instancecount,none}.go, `--endpoint-reconciler-type`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tetrapod.generic.frontdoor.leases import PeerLeases
+from tetrapod.generic.frontdoor.objects import KubernetesEndpoints
+
+
+class EndpointReconciler(Protocol):
+    async def reconcile(self) -> None:
+        """Make sure that this server is named, and whoever is gone is not. Raises StatusError, Unavailable."""
+        ...
+
+    async def remove(self) -> None:
+        """This server goes."""
+        ...
+
+
+class LeaseReconciler:
+    """`lease`: everybody writes down all whose leases are there, so that those who died are dropped by the others."""
+
+    def __init__(self, endpoints: KubernetesEndpoints, leases: PeerLeases, address: str) -> None:
+        self._endpoints = endpoints
+        self._leases = leases
+        self._address = address
+
+    async def reconcile(self) -> None:
+        await self._leases.renew(self._address)
+        alive = await self._leases.addresses()
+        if not alive:
+            raise OSError("no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service")
+        await self._endpoints.put(await self._endpoints.get(), alive)
+
+    async def remove(self) -> None:
+        await self._leases.remove(self._address)
+        current = await self._endpoints.get()
+        if current is not None:
+            await self._endpoints.put(current, await self._leases.addresses())
+
+
+class CountReconciler:
+    """`master-count`: `count` servers are meant to be there; one who comes takes the place of the next one in order."""
+
+    def __init__(self, endpoints: KubernetesEndpoints, address: str, count: int) -> None:
+        self._endpoints = endpoints
+        self._address = address
+        self._count = count
+
+    async def reconcile(self) -> None:
+        current = await self._endpoints.get()
+        named = self._endpoints.addresses_of(current) if current is not None else None
+        addresses = sorted({*(named or []), self._address})
+        while len(addresses) > self._count:
+            del addresses[(addresses.index(self._address) + 1) % len(addresses)]
+        await self._endpoints.put(current, addresses)
+
+    async def remove(self) -> None:
+        current = await self._endpoints.get()
+        if current is not None:
+            named = self._endpoints.addresses_of(current) or []
+            await self._endpoints.put(current, [address for address in named if address != self._address])
+
+
+class NoReconciler:
+    """`none`: somebody else keeps the Endpoints."""
+
+    async def reconcile(self) -> None:
+        return
+
+    async def remove(self) -> None:
+        return

@@ -1,0 +1,79 @@
+"""Four services, two replicas each, over one etcd: each is restarted in turn under load, and no request fails.
+
+What runs before the front doors (a balancer) takes a door out that is not ready; the doors do so for what runs behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.load import Doors, Load
+from support.services import NAMES, Services, running_services
+
+pytestmark = pytest.mark.timeout(300)
+
+TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
+FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "aggregator": ("--shutdown-delay-duration=4s",)}
+REPLICAS = dict.fromkeys(NAMES, 2)
+CUSTOM = "/apis/load.example.com/v1/namespaces/default/widgets"
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.load.example.com"},
+    "spec": {
+        "group": "load.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    with running_services(tmp_path_factory.mktemp("rolling"), REPLICAS, **FLAGS) as services:
+        kubectl(services, "apply", "-f", "-", stdin=json.dumps(CRD))
+        kubectl(services, "wait", "--for=condition=Established", "crd/widgets.load.example.com", "--timeout=30s")
+        yield services
+
+
+def kubectl(services: Services, *args: str, stdin: str | None = None) -> str:
+    argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
+    return subprocess.run(argv, input=stdin, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_each_of_the_four_in_turn_and_then_all_at_once_without_a_failed_request(services: Services) -> None:
+    doors = Doors([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token")
+    load = Load(doors, CUSTOM)
+    with load.running():
+        for name in NAMES:
+            restart(services, name)
+            wait_for_requests(load, load.done.total() + 20)
+        restart(services, *(f"{name}-2" for name in NAMES))
+        wait_for_requests(load, load.done.total() + 50)
+    assert not load.failures, load.failures[:20]
+    assert load.made <= load.seen, "a watcher misses nothing that was made"
+    assert load.told_to_wait.total() < load.done.total() / 20, (load.told_to_wait, load.done)
+    print(f"{load.done.total()} requests {dict(load.done)}, told to wait {dict(load.told_to_wait)}, {load.watches_ended} watches ended")
+
+
+def restart(services: Services, *keys: str) -> None:
+    """All of them at once."""
+    assert services.stop_all(*keys) == 0
+    for key in keys:
+        services.start(key, *FLAGS.get(key.partition("-")[0], ()))
+    for key in keys:
+        services.wait_ready(key)
+
+
+def wait_for_requests(load: Load, count: int) -> None:
+    deadline = time.monotonic() + 30
+    while load.done.total() < count and not load.failures:
+        assert time.monotonic() < deadline, load.done
+        time.sleep(0.05)

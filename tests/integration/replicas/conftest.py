@@ -1,0 +1,53 @@
+"""Two cores over one etcd behind two front doors that turn to both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.services import Services, running_services
+from support.wire import Client
+
+TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
+CORE = ("--service-cluster-ip-range=10.9.0.0/26", "--service-node-port-range=30000-30049")
+ADDRESSES = {"aggregator": "198.51.100.1", "aggregator-2": "198.51.100.2"}
+FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "core": CORE, **{key: (f"--advertise-address={ip}",) for key, ip in ADDRESSES.items()}}
+
+
+@dataclass(frozen=True)
+class Door:
+    """What a client needs to know of a server."""
+
+    url: str
+    ca: Path
+
+    def client(self) -> Client:
+        return Client(self)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="package")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    with running_services(tmp_path_factory.mktemp("replicas"), {"core": 2, "aggregator": 2}, **FLAGS) as services:
+        yield services
+
+
+@pytest.fixture(scope="package")
+def doors(services: Services) -> list[Door]:
+    return [door(services, name) for name in ("aggregator", "aggregator-2")]
+
+
+def door(services: Services, key: str) -> Door:
+    return Door(services.address(key), services.ca)
+
+
+def until(look: Callable[[], Any], promise: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + 60
+    while not promise(found := look()):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+    return found

@@ -1,0 +1,194 @@
+"""A mixed load of clients without retries, as kubectl is: every request over a connection of its own, to a door that is ready.
+
+The doors are what a balancer in front of the aggregators sees: probed by /readyz. What upstream's clients must expect is counted apart:
+a watch that ended, and a 429 or 503 with Retry-After.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+_PAUSE = 0.02
+
+
+class Doors:
+    """The front doors that are ready; one after the other."""
+
+    def __init__(self, urls: Sequence[str], ca: Path, token: str) -> None:
+        self._ready = dict.fromkeys(urls, True)
+        self._turn = itertools.count()
+        self._context = ssl.create_default_context(cafile=str(ca))
+        self._token = token
+
+    def connect(self, url: str, timeout: float) -> http.client.HTTPSConnection:
+        address = urlsplit(url)
+        assert address.hostname is not None
+        return http.client.HTTPSConnection(address.hostname, address.port, context=self._context, timeout=timeout)
+
+    def ask(
+        self, method: str, path: str, body: Any = None, kind: str = "json"
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        while not (ready := [url for url, good in self._ready.items() if good]):
+            time.sleep(0.02)
+        connection = self.connect(ready[next(self._turn) % len(ready)], 30)
+        headers = {"Authorization": f"Bearer {self._token}", "Connection": "close"}
+        if body is not None:
+            headers["Content-Type"] = f"application/{kind}"
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            return connection, connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+
+    def look(self) -> None:
+        """Who says no, or is not there, is left out; a slow answer says nothing."""
+        for url in self._ready:
+            connection = self.connect(url, 2)
+            try:
+                connection.request("GET", "/readyz")
+                self._ready[url] = connection.getresponse().status == 200
+            except TimeoutError:
+                continue
+            except (OSError, http.client.HTTPException):
+                self._ready[url] = False
+            finally:
+                connection.close()
+
+
+class Load:
+    """`failures` is what must be empty in the end; `done` counts requests by verb, `told_to_wait` those with Retry-After."""
+
+    def __init__(self, doors: Doors, custom: str) -> None:
+        self._doors = doors
+        self._custom = custom
+        self._ending = threading.Event()
+        self._lock = threading.Lock()
+        self.done: Counter[str] = Counter()
+        self.told_to_wait: Counter[str] = Counter()
+        self.watches_ended = 0
+        self.failures: list[str] = []
+        self.made: set[str] = set()
+        self.seen: set[str] = set()
+
+    def _try(self, verb: str, method: str, path: str, body: Any = None, *, expect: int = 200, kind: str = "json") -> Any:
+        """The answer's object; None where the client was told to come again."""
+        began = time.monotonic()
+        try:
+            connection, response = self._doors.ask(method, path, body, kind)
+            try:
+                data = response.read()
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException) as error:
+            with self._lock:
+                self.failures.append(f"{verb} {path}: {type(error).__name__} {error} after {time.monotonic() - began:.2f} s")
+            return None
+        with self._lock:
+            if response.status == expect:
+                self.done[verb] += 1
+                return json.loads(data)
+            if response.status in (429, 503) and response.headers.get("Retry-After"):
+                self.told_to_wait[verb] += 1
+            else:
+                self.failures.append(f"{verb} {path}: {response.status} {data[:300]!r} after {time.monotonic() - began:.2f} s")
+        return None
+
+    def write(self, worker: int) -> None:
+        for number in itertools.count():
+            name = f"c{worker}-{number}"
+            made = self._try("create", "POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"a": "1"}}, expect=201)
+            if made is not None:
+                self.made.add(name)
+                made["data"]["a"] = "2"
+                self._try("update", "PUT", f"{CONFIG_MAPS}/{name}", made)
+                self._try("patch", "PATCH", f"{CONFIG_MAPS}/{name}", {"data": {"b": "3"}}, kind="merge-patch+json")
+                found = self._try("get", "GET", f"{CONFIG_MAPS}/{name}")
+                if found is not None and found["data"] != {"a": "2", "b": "3"} and not self.told_to_wait:
+                    self.failures.append(f"{name} has {found['data']}")
+                if number % 3 == 0:
+                    self._try("delete", "DELETE", f"{CONFIG_MAPS}/{name}")
+            if self._ending.wait(_PAUSE):
+                return
+
+    def mixed(self, worker: int) -> None:
+        """What other services than core have."""
+        review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
+        for number in itertools.count():
+            custom = {"apiVersion": "load.example.com/v1", "kind": "Widget", "metadata": {"name": f"w{worker}-{number}"}, "spec": {}}
+            self._try("create custom", "POST", self._custom, custom, expect=201)
+            self._try("list custom", "GET", self._custom)
+            self._try("list", "GET", f"{CONFIG_MAPS}?limit=20")
+            self._try("review", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, expect=201)
+            self._try("token", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}, expect=201)
+            self._try("roles", "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=5")
+            self._try("discovery", "GET", "/apis")
+            if self._ending.wait(_PAUSE):
+                return
+
+    def watch(self, worker: int) -> None:
+        version = ""
+        while not self._ending.is_set():
+            if not version:
+                page = self._try("list", "GET", CONFIG_MAPS)
+                if page is None:
+                    continue
+                version = page["metadata"]["resourceVersion"]
+            try:
+                version = self._follow(version)
+            except (OSError, http.client.HTTPException) as error:
+                self.failures.append(f"watch: {type(error).__name__} {error}")
+
+    def _follow(self, version: str) -> str:
+        path = f"{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion={version}"
+        connection, response = self._doors.ask("GET", path)
+        try:
+            if response.status != 200:
+                if not (response.status in (429, 503) and response.headers.get("Retry-After")):
+                    self.failures.append(f"watch: {response.status} {response.read()[:300]!r}")
+                self._ending.wait(_PAUSE)
+                return version
+            while line := response.readline():
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    self.failures.append(f"watch: {event['object']}")
+                    return ""
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] == "ADDED":
+                    self.seen.add(event["object"]["metadata"]["name"])
+            self.watches_ended += 1
+            return version
+        finally:
+            connection.close()
+
+    def probe(self, worker: int) -> None:
+        while not self._ending.wait(0.1):
+            self._doors.look()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        work: list[Callable[[int], None]] = [self.probe, self.watch, self.write, self.write, self.mixed]
+        threads = [threading.Thread(target=do, args=(number,), name=do.__name__) for number, do in enumerate(work)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            deadline = time.monotonic() + 10
+            while not self.made <= self.seen and time.monotonic() < deadline:
+                self._ending.wait(0.1)
+            self._ending.set()
+            for thread in threads:
+                thread.join(40)
