@@ -31,7 +31,7 @@ def main() -> int:
         here = directory / name
         here.mkdir(parents=True, exist_ok=True)
         with scenario.open(here, seed) as (world, fault):
-            run = Run(world, seed)
+            run = Run(world, seed, workers=scenario.workers, watchers=scenario.watchers)
             try:
                 result = asyncio.run(run.through([fault], seconds))
             finally:

@@ -28,6 +28,7 @@ def figures(result: Result) -> dict[str, Any]:
         "watches": len(result.history.watches),
         "events": sum(len(watch.events) for watch in result.history.watches),
         "relists": result.relists,
+        "most_relists": result.most_relists,
         "watchers": result.watchers,
         "recovery": _spread(this.recovered - this.healed for this in result.rounds),
         "silence": _spread(silences),

@@ -20,6 +20,9 @@ from chaos.watchers import Watcher
 from chaos.worlds import World
 
 WORKERS: Final = 8
+WATCHERS: Final = 2
+MANY: Final = 10
+"""Watchers of a kind; of more than that each keeps its watch, as clients do."""
 CALM: Final = 2.0  # seconds between two faults, if nothing else is said
 PATIENCE: Final = 120.0  # for a recovery
 
@@ -42,32 +45,38 @@ class Result:
     violations: list[Violation]
     watchers: int
     relists: int
+    most_relists: int  # of one watcher
     seconds: float
 
 
 class Run:
-    def __init__(self, world: World, seed: int, calm: float = CALM) -> None:
+    """`workers` write and read; `watchers` of each kind look on."""
+
+    def __init__(self, world: World, seed: int, calm: float = CALM, workers: int = WORKERS, watchers: int = WATCHERS) -> None:
         self.history = History()
         self.rounds: list[Round] = []
         self._world = world
         self._address = world.address
         self._seed = seed
         self._calm = calm
+        self._workers = workers
+        lasts = (5, 20) if watchers <= MANY else (300, 600)
         self._watchers = [
-            Watcher(f"watcher-{kind.name}-{number}", kind, self._address, self.history, seed, streams=number == 1)
+            Watcher(f"watcher-{kind.name}-{number}", kind, self._address, self.history, seed, streams=number % 2 == 1, lasts=lasts)
             for kind in KINDS
-            for number in range(2)
+            for number in range(watchers)
         ]
 
     async def through(self, faults: Sequence[Fault], seconds: float = 0, operations: int = 0) -> Result:
         """All the faults in turn, each at least once, and again until the time is up and so many operations have been done."""
         begun = self.history.clock()
-        async with _running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
+        async with running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
             await _prepare(self._address)
-            async with _running(*(watcher.work() for watcher in self._watchers)):
-                workers = [Worker(f"worker-{number}", self._address, self.history, self._seed) for number in range(WORKERS)]
-                async with _running(*(worker.work() for worker in workers)):
+            async with running(*(watcher.work() for watcher in self._watchers)):
+                workers = [Worker(f"worker-{number}", self._address, self.history, self._seed) for number in range(self._workers)]
+                async with running(*(worker.work() for worker in workers)):
                     await self._recovered()
+                    await asyncio.gather(*(watcher.until(1) for watcher in self._watchers))
                     turn = 0
                     while turn < len(faults) or self.history.clock() < begun + seconds or len(self.history.operations) < operations:
                         await asyncio.sleep(self._calm)
@@ -77,8 +86,9 @@ class Run:
                 await self._watchers_have_seen_all()
             truth = await self._world.truth()
         violations = check(self.history, truth)
-        relists = sum(watcher.relists for watcher in self._watchers)
-        return Result(self.history, self.rounds, violations, len(self._watchers), relists, self.history.clock() - begun)
+        relists = [watcher.relists for watcher in self._watchers]
+        seconds = self.history.clock() - begun
+        return Result(self.history, self.rounds, violations, len(self._watchers), sum(relists), max(relists), seconds)
 
     async def _round(self, fault: Fault) -> None:
         began = self.history.clock()
@@ -137,7 +147,7 @@ class Run:
 
 
 @asynccontextmanager
-async def _running(*work: Awaitable[None]) -> AsyncIterator[None]:
+async def running(*work: Awaitable[None]) -> AsyncIterator[None]:
     """Tasks that go on until the end; one that fails is heard of."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
@@ -153,11 +163,17 @@ async def _running(*work: Awaitable[None]) -> AsyncIterator[None]:
 
 async def _prepare(address: Address) -> None:
     """The namespace and the definition of the widgets."""
+    await ensure_namespace(address)
     connection = Connection(address)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    await _until(connection, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, lambda status: status in (201, 409))
     await _until(connection, "POST", definitions, WIDGETS_DEFINITION, lambda status: status in (201, 409))
     await _until(connection, "GET", WIDGETS.collection, None, lambda status: status == 200)
+    connection.close()
+
+
+async def ensure_namespace(address: Address) -> None:
+    connection = Connection(address)
+    await _until(connection, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, lambda status: status in (201, 409))
     connection.close()
 
 

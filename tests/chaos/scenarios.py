@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from chaos.faults import cables, clocks, disks, etcds, processes
 from chaos.faults.base import Fault
+from chaos.run import WATCHERS, WORKERS
 from chaos.worlds import FourServices, World, embedded, four_services
 from support.network import namespaces_allowed
 from support.services import NAMES
@@ -26,6 +27,8 @@ class Scenario:
     world: Callable[[Path], Any]
     fault: Make
     missing: Callable[[], str] = lambda: ""
+    workers: int = WORKERS
+    watchers: int = WATCHERS  # of each kind
 
     @contextmanager
     def open(self, directory: Path, seed: int) -> Iterator[tuple[World, Fault]]:
@@ -115,6 +118,7 @@ SCENARIOS: Final = {
         _cut("cut-core-from-etcd", lambda _: cables.service_from_etcd("core")),
         _cut("cut-leader", cables.leader_from_members),
         Scenario("clock", _with_clocks, clocks.Jump, _no_clock),
+        Scenario("thousand-watchers", four_services, lambda world, _: etcds.KillMembers(world, _all(world), 5.0), workers=1, watchers=334),
         Scenario("kill-embedded", _embedded, lambda world, _: processes.KillEmbedded(world)),
         Scenario(
             "full-disk-embedded",

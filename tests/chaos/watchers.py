@@ -14,21 +14,36 @@ from chaos.http import Address, Connection, NoAnswer, NotSent
 from chaos.kinds import Kind
 
 INITIAL_END: Final = "k8s.io/initial-events-end"
-IDLE: Final = 30.0  # seconds without a word, after which a watcher takes its connection for dead
+IDLE: Final = 90.0
+"""Seconds without a word, not even a bookmark, after which a watcher takes its connection for dead."""
 
 
 class Watcher:
-    """`streams`: begin with the state in the watch (sendInitialEvents) instead of a list."""
+    """`streams`: begin with the state in the watch (sendInitialEvents) instead of a list. `lasts`: how long each watch is asked for.
+    `since`: somebody has listed for it.
+    """
 
-    def __init__(self, name: str, kind: Kind, address: Address, history: History, seed: int, *, streams: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        address: Address,
+        history: History,
+        seed: int,
+        *,
+        streams: bool = False,
+        lasts: tuple[int, int] = (5, 20),
+        since: int = 0,
+    ) -> None:
         self.name = name
         self.kind = kind
-        self.reached = 0
-        self.relists = -1  # the first is none
+        self.reached = since
+        self.relists = 0 if since else -1  # the first is none
         self._address = address
         self._history = history
         self._random = random.Random(f"{seed}/{name}")
         self._streams = streams
+        self._lasts = lasts
         self._lister = Client(name, address, history)
         self._moved = asyncio.Event()
 
@@ -48,6 +63,7 @@ class Watcher:
         operation = await self._lister.list(self.kind)
         if operation.outcome is Outcome.DONE:
             self.reached = operation.revision
+            self._moved.set()
             return True
         self.relists -= 1
         await asyncio.sleep(0.2)
@@ -55,7 +71,7 @@ class Watcher:
 
     async def _watch(self) -> None:
         """One watch, to its end."""
-        query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds={self._random.randint(5, 20)}"
+        query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds={self._random.randint(*self._lasts)}"
         query += f"&resourceVersion={self.reached}" if self.reached else "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
         watched = Watched(self.name, self.kind.name, self.reached, self._history.clock())
         self._history.watches.append(watched)

@@ -144,11 +144,12 @@ class FourServices:
 class Embedded:
     """`launcher`: a module that is run instead of the product's own, for planted bugs."""
 
-    witness = None
+    witness: Witness | None = None
 
-    def __init__(self, directory: Path, launcher: tuple[str, ...] = ("tetrapod.cli.main",)) -> None:
+    def __init__(self, directory: Path, launcher: tuple[str, ...] = ("tetrapod.cli.main",), flags: tuple[str, ...] = ()) -> None:
         self.directory = directory
         self._launcher = launcher
+        self._flags = flags
         self._port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -162,7 +163,7 @@ class Embedded:
 
     def start(self) -> None:
         argv = [sys.executable, "-m", *self._launcher, "up", "--data-dir", str(self.directory)]
-        argv += ["--bind-address", "127.0.0.1", "--secure-port", str(self._port)]
+        argv += ["--bind-address", "127.0.0.1", "--secure-port", str(self._port), *self._flags]
         env = {**environment(), "PYTHONPATH": f"{SERVICES}:{Path(__file__).parents[1]}"}
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.logs()[0].open("ab") as out:
