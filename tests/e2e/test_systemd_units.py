@@ -1,0 +1,63 @@
+"""deploy/systemd: units that systemd takes, that are hardened, and whose commands are understood."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.cli import understood
+from support.helm import ROOT
+from tetrapod.generic.certificates.services import write_service_certificates
+
+UNITS = ROOT / "deploy/systemd"
+OURS = sorted(path.name for path in UNITS.glob("*.service") if "/opt/tetrapod" in path.read_text())
+FOUR = ("aggregator", "core", "extensions", "auth")
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """Copies that name a program that is there."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not on this machine")
+    for path in UNITS.iterdir():
+        (tmp_path / path.name).write_text(path.read_text().replace("/opt/tetrapod/bin/tetrapod", sys.executable))
+    return tmp_path
+
+
+def analyze(*args: str) -> str:
+    done = subprocess.run(["systemd-analyze", *args], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout + done.stderr
+
+
+def test_systemd_has_nothing_to_say(units: Path) -> None:
+    assert analyze("verify", "--man=no", *(str(path) for path in sorted(units.iterdir()))) == ""
+
+
+def test_units_are_hardened(units: Path) -> None:
+    for name in OURS:
+        said = analyze("security", "--offline=true", "--no-pager", str(units / name))
+        (level,) = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
+        assert float(level) < 2, said
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_command_line_understands_them(name: str) -> None:
+    text = (UNITS / name).read_text().replace("\\\n", " ")
+    (line,) = re.findall(r"^ExecStart=/opt/tetrapod/bin/tetrapod (.*)$", text, re.MULTILINE)
+    words = [re.sub(r"\$\{\w+\}", "1.example.com", word) for word in shlex.split(line) if not word.startswith("$")]
+    assert understood(words) in (*FOUR, "certs", "up")
+
+
+def test_services_are_handed_what_is_theirs_and_no_more(tmp_path: Path) -> None:
+    write_service_certificates(tmp_path, ["localhost"])
+    for service in FOUR:
+        text = (UNITS / f"tetrapod-{service}.service").read_text()
+        handed = dict(re.findall(r"^LoadCredential=(\S+):/var/lib/tetrapod-certs/(\S+)$", text, re.MULTILINE))
+        assert handed == {path.name: f"{service}/{path.name}" for path in (tmp_path / service).iterdir()}
+        assert "DynamicUser=yes" in text
