@@ -136,7 +136,8 @@ class RemoteService:
         auth = self.client_of(options.auth_url, "auth", f"tetrapod-{self.name}")
         reviews: TokenAuthenticator = TokenReviewer(auth)
         if options.redis_url:
-            reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url, options.redis_password_file)
+            secret = read_file(self.file("client.key"), "data-dir")  # the same for replicas of one service
+            reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url, options.redis_password_file, secret=secret)
             self.lifecycle.on_shutdown("redis", shared.close)
         tokens = CachedTokenAuthenticator(reviews)
         anonymous_access = anonymous(options)

@@ -16,6 +16,7 @@ from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.sharedcache import SharedTokenAuthenticator
 from tetrapod.generic.authentication.user import UserInfo
 
+SECRET = b"what replicas share"
 ALICE = Authenticated(UserInfo("alice", "u1", ("developers",), {"example.com/x": ("1", "2")}), ("api",))
 
 
@@ -47,7 +48,7 @@ def redis(tmp_path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
     url, _ = redis
     first, second = Reviews(), Reviews()
-    one, two = (SharedTokenAuthenticator(reviews, url, patience=5) for reviews in (first, second))
+    one, two = (SharedTokenAuthenticator(reviews, url, secret=SECRET, patience=5) for reviews in (first, second))
     try:
         assert await one.authenticate_token("alice-token", ("api",)) == ALICE
         assert await two.authenticate_token("alice-token", ("api",)) == ALICE
@@ -61,7 +62,7 @@ async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
 async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
     url, _ = redis
     reviews = Reviews()
-    shared = SharedTokenAuthenticator(reviews, url)
+    shared = SharedTokenAuthenticator(reviews, url, secret=SECRET)
     try:
         assert await shared.authenticate_token("nobody", ()) is None
         assert await shared.authenticate_token("nobody", ()) is None
@@ -73,7 +74,7 @@ async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
 async def test_losing_redis_costs_speed_only(redis) -> None:
     url, process = redis
     reviews = Reviews()
-    shared = SharedTokenAuthenticator(reviews, url)
+    shared = SharedTokenAuthenticator(reviews, url, secret=SECRET)
     try:
         assert await shared.authenticate_token("alice-token", ()) == ALICE
         process.kill()
@@ -93,14 +94,40 @@ async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
     await administrator.acl_setuser("default", enabled=True, passwords=["+right"], reset_passwords=True)
     first, second = Reviews(), Reviews()
     try:
-        refused = SharedTokenAuthenticator(first, url, str(password), patience=5)
+        refused = SharedTokenAuthenticator(first, url, str(password), secret=SECRET, patience=5)
         assert await refused.authenticate_token("alice-token", ("api",)) == ALICE  # as without redis
         await refused.close()
         password.write_text("right\n")
         for reviews in (first, second):
-            shared = SharedTokenAuthenticator(reviews, url, str(password), patience=5)
+            shared = SharedTokenAuthenticator(reviews, url, str(password), secret=SECRET, patience=5)
             assert await shared.authenticate_token("alice-token", ("api",)) == ALICE
             await shared.close()
     finally:
         await administrator.aclose()
     assert (first.asked, second.asked) == (2, 0)
+
+
+async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis) -> None:
+    """Neither by an entry of their own, nor by another token's, nor by one of another service, nor by one that has ended."""
+    url, _ = redis
+    client = Redis.from_url(url)
+    reviews = Reviews()
+    shared = SharedTokenAuthenticator(reviews, url, secret=SECRET, patience=5)
+    stranger = SharedTokenAuthenticator(reviews, url, secret=b"another service's", patience=5)
+    try:
+        await shared.authenticate_token("alice-token", ("api",))
+        (key,) = await client.keys("*")
+        genuine = await client.get(key)
+        mallory = shared._seal.key("mallory-token", ("api",))
+        ended = SharedTokenAuthenticator(reviews, url, secret=SECRET, seconds=-1)._seal.close(mallory, ALICE)
+        for forged in (genuine, ended, stranger._seal.close(mallory, ALICE), genuine[32:], b"", b"x" * 100):
+            await client.set(mallory, forged)
+            assert await shared.authenticate_token("mallory-token", ("api",)) is None
+        await client.set(key, genuine[:-1] + b" ")
+        assert await shared.authenticate_token("alice-token", ("api",)) == ALICE
+        assert reviews.asked == 8
+        assert not any(b"alice" in (found if isinstance(found, bytes) else b"") for found in await client.keys("*"))
+    finally:
+        await client.aclose()
+        await shared.close()
+        await stranger.close()
