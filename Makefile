@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 
-.PHONY: run install dev lint test contract fuzz chaos bench e2e e2e-kubectl e2e-compose e2e-stock images clean generate
+.PHONY: run install dev lint test contract fuzz chaos bench e2e e2e-kind e2e-stock clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -33,7 +33,7 @@ test: dev
 	./tools/prepare.sh
 	$(BIN)/python -m pytest tests/unit tests/integration
 	$(BIN)/python -m pytest tests/contract
-	$(BIN)/python -m pytest tests/e2e -m "not containers and not stock"
+	$(BIN)/python -m pytest tests/e2e -m "not containers and not stock and not kind"
 
 ## contract: replay every recorded exchange and print the share per area
 contract: dev
@@ -58,6 +58,11 @@ bench: dev
 e2e: dev
 	./tools/prepare.sh containers
 	$(BIN)/python -m pytest tests/e2e -m containers
+
+## e2e-kind: the chart on a kind cluster, where one can be had (it is a cluster's work: gigabytes, minutes)
+e2e-kind: dev
+	./tools/prepare.sh containers
+	$(BIN)/python -m pytest tests/e2e/kind -m kind -rs
 
 ## e2e-stock: upstream's own kube-controller-manager and kube-scheduler over Tetrapod (the first run builds them: minutes)
 e2e-stock: dev
