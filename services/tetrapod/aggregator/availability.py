@@ -16,6 +16,7 @@ from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.metrics import Counter, Gauge
 from tetrapod.generic.proxy import BackendError, Endpoint
 from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
 from tetrapod.machinery.conditions import set_condition
@@ -26,6 +27,14 @@ RESYNC: Final = 30.0
 ATTEMPTS: Final = 5
 PATIENCE: Final = 5.0
 WORKERS: Final = 5
+_UNAVAILABLE: Final = Gauge(
+    "aggregator_unavailable_apiservice", "Gauge of APIServices which are marked as unavailable broken down by APIService name.", ("name",)
+)
+_TIMES_UNAVAILABLE: Final = Counter(
+    "aggregator_unavailable_apiservice_total",
+    "Counter of APIServices which are marked as unavailable broken down by APIService name and reason.",
+    ("name", "reason"),
+)
 
 
 class Unavailable(Exception):
@@ -52,6 +61,8 @@ class AvailabilityController:
         if new is not None and (old is None or old.get("spec") != new.get("spec") or old["metadata"] != new["metadata"]):
             queue = self.local if service_of(new) is None else self.remote
             queue.add(new["metadata"]["name"])
+        elif new is None and old is not None:
+            _UNAVAILABLE.values.pop((old["metadata"]["name"],), None)
 
     def service_changed(self, namespace: str, name: str) -> None:
         for key in self._records.names_for_service(namespace, name):
@@ -143,10 +154,14 @@ class AvailabilityController:
         return None
 
     async def _write(self, obj: Object, new: Object) -> None:
+        name, unavailable = obj["metadata"]["name"], new["status"] != "True"
+        _UNAVAILABLE.set((name,), float(unavailable))
         changed = copy.deepcopy(obj)
         set_condition(changed, new)
         if changed.get("status") == obj.get("status"):
             return
+        if unavailable:
+            _TIMES_UNAVAILABLE.add((name, new["reason"]))
         try:
             await self._client.update(APISERVICES, "", changed, subresource="status")
         except StatusError as error:

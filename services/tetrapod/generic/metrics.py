@@ -11,7 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from tetrapod.generic.metric_names import BETA, STABLE
+
 _ALL: Final[list[Metric]] = []
+_STABLE: Final = frozenset(STABLE.split())
+_BETA: Final = frozenset(BETA.split())
+_UNMARKED: Final = ("process_", "go_")
 SLIS: Final[list[Metric]] = []
 """Those of /metrics/slis."""
 
@@ -38,6 +43,8 @@ class Counter(Metric):
         self.values[labels] = self.values.get(labels, 0) + amount
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        if not self.labels and not self.values:
+            yield self.name, {}, 0.0
         for labels, value in list(self.values.items()):
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
 
@@ -94,38 +101,36 @@ class Histogram(Metric):
         row[-1] += value
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        if not self.labels:
+            self.row(())
         for labels, row in list(self.values.items()):
             named = dict(zip(self.labels, labels, strict=True))
             total = 0.0
             for bound, count in zip((*self.buckets, float("inf")), row, strict=False):
                 total += count
-                yield f"{self.name}_bucket", {**named, "le": "+Inf" if bound == float("inf") else repr(bound)}, total
+                yield f"{self.name}_bucket", {**named, "le": _bound(bound)}, total
             yield f"{self.name}_count", named, total
             yield f"{self.name}_sum", named, row[-1]
 
 
-REQUEST_TOTAL: Final = Counter(
-    "apiserver_request_total",
-    "Counter of apiserver requests broken out for each verb, group, version, resource, scope, component, and HTTP response code.",
-    ("verb", "group", "version", "resource", "subresource", "scope", "component", "code"),
-)
-REQUEST_DURATION: Final = Histogram(
-    "apiserver_request_duration_seconds",
-    "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
-    ("verb", "group", "version", "resource", "subresource", "scope", "component"),
-    (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
-)
-REQUESTS_IN_FLIGHT: Final = Gauge(
-    "apiserver_current_inflight_requests",
-    "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
-    ("request_kind",),
-)
 HEALTHCHECK: Final = Gauge("kubernetes_healthcheck", "This metric records the result of a single healthcheck.", ("name", "type"), SLIS)
 HEALTHCHECKS_TOTAL: Final = Counter(
     "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
 )
 STARTED: Final = time.time()
 GaugeFunction("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)])
+
+
+def _bound(value: float) -> str:
+    """As Go writes it: `1`, `0.005`, `1e+06`."""
+    if value == float("inf"):
+        return "+Inf"
+    if value == int(value) and value < 1e6:
+        return str(int(value))
+    if value >= 1e6:
+        digits, _, exponent = f"{value:e}".partition("e")
+        return f"{digits.rstrip('0').rstrip('.')}e{exponent}"
+    return repr(value)
 
 
 def reset() -> None:
@@ -138,6 +143,13 @@ def reset() -> None:
             metric.values.clear()
 
 
+def stability(name: str) -> str:
+    """What upstream says of how a metric may change; "" for those that are no component's own."""
+    if name.startswith(_UNMARKED):
+        return ""
+    return "STABLE" if name in _STABLE else "BETA" if name in _BETA else "ALPHA"
+
+
 class _Collector:
     def __init__(self, metrics: list[Metric]) -> None:
         self._metrics = metrics
@@ -147,7 +159,9 @@ class _Collector:
 
         for metric in self._metrics:
             counter = metric.kind == "counter"
-            family = Family(metric.name.removesuffix("_total") if counter else metric.name, metric.help, metric.kind)
+            level = stability(metric.name)
+            text = f"[{level}] {metric.help}" if level else metric.help
+            family = Family(metric.name.removesuffix("_total") if counter else metric.name, text, metric.kind)
             for name, labels, value in metric.samples():
                 family.add_sample(name, labels, value)
             yield family

@@ -36,6 +36,10 @@ class ClientGone(Exception):
     """The client closed its connection in the middle of a request."""
 
 
+class AnswerBroken(Exception):
+    """An answer that has begun cannot be finished, and the log has been told why: the connection is cut, so that the client knows."""
+
+
 class Request:
     """One request. `path` is percent-decoded (what upstream routes on); `raw_path` is as sent."""
 

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from tetrapod.generic.admission import metrics
 from tetrapod.generic.admission.interface import Attributes, MutatingPlugin, Plugin, ValidatingPlugin
 from tetrapod.generic.tracing.spans import NOTHING, current, detail
-
-
-class Observer(Protocol):
-    def __call__(self, plugin: str, phase: str, operation: str, seconds: float, rejected: bool) -> None:
-        """`phase` is "admit" or "validate" (upstream: apiserver_admission_controller_admission_duration_seconds)."""
-        ...
 
 
 class _Step(NamedTuple):
@@ -32,12 +27,11 @@ class _Step(NamedTuple):
 class Chain:
     """Implements `AdmissionChain`. A plugin is asked only in the phases for which it has a method."""
 
-    def __init__(self, plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin], observe: Observer | None = None) -> None:
+    def __init__(self, plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin]) -> None:
         self.names = [plugin.name for plugin in plugins]
         self._mutating = _steps(plugins, "admit")
         self._validating = _steps(plugins, "validate")
         self._operations = frozenset[str]().union(*(plugin.operations for plugin in plugins))
-        self._observe = observe
 
     def handles(self, operation: str) -> bool:
         return operation in self._operations
@@ -53,25 +47,25 @@ class Chain:
         await self._run(self._validating, "validate", attributes)
 
     async def _run(self, steps: Sequence[_Step], phase: str, attributes: Attributes) -> None:
-        operation, traced = attributes.operation, current() is not None
-        for step in steps:
-            if operation not in step.operations or not step.handles(attributes):
-                continue
-            with detail(f"admission {step.name}") if traced else NOTHING:
-                if self._observe is None:
+        operation, traced, rejected = attributes.operation, current() is not None, True
+        began = clock = time.perf_counter()
+        step: _Step | None = None
+        try:
+            for step in steps:
+                if operation not in step.operations or not step.handles(attributes):
+                    continue
+                with detail(f"admission {step.name}") if traced else NOTHING:
                     await step.call(attributes)
-                else:
-                    await _observed(step, phase, attributes, self._observe)
+                now = time.perf_counter()
+                metrics.plugin(step.name, phase, operation, now - clock, False)
+                clock = now
+            rejected = False
+        finally:
+            now = time.perf_counter()
+            if rejected and step is not None:
+                metrics.plugin(step.name, phase, operation, now - clock, True)
+            metrics.step(phase, operation, now - began, rejected)
 
 
 def _steps(plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin], method: str) -> list[_Step]:
     return [_Step(p.name, p.operations, p.handles, getattr(p, method)) for p in plugins if hasattr(p, method)]
-
-
-async def _observed(step: _Step, phase: str, attributes: Attributes, observe: Observer) -> None:
-    start, rejected = time.perf_counter(), True
-    try:
-        await step.call(attributes)
-        rejected = False
-    finally:
-        observe(step.name, phase, attributes.operation, time.perf_counter() - start, rejected)

@@ -10,7 +10,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final, cast
+from urllib.parse import urlsplit
 
+from tetrapod.generic.client.metrics import requested
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
@@ -27,6 +29,7 @@ class HttpTransport:
     ) -> None:
         self._pool = pool
         self._url = url.rstrip("/")
+        self._host = urlsplit(self._url).netloc
         self._tls = tls
         self._timeout = timeout
         self._token_file = token_file
@@ -38,12 +41,15 @@ class HttpTransport:
         return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        began, code = time.monotonic(), 0
         try:
             code, _, answer = await self._pool.fetch(
                 method, self._url + target, body, self._with_token(headers), self._timeout, tls=self._tls
             )
         except (BackendError, TimeoutError, OSError) as error:
             raise Unavailable(f"{self._url}: {error or type(error).__name__}") from error
+        finally:
+            requested(self._host, method, str(code) if code else "<error>", began)
         return code, answer
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:

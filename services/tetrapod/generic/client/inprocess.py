@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import unquote
 
 from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
+from tetrapod.generic.client.metrics import requested
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.endpoints.negotiation import write_status
 from tetrapod.generic.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
@@ -16,6 +18,8 @@ from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
 
 _HIGH_WATER: Final = 1 << 20
+_HOST: Final = "in-process"
+"""Which host requests of ours to ourselves are counted for."""
 
 
 class InProcessTransport:
@@ -46,7 +50,9 @@ class InProcessTransport:
             return write_status(request, error)
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        began = time.monotonic()
         response = await self._answer(method, target, body, headers)
+        requested(_HOST, method, str(response.status), began)
         if isinstance(response, StreamResponse):
             writer = QueueWriter()
             await response.run(writer)

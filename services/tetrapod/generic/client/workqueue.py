@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
+
+from tetrapod.generic.client import metrics
 
 K = TypeVar("K", bound=Hashable)
 log = logging.getLogger(__name__)
@@ -23,17 +26,28 @@ class WorkQueue(Generic[K]):
         self.name = name
         self._work = work
         self._queue: deque[K] = deque()
+        self._since: dict[K, float] = {}  # it is to be done
         self._waiting: set[K] = set()  # queued, or to be queued again when its work ends
-        self._working: set[K] = set()
+        self.begun: dict[K, float] = {}
+        """What is being worked on, and since when."""
         self._failures: dict[K, int] = {}
         self._delayed: dict[K, asyncio.TimerHandle] = {}
         self._more = asyncio.Event()
+        metrics.known(self)
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def __bool__(self) -> bool:
+        return True
 
     def add(self, key: K) -> None:
         if key in self._waiting:
             return
         self._waiting.add(key)
-        if key not in self._working:
+        self._since[key] = time.monotonic()
+        metrics.ADDS.add((self.name,))
+        if key not in self.begun:
             self._queue.append(key)
             self._more.set()
 
@@ -65,7 +79,8 @@ class WorkQueue(Generic[K]):
                 await self._more.wait()
             key = self._queue.popleft()
             self._waiting.discard(key)
-            self._working.add(key)
+            began = self.begun[key] = time.monotonic()
+            metrics.QUEUE_SECONDS.observe((self.name,), began - self._since.pop(key, began))
             try:
                 await self._work(key)
                 self._failures.pop(key, None)
@@ -73,10 +88,12 @@ class WorkQueue(Generic[K]):
                 raise
             except Exception as error:
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
+                metrics.RETRIES.add((self.name,))
                 log.log(logging.WARNING if failures > 3 else logging.DEBUG, "%s: %s: %s", self.name, key, error)
                 self.add_after(key, min(_FIRST_DELAY * 2 ** min(failures, 20), _LONGEST_DELAY))
             finally:
-                self._working.discard(key)
+                self.begun.pop(key, None)
+                metrics.WORK_SECONDS.observe((self.name,), time.monotonic() - began)
                 if key in self._waiting:
                     self._queue.append(key)
                     self._more.set()

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
+from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.registry.context import LARGE
 from tetrapod.generic.request import Request
 from tetrapod.machinery import protobuf
@@ -31,6 +32,12 @@ from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.types import schema_for
 
 MAX_BODY: Final = 3 * 1024 * 1024
+BODY_SIZES: Final = Histogram(
+    "apiserver_request_body_size_bytes",
+    "Apiserver request body size in bytes broken out by resource and verb.",
+    ("resource", "group", "verb"),
+    tuple(50_000.0 + 100_000 * i for i in range(31)),
+)
 
 
 async def read_body(request: Request) -> bytes:
@@ -38,7 +45,10 @@ async def read_body(request: Request) -> bytes:
     Raises:
         StatusError: 413 beyond the limit.
     """
-    return await request.body.read(MAX_BODY)
+    body = await request.body.read(MAX_BODY)
+    if (info := request.info) is not None and info.is_resource_request:
+        BODY_SIZES.observe((info.resource, info.api_group, info.verb), len(body))
+    return body
 
 
 class ShapeError(Exception):

@@ -66,6 +66,7 @@ class ResourceHandler:
 
     async def __call__(self, request: Request) -> Response:
         info = request_info(request)
+        request.served = True
         if self._warning:
             request.warnings.append(self._warning)
             request.annotations["k8s.io/deprecated"] = "true"
@@ -91,6 +92,7 @@ class SubresourceHandler:
 
     async def __call__(self, request: Request) -> Response:
         info = request_info(request)
+        request.served = True
         if self.connects:
             return await (stream if tuple(self.declared.verbs) == ("get",) else connect)(self._scope, request)
         verb = VERBS.get(info.verb)

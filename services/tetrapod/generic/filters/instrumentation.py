@@ -1,54 +1,86 @@
-"""Counts and times every request under upstream's metric names, and writes the access log line (endpoints/metrics, httplog)."""
+"""Counts and times every request (request_metrics.py), and writes the access log line (upstream: endpoints/metrics, server/httplog)."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+import weakref
+from typing import Any
 
-from tetrapod.generic.metrics import REQUEST_DURATION, REQUEST_TOTAL, REQUESTS_IN_FLIGHT
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.filters.request_metrics import ABORTS, IN_FLIGHT, LONG_RUNNING, RequestMetrics, Series, verb_of
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 
 access = logging.getLogger("tetrapod.access")
 
+_KINDS = {True: ("readOnly",), False: ("mutating",)}
+_READS = frozenset({"get", "list", "watch"})
+
 
 def with_instrumentation(handler: Handler, component: str) -> Handler:
+    metrics = RequestMetrics(component)
+
     async def instrumentation(request: Request) -> Response:
         info = request.info
-        kind = "readOnly" if info is not None and info.verb in ("get", "list", "watch") else "mutating"
-        REQUESTS_IN_FLIGHT.add((kind,), 1)
-        started = time.monotonic()
-        code = 0
+        kind = _KINDS[info is not None and info.verb in _READS]
+        IN_FLIGHT.add(kind, 1)
+        code, size = 0, -1
+        response: Response | None = None
         try:
             response = await handler(request)
             code = response.status
+            if type(response) is Response:
+                size = len(response.body)
             return response
+        except asyncio.CancelledError:
+            ABORTS.add(metrics.labels(request)[:-1] if request.served else (verb_of(request), "", "", "", "", ""))
+            raise
         finally:
-            seconds = time.monotonic() - started
-            REQUESTS_IN_FLIGHT.add((kind,), -1)
-            if info is not None and info.is_resource_request:
-                scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
-                labels = (info.verb.upper(), info.api_group, info.api_version, info.resource, info.subresource, scope, component)
-            else:
-                labels = (request.method, "", "", "", request.path if request.path in _KNOWN else "", "", component)
-            REQUEST_TOTAL.add((*labels, _CODES.get(code) or str(code)), 1)
-            REQUEST_DURATION.observe(labels, seconds)
+            seconds = time.monotonic() - request.received
+            IN_FLIGHT.add(kind, -1)
+            if code == 429:
+                metrics.dropped(request)
+            elif (series := metrics.series(request)) is not None:
+                if isinstance(response, StreamResponse | UpgradeResponse) and is_long_running(info):
+                    _until_ended(request, response, series, metrics.labels(request))
+                else:
+                    series.count(code, seconds, seconds - request.excused, size)
             if access.isEnabledFor(logging.INFO):
-                access.info(
-                    "HTTP",
-                    extra={
-                        "verb": info.verb if info else request.method,
-                        "uri": request.raw_path + ("?" + request.query_string if request.query_string else ""),
-                        "latency_ms": round(seconds * 1000, 3),
-                        "user": request.user.name,
-                        "userAgent": request.header(b"user-agent"),
-                        "audit_id": request.audit_id,
-                        "srcIP": request.remote,
-                        "resp": code,
-                    },
-                )
+                _log(request, code, seconds)
 
     return instrumentation
 
 
-_CODES = {code: str(code) for code in (200, 201, 400, 403, 404, 409)}
-_KNOWN = frozenset({"/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/metrics", "/openapi/v2", "/openapi/v3"})
+def _until_ended(request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...]) -> None:
+    """One that runs long is counted when it has ended, in whatever way."""
+    run, code, began = response.run, response.status, request.received
+    LONG_RUNNING.add(labels, 1)
+
+    async def run_long(to: Any) -> None:
+        await run(to)
+
+    def ended() -> None:
+        LONG_RUNNING.add(labels, -1)
+        seconds = time.monotonic() - began
+        series.count(code, seconds, seconds, -1)
+
+    # Not at the end of `run`: a client that has gone before its stream began never lets it run.
+    weakref.finalize(run_long, ended).atexit = False
+    response.run = run_long
+
+
+def _log(request: Request, code: int, seconds: float) -> None:
+    said = {
+        "verb": verb_of(request),
+        "URI": f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path,
+        "latency": f"{seconds * 1000:.3f}ms",
+        "userAgent": request.header(b"user-agent"),
+        "audit-ID": request.audit_id,
+        "srcIP": request.remote,
+        "user": request.user.name,
+        "resp": code,
+    }
+    if request.trace_id:
+        said["traceID"] = request.trace_id
+    access.info("HTTP", extra=said)

@@ -65,7 +65,9 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
 
 
 async def _turn(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
+    began = time.monotonic()
     executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
+    request.excused += time.monotonic() - began
     meters.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes
 

@@ -65,7 +65,7 @@ def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
         span = Span(trace, span_name(request), parent, SERVER, _SCOPE)
         if asked_for is not None:
             asked_for.children.append(span)
-        span.started = request.received
+        span.started, request.trace_id = request.received, f"{trace.trace_id:032x}"
         span.put(_request_attributes(request))
         try:
             with span.active():

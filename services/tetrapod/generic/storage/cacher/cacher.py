@@ -11,6 +11,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend, Unavailable
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
@@ -58,7 +59,7 @@ class Cacher:
     ) -> None:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
-        self._backend = backend
+        self._backend = backend = metrics.Measured(backend, config)
         self._cache = Cache(len(self.prefix), window=window, packed=config.packed)
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource)
         self._freshness = Freshness(backend, self._cache, self._reflector)
@@ -67,6 +68,7 @@ class Cacher:
         self._bookmark_seconds = bookmark_seconds
         self._bookmark_timer: asyncio.TimerHandle | None = None
         self._bookmarking: asyncio.Task[None] | None = None
+        metrics.known(self)
 
     # Reads
 

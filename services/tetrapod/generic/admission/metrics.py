@@ -1,0 +1,33 @@
+"""How long admission takes, by plugin and by phase (upstream: k8s.io/apiserver/pkg/admission/metrics/metrics.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.metrics import Histogram
+
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+_REJECTED: Final = {True: "true", False: "false"}
+_PLUGIN: Final = Histogram(
+    "apiserver_admission_controller_admission_duration_seconds",
+    "Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type "
+    "(validate or admit).",
+    ("name", "type", "operation", "rejected"),
+    _BUCKETS,
+)
+_STEP: Final = Histogram(
+    "apiserver_admission_step_admission_duration_seconds",
+    "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    ("type", "operation", "rejected"),
+    _BUCKETS,
+)
+
+
+def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool) -> None:
+    """`phase` is "admit" or "validate"."""
+    _PLUGIN.observe((name, phase, operation, _REJECTED[rejected]), seconds)
+
+
+def step(phase: str, operation: str, seconds: float, rejected: bool) -> None:
+    """All plugins of a phase together."""
+    _STEP.observe((phase, operation, _REJECTED[rejected]), seconds)

@@ -1,0 +1,82 @@
+"""Work queues and clients in numbers (upstream: component-base/metrics/prometheus/workqueue and .../restclient)."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
+
+if TYPE_CHECKING:
+    from tetrapod.generic.client.workqueue import WorkQueue
+
+_BUCKETS: Final = tuple(10.0**i for i in range(-8, 2))
+_NAME: Final = ("name",)
+ADDS: Final = Counter("workqueue_adds_total", "Total number of adds handled by workqueue", _NAME)
+RETRIES: Final = Counter("workqueue_retries_total", "Total number of retries handled by workqueue", _NAME)
+QUEUE_SECONDS: Final = Histogram(
+    "workqueue_queue_duration_seconds", "How long in seconds an item stays in workqueue before being requested.", _NAME, _BUCKETS
+)
+WORK_SECONDS: Final = Histogram(
+    "workqueue_work_duration_seconds", "How long in seconds processing an item from workqueue takes.", _NAME, _BUCKETS
+)
+_queues: Final[weakref.WeakSet[WorkQueue[Any]]] = weakref.WeakSet()
+
+
+def known(queue: WorkQueue[Any]) -> None:
+    """Of each queue there are numbers from its beginning on."""
+    _queues.add(queue)
+    name = (queue.name,)
+    ADDS.add(name, 0)
+    RETRIES.add(name, 0)
+    QUEUE_SECONDS.row(name)
+    WORK_SECONDS.row(name)
+
+
+def _sums(of: Any) -> list[tuple[tuple[str, ...], float]]:
+    """Queues of one name are told of as one."""
+    found: dict[tuple[str, ...], list[float]] = {}
+    for queue in list(_queues):
+        found.setdefault((queue.name,), []).append(of(queue))
+    return [(name, sum(values)) for name, values in found.items()]
+
+
+def _unfinished(queue: WorkQueue[Any]) -> float:
+    now = time.monotonic()
+    return sum(now - began for began in list(queue.begun.values()))
+
+
+def _longest(queue: WorkQueue[Any]) -> float:
+    return time.monotonic() - min(queue.begun.values(), default=time.monotonic())
+
+
+GaugeFunction("workqueue_depth", "Current depth of workqueue", _NAME, lambda: _sums(len))
+GaugeFunction(
+    "workqueue_unfinished_work_seconds",
+    "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. "
+    "One can deduce the number of stuck threads by observing the rate at which this increases.",
+    _NAME,
+    lambda: _sums(_unfinished),
+)
+GaugeFunction(
+    "workqueue_longest_running_processor_seconds",
+    "How many seconds has the longest running processor for workqueue been running.",
+    _NAME,
+    lambda: _sums(_longest),
+)
+REQUESTS: Final = Counter(
+    "rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.", ("code", "method", "host")
+)
+REQUEST_SECONDS: Final = Histogram(
+    "rest_client_request_duration_seconds",
+    "Request latency in seconds. Broken down by verb, and host.",
+    ("verb", "host"),
+    (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
+)
+
+
+def requested(host: str, method: str, code: str, began: float) -> None:
+    """`code` is "<error>" where there was no answer, as upstream says."""
+    REQUESTS.add((code, method, host))
+    REQUEST_SECONDS.observe((method, host), time.monotonic() - began)

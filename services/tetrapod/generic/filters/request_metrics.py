@@ -1,0 +1,183 @@
+"""Requests in numbers, under upstream's names and labels (k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
+
+Only requests that have come to an endpoint are counted (`Request.served`), and those that were sent away with a 429: labels of paths that
+nobody serves would be anybody's to choose. What is counted of one kind of request is found by one look-up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import parse_qs
+
+from tetrapod.generic.metrics import Counter, Gauge, Histogram
+from tetrapod.generic.request import Request
+from tetrapod.machinery.requestinfo import RequestInfo
+
+_OF: Final = ("group", "version", "resource", "subresource", "scope", "component")
+_SLI_BUCKETS: Final = (
+    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0
+)  # fmt: skip
+TOTAL: Final = Counter(
+    "apiserver_request_total",
+    "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response "
+    "code.",
+    ("verb", "dry_run", *_OF, "code"),
+)
+DURATION: Final = Histogram(
+    "apiserver_request_duration_seconds",
+    "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
+    ("verb", "dry_run", *_OF),
+    (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+)
+SLI_DURATION: Final = Histogram(
+    "apiserver_request_sli_duration_seconds",
+    "Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, "
+    "group, version, resource, subresource, scope and component.",
+    ("verb", *_OF),
+    _SLI_BUCKETS,
+)
+RESPONSE_SIZES: Final = Histogram(
+    "apiserver_response_sizes",
+    "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
+    ("verb", *_OF),
+    tuple(1000 * 10.0**i for i in range(7)),
+)
+LONG_RUNNING: Final = Gauge(
+    "apiserver_longrunning_requests",
+    "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all "
+    "requests are tracked this way.",
+    ("verb", *_OF),
+)
+TERMINATIONS: Final = Counter(
+    "apiserver_request_terminations_total",
+    "Number of requests which apiserver terminated in self-defense.",
+    ("verb", *_OF, "code"),
+)
+ABORTS: Final = Counter(
+    "apiserver_request_aborts_total",
+    "Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, subresource and scope",
+    ("verb", "group", "version", "resource", "subresource", "scope"),
+)
+IN_FLIGHT: Final = Gauge(
+    "apiserver_current_inflight_requests",
+    "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
+    ("request_kind",),
+)
+_VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
+_CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
+_APPLIES: Final = b"application/apply-patch"
+_NONE: Final = RequestInfo(False, "", "")
+_PATHS: Final = {
+    "/healthz": ("/healthz", ""),
+    "/livez": ("/livez", ""),
+    "/readyz": ("/readyz", ""),
+    "/version": ("version", "apiserver"),
+    "/api": ("api", "apiserver"),
+    "/apis": ("apis", "apiserver"),
+    "/openapi/v2": ("openapi/v2", ""),
+    "/openapi/v3": ("openapi/v3", ""),
+    "/metrics": ("/metrics", ""),
+}
+"""What is counted of paths that are no resources: subresource and component, as upstream has them."""
+_CODES: Final = {code: str(code) for code in range(100, 600)}
+
+
+class Series:
+    """What is counted of requests of one kind."""
+
+    __slots__ = ("_codes", "_duration", "_labels", "_sizes", "_sli", "dry_run", "verb")
+
+    def __init__(self, verb: str, dry_run: str, of: tuple[str, ...]) -> None:
+        self.verb, self.dry_run = verb, dry_run
+        self._labels = (verb, dry_run, *of)
+        self._codes: dict[int, tuple[str, ...]] = {}
+        self._duration = DURATION.row(self._labels)
+        self._sli = SLI_DURATION.row((verb, *of)) if not dry_run else None
+        self._sizes = RESPONSE_SIZES.row((verb, *of)) if verb in ("GET", "LIST") else None
+
+    def count(self, code: int, seconds: float, sli_seconds: float, size: int) -> None:
+        """`size` below 0: it is not known."""
+        labels = self._codes.get(code)
+        if labels is None:
+            labels = self._codes[code] = (*self._labels, _CODES.get(code) or str(code))
+        TOTAL.add(labels)
+        DURATION.count(self._duration, seconds)
+        if self._sli is not None:
+            SLI_DURATION.count(self._sli, sli_seconds)
+        if self._sizes is not None and size >= 0:
+            RESPONSE_SIZES.count(self._sizes, size)
+
+
+class RequestMetrics:
+    """Of one server; `component` is its name."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._known: dict[tuple[str, ...], Series] = {}
+
+    def series(self, request: Request) -> Series | None:
+        """None of what is not counted."""
+        info = request.info or _NONE
+        dry_run = dry_run_of(request.query_string) if "dryRun" in request.query_string else ""
+        if not info.is_resource_request:
+            found = _PATHS.get(request.path.rstrip("/") or "/")
+            if found is None:
+                return None
+            path = ("", request.method, found[0], dry_run)
+            return self._known.get(path) or self._remember(path, "", found[1], request, dry_run)
+        if not request.served:
+            return None
+        verb = info.verb
+        if request.method == "PATCH" and request.header(b"content-type").encode("latin-1").startswith(_APPLIES):
+            verb = "apply"
+        key = (info.resource, request.method, verb, info.api_group, info.api_version, info.subresource, scope_of(info), dry_run)
+        return self._known.get(key) or self._remember(key, scope_of(info), self._component, request, dry_run)
+
+    def _remember(self, key: tuple[str, ...], scope: str, component: str, request: Request, dry_run: str) -> Series:
+        info = request.info or _NONE
+        if info.is_resource_request:
+            of = (info.api_group, info.api_version, info.resource, info.subresource, scope, component)
+        else:
+            of = ("", "", "", key[2], scope, component)
+        series = self._known[key] = Series(verb_of(request), dry_run, of)
+        return series
+
+    def labels(self, request: Request) -> tuple[str, ...]:
+        """Verb, then what the request is about."""
+        info = request.info or _NONE
+        of = (info.api_group, info.api_version, info.resource, info.subresource, scope_of(info), self._component)
+        return (verb_of(request), *of)
+
+    def dropped(self, request: Request) -> None:
+        """Sent away with a 429: counted whatever it is about, in as many series as there are verbs and scopes."""
+        info = request.info or _NONE
+        labels = (verb_of(request), "", "", "", "", scope_of(info), self._component, "429")
+        TOTAL.add((labels[0], dry_run_of(request.query_string), *labels[1:]))
+        TERMINATIONS.add(labels)
+
+
+def scope_of(info: RequestInfo) -> str:
+    if info.name or info.verb == "create":
+        return "resource"
+    if info.namespace:
+        return "namespace"
+    return "cluster" if info.is_resource_request else ""
+
+
+def verb_of(request: Request) -> str:
+    """Upstream: CanonicalVerb and CleanVerb."""
+    info, verb = request.info or _NONE, request.method
+    if info.is_resource_request and info.subresource in _CONNECTS:
+        return "CONNECT"
+    if verb in ("GET", "HEAD"):
+        if info.verb == "watch":
+            return "WATCH"
+        return "LIST" if scope_of(info) not in ("resource", "") else "GET"
+    if verb == "PATCH" and request.header(b"content-type").startswith(_APPLIES.decode()):
+        return "APPLY"
+    return verb if verb in _VALID else "other"
+
+
+def dry_run_of(query: str) -> str:
+    values = parse_qs(query, keep_blank_values=True).get("dryRun", [])
+    return ",".join(sorted(set(values))) if all(value == "All" for value in values) else "invalid"

@@ -1,0 +1,49 @@
+"""What the process is, in numbers: its build, its threads and tasks (upstream: component-base/metrics/version.go; Go's own collector)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Final
+
+from tetrapod.generic.metrics import GaugeFunction
+from tetrapod.generic.version import version_info
+
+_BUILD: Final = {
+    "major": "major",
+    "minor": "minor",
+    "git_version": "gitVersion",
+    "git_commit": "gitCommit",
+    "git_tree_state": "gitTreeState",
+    "build_date": "buildDate",
+    "go_version": "goVersion",
+    "compiler": "compiler",
+    "platform": "platform",
+}
+_loops: Final[list[asyncio.AbstractEventLoop]] = []
+
+
+def _tasks() -> float:
+    """Scrapes are rendered in a thread, where no loop runs: the loop is the one that was running when the first was asked for."""
+    try:
+        return float(sum(len(asyncio.all_tasks(loop)) for loop in _loops if not loop.is_closed()))
+    except RuntimeError:  # one was begun just now
+        return float(len(_loops))
+
+
+def register(loop: asyncio.AbstractEventLoop) -> None:
+    """Tell of the tasks of this loop."""
+    if loop not in _loops:
+        _loops[:] = [loop]
+
+
+GaugeFunction(
+    "kubernetes_build_info",
+    "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and "
+    "compiler from which Kubernetes was built, and platform on which it is running.",
+    tuple(_BUILD),
+    lambda: [(tuple(str(version_info()[key]) for key in _BUILD.values()), 1.0)],
+)
+GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
+# What dashboards of Go's servers look at; tasks are what comes nearest.
+GaugeFunction("go_goroutines", "Number of goroutines that currently exist.", (), lambda: [((), _tasks())])

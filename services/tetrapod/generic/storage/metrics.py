@@ -1,0 +1,158 @@
+"""The store in numbers, by resource (upstream: k8s.io/apiserver/pkg/storage/etcd3/metrics, pkg/storage/cacher/metrics).
+
+`etcd_…` are requests to the store, be it etcd or SQLite: what looks at a kube-apiserver looks there.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol
+
+from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
+from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
+from tetrapod.generic.storage.interface import StorageConfig
+
+_LABELS: Final = ("operation", "group", "resource")
+_OF: Final = ("group", "resource")
+_SECONDS: Final = Histogram(
+    "etcd_request_duration_seconds",
+    "Etcd request latency in seconds for each operation and object type.",
+    _LABELS,
+    (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+)
+_TOTAL: Final = Counter("etcd_requests_total", "Etcd request counts for each operation and object type.", _LABELS)
+_ERRORS: Final = Counter("etcd_request_errors_total", "Etcd failed request counts for each operation and object type.", _LABELS)
+_PLACES: Final = {
+    "controllers": "replicationcontrollers",
+    "ingress": "ingresses",
+    "minions": "nodes",
+    "services/endpoints": "endpoints",
+    "services/specs": "services",
+}
+"""Resources that are stored under another name."""
+
+
+def resource_of(config: StorageConfig) -> tuple[str, str]:
+    """Group and resource."""
+    group, slash, _ = config.api_version.partition("/")
+    return group if slash else "", _PLACES.get(config.prefix) or config.prefix.rpartition("/")[2]
+
+
+class Measured:
+    """A `Backend` whose requests are counted and timed as those of one resource."""
+
+    def __init__(self, backend: Backend, config: StorageConfig) -> None:
+        self._backend = backend
+        group, resource = resource_of(config)
+        self._get, self._list, self._create, self._update, self._delete = (
+            _Operation((operation, group, resource)) for operation in ("get", "list", "create", "update", "delete")
+        )
+        self.revision = backend.revision
+        self.request_progress = backend.request_progress
+        self.grant_lease = backend.grant_lease
+        self.compact = backend.compact
+        self.size = backend.size
+        self.close = backend.close
+
+    @property
+    def progress_reliable(self) -> bool:
+        return self._backend.progress_reliable
+
+    async def get(self, key: str) -> KeyValue | None:
+        with self._get():
+            return await self._backend.get(key)
+
+    async def range(
+        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+    ) -> Range:
+        with self._list():
+            return await self._backend.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
+
+    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+        with (self._update if expected else self._create)():
+            return await self._backend.put_if(key, value, expected, lease=lease)
+
+    async def delete_if(self, key: str, expected: int) -> WriteResult:
+        with self._delete():
+            return await self._backend.delete_if(key, expected)
+
+    def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[BackendWatch]:
+        return self._backend.watch(start, end, from_revision, previous=previous)
+
+
+class _Operation:
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self._labels = labels
+
+    def __call__(self) -> _Timing:
+        return _Timing(self._labels)
+
+
+class _Timing:
+    """The time of one request."""
+
+    __slots__ = ("_began", "_labels")
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self._labels = labels
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        _SECONDS.observe(self._labels, time.perf_counter() - self._began)
+        _TOTAL.add(self._labels)
+        if kind is not None:
+            _ERRORS.add(self._labels)
+
+
+class _Cached(Protocol):
+    """What is asked of a cacher when metrics are scraped."""
+
+    config: StorageConfig
+
+    def statistics(self) -> tuple[int, int] | None: ...
+
+    @property
+    def revision(self) -> int: ...
+
+
+_cachers: Final[weakref.WeakSet[_Cached]] = weakref.WeakSet()
+
+
+def known(cacher: _Cached) -> None:
+    _cachers.add(cacher)
+
+
+def _of_all(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tuple[tuple[str, ...], float]]:
+    """Of those that are filled; of two of one resource the one that was made last."""
+    found: dict[tuple[str, ...], float] = {}
+    for cacher in list(_cachers):
+        statistics = cacher.statistics()
+        if statistics is not None:
+            found[resource_of(cacher.config)] = read(cacher, statistics)
+    return sorted(found.items())
+
+
+GaugeFunction(
+    "apiserver_resource_objects",
+    "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
+    _OF,
+    lambda: _of_all(lambda _, statistics: float(statistics[0])),
+)
+GaugeFunction(
+    "apiserver_resource_size_estimate_bytes",
+    "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a "
+    "fetching error, the value will be -1.",
+    _OF,
+    lambda: _of_all(lambda _, statistics: float(statistics[0] * statistics[1])),
+)
+GaugeFunction(
+    "apiserver_watch_cache_resource_version",
+    "Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits.",
+    _OF,
+    lambda: _of_all(lambda cacher, _: float(cacher.revision % 10**15)),
+)
