@@ -208,7 +208,7 @@ async def test_a_stale_connection_is_replaced_for_reads_and_reported_for_writes(
         assert (await client.answer())[0] == 503
 
 
-async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front) -> None:
+async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front, caplog: pytest.LogCaptureFixture) -> None:
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
@@ -219,6 +219,9 @@ async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front)
         client.get()
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await client.answer()
+    # Services die: that is a line in the log, and no accident of ours.
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
+    assert "broke off its answer to /: unexpected EOF" in caplog.text
 
 
 async def test_an_early_refusal_of_an_upload_reaches_the_client(serve: Serve, front: Front) -> None:

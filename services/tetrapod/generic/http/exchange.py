@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.http.head import render
 from tetrapod.generic.http.refusal import panic_response, status_response
-from tetrapod.generic.request import ClientGone, Handler, HeaderList, Hijacked, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.request import (
+    AnswerBroken,
+    ClientGone,
+    Handler,
+    HeaderList,
+    Hijacked,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
 from tetrapod.machinery.status import StatusError, request_entity_too_large
 
 if TYPE_CHECKING:
@@ -268,7 +278,7 @@ class Exchange:
                     if self.gone:
                         return
                     raise
-            except ClientGone:
+            except (ClientGone, AnswerBroken):
                 self.abort()
                 return
             except Exception:

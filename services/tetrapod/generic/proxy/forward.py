@@ -15,6 +15,7 @@ from tetrapod.generic.proxy.headers import Unsendable, answer_headers, forwarded
 from tetrapod.generic.proxy.pool import BackendPool, Endpoint
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
+    AnswerBroken,
     BodyReader,
     HeaderList,
     Hijacked,
@@ -74,7 +75,7 @@ async def forward(
             await connection.pipe(writer)
         except BackendError as error:
             log.warning("backend %s broke off its answer to %s: %s", endpoint.authority, request.raw_path, error)
-            raise
+            raise AnswerBroken(str(error)) from error
         finally:
             if not connection.complete:
                 connection.close()
