@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -84,6 +86,30 @@ async def test_losing_redis_costs_speed_only(redis) -> None:
     finally:
         await shared.close()
     assert reviews.asked == 3
+
+
+async def test_a_redis_that_hangs_is_waited_for_once(redis) -> None:
+    url, process = redis
+    reviews = Reviews()
+    shared = SharedTokenAuthenticator(reviews, url, secret=SECRET, patience=0.2)
+    assert await shared.authenticate_token("alice-token", ()) == ALICE
+    process.send_signal(signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(5):  # left alone after the first time: not 0.2 s each
+            for _ in range(100):
+                assert await shared.authenticate_token("alice-token", ()) == ALICE
+            await shared.close()
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert reviews.asked >= 100
+
+
+async def test_a_redis_that_was_never_there_is_not_missed() -> None:
+    reviews = Reviews()
+    shared = SharedTokenAuthenticator(reviews, f"redis://127.0.0.1:{free_port()}/0", secret=SECRET)
+    assert await shared.authenticate_token("alice-token", ()) == ALICE
+    await shared.close()
+    assert reviews.asked == 1
 
 
 async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
