@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import orjson
+
+from tetrapod.generic.storage.backup import definitions
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.encoding import encode
 from tetrapod.generic.storage.unreadable import ENCRYPTED
@@ -18,6 +21,7 @@ from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.types import schema_for
 
 _SHOWN: Final = 5
+_DEFINITIONS: Final = "apiextensions.k8s.io/customresourcedefinitions/"
 _NOBODY: Final = GroupVersionKind("", "", "")
 _OF_SERVERS: Final = ("masterleases/", "peerserverleases/", "ranges/")
 """Where servers say that they are there (they are others afterwards), and which node ports are taken: made anew from services at start."""
@@ -40,7 +44,7 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
             except (DecodeError, KeyError, ValueError) as error:
                 refused.append(f"{item.key}: {error}")
         elif item.value.lstrip()[:1] == b"{":
-            items.append(item)
+            items.append(item._replace(value=_current(item)))
         else:
             refused.append(f"{item.key}: neither JSON nor protobuf")
     if refused:
@@ -60,6 +64,17 @@ def _json(value: bytes) -> bytes:
         raise ValueError(f"no message of kind {gvk.kind} in {gvk.api_version} is known")
     typed.decode(schema_for(gvk), obj)
     return encode(obj, gvk.api_version, gvk.kind)
+
+
+def _current(item: Item) -> bytes:
+    """Definitions in the version that we store them in; anything else as it is."""
+    if not item.key.startswith(_DEFINITIONS) or definitions.VERSION.encode() not in item.value:
+        return item.value
+    obj: Object = orjson.loads(item.value)
+    if obj.get("apiVersion") != definitions.VERSION:
+        return item.value
+    obj = definitions.to_v1(obj)
+    return encode(obj, obj["apiVersion"], obj["kind"])
 
 
 def _some(lines: Sequence[str]) -> str:

@@ -1,0 +1,53 @@
+"""Definitions of custom resources from v1beta1, in which kube-apiserver stores them to this day, to v1.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go: what all versions share was moved to the top.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Final
+
+from tetrapod.machinery.gvk import Object
+
+VERSION: Final = "apiextensions.k8s.io/v1beta1"
+_SHARED: Final = {
+    "subresources": "subresources",
+    "validation": "schema",
+    "additionalPrinterColumns": "additionalPrinterColumns",
+    "selectableFields": "selectableFields",
+}
+
+
+def to_v1(definition: Object) -> Object:
+    spec = dict(definition.get("spec") or {})
+    name = spec.pop("version", "")
+    versions = [dict(version) for version in spec.get("versions") or ()]
+    if not versions and name:
+        versions = [{"name": name, "served": True, "storage": True}]
+    for above, below in _SHARED.items():
+        shared = spec.pop(above, None)
+        for version in versions:
+            if shared is not None:
+                version[below] = deepcopy(shared)
+    for version in versions:
+        if columns := version.get("additionalPrinterColumns"):
+            version["additionalPrinterColumns"] = [_column(column) for column in columns]
+    spec["versions"] = versions
+    if spec.get("preserveUnknownFields") is False:
+        del spec["preserveUnknownFields"]
+    if (conversion := spec.get("conversion")) is not None:
+        spec["conversion"] = _conversion(conversion)
+    return {**definition, "apiVersion": "apiextensions.k8s.io/v1", "spec": spec}
+
+
+def _column(column: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonPath" if name == "JSONPath" else name: value for name, value in column.items()}
+
+
+def _conversion(conversion: dict[str, Any]) -> dict[str, Any]:
+    found = dict(conversion)
+    client, versions = found.pop("webhookClientConfig", None), found.pop("conversionReviewVersions", None)
+    if found.get("strategy") != "Webhook" or (client is None and versions is None):
+        return found
+    return {**found, "webhook": {key: value for key, value in (("clientConfig", client), ("conversionReviewVersions", versions)) if value}}

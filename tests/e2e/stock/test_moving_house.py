@@ -1,0 +1,141 @@
+"""From a stock kube-apiserver's etcd (protobuf) to a data directory of ours, and from there to a stock one again.
+
+KUBE_APISERVER names the binary: building it takes too long for everybody.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.door import Door
+from support.etcd import Etcd, etcd_36
+from support.server import command, environment, free_port, running, wait_ready
+from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
+from tetrapod.generic.certificates.pki import Pki, write_pki
+
+pytestmark = [
+    pytest.mark.stock,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif("KUBE_APISERVER" not in os.environ, reason="KUBE_APISERVER names no kube-apiserver"),
+]
+CRD = Path(__file__).parents[3] / "deploy/examples/operator-go/crds/sites.yaml"
+HOUSE = "/api/v1/namespaces/house"
+SERVICE = {"ports": [{"port": 80, "nodePort": 30090}], "type": "NodePort", "selector": {"app": "web"}}
+CONTAINER = {"name": "web", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
+POD = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OBJECTS: dict[str, dict[str, Any]] = {
+    "/api/v1/namespaces": {"metadata": {"name": "house"}},
+    f"{HOUSE}/configmaps": {"metadata": {"name": "map"}, "data": {"a": "ü"}, "binaryData": {"b": "/w=="}},
+    f"{HOUSE}/secrets": {"metadata": {"name": "secret"}, "stringData": {"p": "q"}},
+    f"{HOUSE}/services": {"metadata": {"name": "web"}, "spec": SERVICE},
+    "/apis/apps/v1/namespaces/house/deployments": {
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": POD},
+    },
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/house/roles": {
+        "metadata": {"name": "role"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+    },
+    "/apis/networking.k8s.io/v1/namespaces/house/networkpolicies": {"metadata": {"name": "none"}, "spec": {"podSelector": {}}},
+    "/apis/example.com/v1/namespaces/house/sites": {
+        "apiVersion": "example.com/v1",
+        "kind": "Site",
+        "metadata": {"name": "blog"},
+        "spec": {"title": "Blog"},
+    },
+}
+
+
+@contextmanager
+def stock_server(directory: Path, pki: Pki, etcd: str) -> Iterator[Door]:
+    port = free_port()
+    proxy = pki.front_proxy_client
+    flags = {
+        "etcd-servers": etcd,
+        "bind-address": "127.0.0.1",
+        "secure-port": port,
+        "cert-dir": directory,
+        "tls-cert-file": pki.serving[0],
+        "tls-private-key-file": pki.serving[1],
+        "client-ca-file": pki.client_ca,
+        "authorization-mode": "Node,RBAC",
+        "service-account-issuer": "https://kubernetes.default.svc",
+        "service-account-signing-key-file": pki.service_account_key,
+        "service-account-key-file": pki.service_account_public_key,
+        "service-cluster-ip-range": "10.0.0.0/24",
+        "requestheader-client-ca-file": pki.front_proxy_ca,
+        "requestheader-username-headers": "X-Remote-User",
+        "proxy-client-cert-file": proxy[0],
+        "proxy-client-key-file": proxy[1],
+        "disable-admission-plugins": "ServiceAccount",
+    }
+    log = directory / "kube-apiserver.log"
+    with log.open("wb") as out:
+        argv = [os.environ["KUBE_APISERVER"], *(f"--{name}={value}" for name, value in flags.items())]
+        process = subprocess.Popen(argv, stdout=out, stderr=out)
+    try:
+        url = f"https://127.0.0.1:{port}"
+        wait_ready(url, process, log)
+        certificate, key = (file.read_bytes() for file in pki.admin)
+        write_kubeconfig(directory / "kubeconfig", kubeconfig(url, ca=pki.ca.read_bytes(), certificate=certificate, key=key))
+        yield Door(directory / "kubeconfig")
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def objects(door: Door) -> dict[str, Any]:
+    """Everything that the test made, and what is made with it."""
+    found = {path: door.call("GET", f"{path}/{body['metadata']['name']}").body for path, body in OBJECTS.items()}
+    found["crd"] = door.call("GET", f"{DEFINITIONS}/sites.example.com").body
+    return found
+
+
+def without_version(found: dict[str, Any]) -> dict[str, Any]:
+    return {path: {**obj, "metadata": {**obj["metadata"], "resourceVersion": ""}} for path, obj in found.items()}
+
+
+def migrate(*arguments: str | Path) -> None:
+    done = subprocess.run(command("migrate", *map(str, arguments)), env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_everything_moves_from_a_stock_server_and_to_one(tmp_path: Path) -> None:
+    pki = write_pki(tmp_path / "ours" / "pki", ["localhost", "127.0.0.1"])
+    first, second = Etcd(etcd_36(), tmp_path / "first"), Etcd(etcd_36(), tmp_path / "second")
+    first.start()
+    second.start()
+    try:
+        with stock_server(tmp_path, pki, first.url) as door:
+            assert door.call("POST", DEFINITIONS, yaml.safe_load(CRD.read_text())).status == 201
+            for path, body in OBJECTS.items():
+                door.until(lambda reply: reply.status in (201, 409), "POST", path, body)
+            before = objects(door)
+        migrate("--from", first.url, "--to", tmp_path / "ours")
+        with running(tmp_path / "ours") as server:
+            door = Door(server.kubeconfig)
+            assert objects(door) == before  # resource versions too
+            taken = door.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
+            assert (taken.status, "already allocated" in taken.message) == (422, True)
+            assert door.call("POST", f"{HOUSE}/configmaps", {"metadata": {"name": "ours"}}).status == 201
+            latest = int(door.call("GET", f"{HOUSE}/configmaps").body["metadata"]["resourceVersion"])
+        migrate("--from", tmp_path / "ours", "--to", second.url)
+        with stock_server(tmp_path, pki, second.url) as door:
+            after = objects(door)
+            assert without_version(after) == without_version(before)
+            assert door.call("GET", f"{HOUSE}/configmaps/ours").status == 200
+            assert min(int(obj["metadata"]["resourceVersion"]) for obj in after.values()) > latest
+            taken = door.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
+            assert (taken.status, "already allocated" in taken.message) == (422, True)
+    finally:
+        first.stop()
+        second.stop()

@@ -1,0 +1,48 @@
+"""Definitions that a stock kube-apiserver stored in v1beta1 become the v1 that it would serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tetrapod.generic.storage.backup.definitions import VERSION, to_v1
+
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+OTHER = {"openAPIV3Schema": {"type": "object", "description": "other"}}
+V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served": True, "storage": False}
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ({"version": "v1", "versions": [V1, V2], "validation": SCHEMA}, {"versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": SCHEMA}]}),
+        (
+            {"version": "v1", "versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": OTHER}], "preserveUnknownFields": False},
+            {"versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": OTHER}]},
+        ),
+        ({"version": "v1"}, {"versions": [V1]}),
+        (
+            {"versions": [V1], "additionalPrinterColumns": [{"name": "a", "type": "string", "JSONPath": ".a"}]},
+            {"versions": [{**V1, "additionalPrinterColumns": [{"name": "a", "type": "string", "jsonPath": ".a"}]}]},
+        ),
+        (
+            {
+                "versions": [V1],
+                "subresources": {"status": {}},
+                "conversion": {"strategy": "Webhook", "webhookClientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]},
+            },
+            {
+                "versions": [{**V1, "subresources": {"status": {}}}],
+                "conversion": {
+                    "strategy": "Webhook",
+                    "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]},
+                },
+            },
+        ),
+        ({"versions": [V1], "conversion": {"strategy": "None"}}, {"versions": [V1], "conversion": {"strategy": "None"}}),
+    ],
+)
+def test_what_versions_share_is_told_of_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
+    found = to_v1({"apiVersion": VERSION, "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": spec})
+    assert found == {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": wanted}
