@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds kube-controller-manager, kube-scheduler and sample-apiserver from the modules pinned in tools/stock/go.mod, once, and prints
-# their directory.
+# Builds kube-controller-manager, kube-scheduler, sample-apiserver and kube-apiserver from the modules pinned in tools/stock/go.mod,
+# once, and prints their directory.
 #   tools/stock.sh          builds what is missing: several minutes of two cores, and 2 GB of modules the first time
 #   tools/stock.sh --where  only prints the directory
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. STOCK_BIN names a directory that has them already.
@@ -10,7 +10,8 @@ version=$(sed -n 's|^require k8s.io/kubernetes v||p' "$here/stock/go.mod")
 directory="${STOCK_BIN:-${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/stock-$version}"
 if [ "${1:-}" != --where ]; then
     mkdir -p "$directory"
-    for package in k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kube-scheduler k8s.io/sample-apiserver; do
+    for package in k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kube-scheduler k8s.io/sample-apiserver \
+        k8s.io/kubernetes/cmd/kube-apiserver; do
         name=${package##*/}
         [ -x "$directory/$name" ] && continue
         # Built under another name first: whoever runs this at the same time never sees half a binary.

@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from support import kube_apiserver
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment, free_port
 from tetrapod.generic.certificates.pki import write_pki
@@ -229,28 +230,7 @@ class Real(OverEtcd):
 
     def start(self) -> float:
         begun = time.monotonic()
-        pki = self._data / "pki"
-        flags = {
-            "etcd-servers": self._etcd_url,
-            "bind-address": "127.0.0.1",
-            "secure-port": self._port,
-            "cert-dir": self._data / "run",
-            "tls-cert-file": pki / "apiserver.crt",
-            "tls-private-key-file": pki / "apiserver.key",
-            "client-ca-file": pki / "client-ca.crt",
-            "token-auth-file": self._data / "tokens.csv",
-            "authorization-mode": "Node,RBAC",
-            "service-account-issuer": "https://kubernetes.default.svc",
-            "service-account-signing-key-file": pki / "sa.key",
-            "service-account-key-file": pki / "sa.pub",
-            "service-cluster-ip-range": "10.0.0.0/24",
-            "requestheader-client-ca-file": pki / "front-proxy-ca.crt",
-            "requestheader-username-headers": "X-Remote-User",
-            "requestheader-group-headers": "X-Remote-Group",
-            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
-            "proxy-client-cert-file": pki / "front-proxy-client.crt",
-            "proxy-client-key-file": pki / "front-proxy-client.key",
-        }
-        self._spawn("kube-apiserver", [os.environ["KUBE_APISERVER"], *(f"--{name}={value}" for name, value in flags.items())])
+        argv = kube_apiserver.arguments(os.environ["KUBE_APISERVER"], self._etcd_url, self._port, self._data / "pki", self._data)
+        self._spawn("kube-apiserver", argv)
         self._wait_ready("kube-apiserver", self._port)
         return time.monotonic() - begun

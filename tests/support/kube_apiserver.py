@@ -1,56 +1,97 @@
-"""Upstream's own kube-apiserver over an etcd, where its binary is given: STOCK_BIN names the directory. Skips the test elsewhere."""
+"""Upstream's own kube-apiserver as a child process, over an etcd of its own: to stand before our servers, to be measured beside them."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from support.etcd import Etcd, etcd_36
+from support.server import free_port, wait_ready
+from tetrapod.generic.certificates.pki import Pki, write_pki
 
-from support.server import Server, free_port, wait_ready
-from tetrapod.generic.certificates.pki import write_pki
+TOKEN = "admin-token"
+TOKENS = f'{TOKEN},admin,admin,"system:masters"\nbob-token,bob,bob,"readers"\n'
 
 
-def binary() -> Path:
-    found = Path(os.environ.get("STOCK_BIN", ""), "kube-apiserver")
-    if not os.environ.get("STOCK_BIN") or not found.exists():
-        pytest.skip("no kube-apiserver is given: STOCK_BIN names the directory of upstream's binaries")
-    return found
+@dataclass(frozen=True)
+class KubeApiserver:
+    url: str
+    pki: Pki
+    kubeconfig: Path
+
+    @property
+    def ca(self) -> Path:
+        return self.pki.ca
+
+
+def arguments(binary: str | Path, etcd: str, port: int, pki: Path, directory: Path) -> list[str]:
+    """`pki` is what `write_pki` made; `directory` has tokens.csv."""
+    flags = {
+        "etcd-servers": etcd,
+        "bind-address": "127.0.0.1",
+        "secure-port": port,
+        "cert-dir": directory / "run",
+        "tls-cert-file": pki / "apiserver.crt",
+        "tls-private-key-file": pki / "apiserver.key",
+        "client-ca-file": pki / "client-ca.crt",
+        "token-auth-file": directory / "tokens.csv",
+        "authorization-mode": "Node,RBAC",
+        "service-account-issuer": "https://kubernetes.default.svc",
+        "service-account-signing-key-file": pki / "sa.key",
+        "service-account-key-file": pki / "sa.pub",
+        "service-cluster-ip-range": "10.0.0.0/24",
+        "requestheader-client-ca-file": pki / "front-proxy-ca.crt",
+        "requestheader-username-headers": "X-Remote-User",
+        "requestheader-group-headers": "X-Remote-Group",
+        "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+        "proxy-client-cert-file": pki / "front-proxy-client.crt",
+        "proxy-client-key-file": pki / "front-proxy-client.key",
+    }
+    return [str(binary), *(f"--{name}={value}" for name, value in flags.items())]
 
 
 @contextmanager
-def kube_apiserver(directory: Path, etcd: str, *flags: str) -> Iterator[Server]:
-    """Ready; its objects are stored as JSON, as ours are."""
-    pki = write_pki(directory / "pki", ["localhost", "127.0.0.1"])
-    certificate, key = pki.serving
-    port = free_port()
-    argv = [
-        str(binary()),
-        f"--etcd-servers={etcd}",
-        "--storage-media-type=application/json",
-        f"--secure-port={port}",
-        "--bind-address=127.0.0.1",
-        f"--tls-cert-file={certificate}",
-        f"--tls-private-key-file={key}",
-        f"--client-ca-file={pki.client_ca}",
-        "--authorization-mode=RBAC",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={pki.service_account_public_key}",
-        f"--service-account-signing-key-file={pki.service_account_key}",
-        *flags,
-    ]
-    log = directory / "kube-apiserver.log"
-    with log.open("ab") as out:
-        process = subprocess.Popen(argv, stdout=out, stderr=out)
-    server = Server(process, f"https://127.0.0.1:{port}", directory, log)
+def running(binary: Path, directory: Path) -> Iterator[KubeApiserver]:
+    etcd = Etcd(etcd_36(), directory / "etcd")
+    etcd.start()
     try:
-        wait_ready(server.url, process, log, patience=90)
-        yield server
+        pki = write_pki(directory / "pki", ["localhost", "127.0.0.1"])
+        (directory / "tokens.csv").write_text(TOKENS)
+        port, log = free_port(), directory / "kube-apiserver.log"
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+        with log.open("wb") as out:
+            argv = arguments(binary, etcd.url, port, pki.directory, directory)
+            process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
+        try:
+            server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig")
+            server.kubeconfig.write_text(_kubeconfig(server))
+            wait_ready(server.url, process, log, patience=90)
+            yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
     finally:
-        process.send_signal(signal.SIGKILL)  # nothing of it is to be kept but what it has acknowledged
-        process.wait()
+        etcd.stop()
+
+
+def _kubeconfig(server: KubeApiserver) -> str:
+    authority = base64.b64encode(server.ca.read_bytes()).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server.url, "certificate-authority-data": authority}}],
+        "users": [{"name": "admin", "user": {"token": TOKEN}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "admin"}}],
+        "current-context": "c",
+    }
+    return json.dumps(config)

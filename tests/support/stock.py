@@ -16,7 +16,7 @@ import pytest
 from support.server import free_port
 
 BUILDER = Path(__file__).parents[2] / "tools/stock.sh"
-NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver")
+NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver", "kube-apiserver")
 _COMPLAINT = re.compile(r"^[EF]\d{4} ")
 _ALSO_OVER_THE_REAL_ONE = re.compile(
     r"The manifest file is empty, ignoring"

@@ -62,6 +62,7 @@ class AggregatedServer:
         self._server = GenericAPIServer(settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer)
         self._server.install([kind.definition() for kind in kinds])
         openapi = OpenAPIHandlers(_Documents(kinds))
+        self._server.routes.add("/openapi/v2", openapi.v2)  # kube-apiserver merges it with the others
         self._server.routes.add("/openapi/v3", openapi.index)
         self._server.routes.add_prefix("/openapi/v3/", openapi.document)
 
