@@ -1,0 +1,159 @@
+"""What cannot be used keeps a server from starting: it ends at once, with what is wrong in one line, and nothing listens or is written."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat, load_pem_private_key
+
+from support.etcd import Etcd, etcd_36
+from support.server import command, environment, free_port
+from tetrapod.cli.backends import open_backend
+from tetrapod.cli.options import Options
+from tetrapod.cli.serving import serving_tls
+from tetrapod.generic.certificates.authority import Authority
+from tetrapod.generic.http.tls import CertificatePair
+from tetrapod.generic.storage.sqlite.schema import APPLICATION_ID
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two good pairs, a key of another, and what is no certificate."""
+    directory = tmp_path_factory.mktemp("files")
+    authority = Authority.create("some-ca")
+    for name in ("one", "two"):
+        certificate, key = authority.issue_server(name, [f"{name}.example.com"])
+        (directory / f"{name}.crt").write_bytes(certificate)
+        (directory / f"{name}.key").write_bytes(key)
+    key = load_pem_private_key((directory / "one.key").read_bytes(), None)
+    locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    (directory / "locked.key").write_bytes(locked)
+    (directory / "nonsense").write_text("nonsense")
+    (directory / "ca.crt").write_bytes(authority.certificate_pem)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Etcd]]:
+    """Two, which are no cluster."""
+    found = [Etcd(etcd_36(), tmp_path_factory.mktemp(name)) for name in ("one", "two")]
+    for etcd in found:
+        etcd.start()
+    yield found
+    for etcd in found:
+        etcd.stop()
+
+
+def complaint(directory: Path, *flags: str) -> str:
+    """What a server says instead of starting."""
+    argv = command("up", "--data-dir", str(directory), "--bind-address=127.0.0.1", *flags)
+    if not any(flag.startswith("--secure-port") for flag in flags):
+        argv.append(f"--secure-port={free_port()}")
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (1, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return done.stderr.strip().splitlines()[-1]
+
+
+def serving(directory: Path, **given: Any) -> object:
+    options = Options(tls_cert_file=str(directory / "one.crt"), tls_private_key_file=str(directory / "one.key"))
+    options = replace(options, **given)
+    return serving_tls(options, CertificatePair(options.tls_cert_file, options.tls_private_key_file), [])
+
+
+CASES: list[tuple[dict[str, Any], str]] = [
+    ({"tls_min_version": "VersionTLS9"}, 'unknown tls version "VersionTLS9"'),
+    ({"tls_cipher_suites": ("TLS_ROT13",)}, "Cipher suite TLS_ROT13 not supported or doesn't exist"),
+    ({"tls_cipher_suites": ("TLS_RSA_WITH_RC4_128_SHA",)}, "Cipher suite TLS_RSA_WITH_RC4_128_SHA is broken and not offered"),
+    ({"tls_sni_cert_key": ("{d}/one.crt",)}, "expected comma separated certificate and key file paths"),
+    ({"tls_sni_cert_key": ("{d}/one.crt,{d}/one.key:",)}, "empty names list is not allowed"),
+    ({"tls_sni_cert_key": ("{d}/nowhere,{d}/one.key",)}, "--tls-sni-cert-key: open {d}/nowhere: no such file or directory"),
+    ({"tls_private_key_file": "{d}/two.key"}, "tls: private key does not match public key"),
+    ({"tls_private_key_file": "{d}/locked.key"}, "--tls-private-key-file: {d}/locked.key: the key is encrypted"),
+    ({"tls_cert_file": "{d}/nonsense"}, "--tls-cert-file: {d}/nonsense with {d}/one.key: no certificate and key in PEM"),
+    ({"tls_cert_file": "{d}/nowhere"}, "--tls-cert-file: open {d}/nowhere: no such file or directory"),
+    ({"tls_cert_file": "{d}"}, "--tls-cert-file: open {d}: is a directory"),
+    ({"secure_port": 70000}, "--secure-port 70000 must be between 1 and 65535, inclusive. It cannot be turned off with 0"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), CASES)
+def test_what_cannot_be_served_with(files: Path, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        serving(files, **_placed(given, files))
+    assert text.format(d=files) in str(caught.value)
+
+
+def _placed(given: dict[str, Any], directory: Path) -> dict[str, Any]:
+    def put(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(put, value))
+        return value.format(d=directory) if isinstance(value, str) else value
+
+    return {name: put(value) for name, value in given.items()}
+
+
+STORES: list[tuple[dict[str, Any], str]] = [
+    ({"etcd_cafile": "{d}/nowhere"}, "--etcd-cafile: open {d}/nowhere: no such file or directory"),
+    ({"etcd_cafile": "{d}/nonsense"}, "--etcd-cafile: {d}/nonsense: no certificates in PEM"),
+    ({"etcd_certfile": "{d}/one.crt"}, "--etcd-certfile and --etcd-keyfile go together"),
+    ({"etcd_certfile": "{d}/one.crt", "etcd_keyfile": "{d}/two.key"}, "--etcd-certfile: {d}/one.crt with {d}/two.key: tls: private key"),
+    ({"etcd_servers": ("ftp://localhost",)}, "not an etcd endpoint: 'ftp://localhost'"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), STORES)
+def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        open_backend(Options(**{"etcd_servers": ("https://localhost:1",), **_placed(given, files)}))
+    assert text.format(d=files) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ("--no-such-flag=1", "No such option '--no-such-flag'."),
+        ("--tls-private-key-file={d}/two.key --tls-cert-file={d}/one.crt", "tls: private key does not match public key"),
+    ],
+)
+def test_it_is_said_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
+    said = complaint(tmp_path, *flags.format(d=files).split())
+    assert said.startswith("Error: ") and text in said
+
+
+def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "tetrapod.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    before = file.read_bytes()
+    assert complaint(tmp_path) == f"Error: {file.absolute()} has schema version 99; this Tetrapod knows version 1"
+    assert file.read_bytes() == before
+
+
+def test_endpoints_of_two_clusters_are_refused(tmp_path: Path, etcds: list[Etcd]) -> None:
+    """Half of what is written would be in one, half in the other."""
+    said = complaint(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
+    assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")
+
+
+def test_an_etcd_of_a_stock_server_that_stores_protobuf_is_refused_and_left_as_it_is(tmp_path: Path, etcds: list[Etcd]) -> None:
+    import base64
+
+    def encoded(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    etcds[0].call(
+        "/v3/kv/put", {"key": encoded(b"/registry/namespaces/default"), "value": encoded(b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace")}
+    )
+    said = complaint(tmp_path, f"--etcd-servers={etcds[0].url}")
+    assert "holds the objects of a stock kube-apiserver as protobuf (/registry/namespaces/default)" in said
+    assert etcds[0].call("/v3/kv/range", {"key": encoded(b"\0"), "range_end": encoded(b"\0")})["count"] == "1"
