@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,5 +57,22 @@ def line(name: str, result: Result) -> str:
 
 
 def write(path: Path, name: str, known: dict[str, Any]) -> None:
+    """Beside what is there: the figures, and the same as a table."""
     all_known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**all_known, name: known}, indent=1))
+    all_known[name] = known
+    path.write_text(json.dumps(all_known, indent=1))
+    path.with_suffix(".md").write_text(table(all_known))
+
+
+def table(all_known: Mapping[str, dict[str, Any]]) -> str:
+    """As in docs/RELIABILITY.md; times are in seconds."""
+    lines = [
+        "| fault | times | in | operations | unknown | acknowledged writes | events | relists | without a write | to recover | violations |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, known in all_known.items():
+        cells = [name, known["faults"], known["seconds"], known["operations"], known["outcomes"].get("unknown", 0)]
+        cells += [known["acknowledged_writes"], known["events"], f"{known['relists']} of {known['watchers']}"]
+        cells += [f"{known[what].get('median')} ({known[what].get('worst')})" for what in ("silence", "recovery")]
+        lines.append("| " + " | ".join(map(str, [*cells, len(known["violations"])])) + " |")
+    return "\n".join(lines) + "\n"

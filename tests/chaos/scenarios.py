@@ -62,7 +62,7 @@ def _with_little_space(directory: Path) -> Any:
 
 @contextmanager
 def _with_a_small_disk(directory: Path) -> Iterator[FourServices]:
-    with disks.small_disk(directory / "etcd" / "etcd1", 256), four_services(directory) as world:
+    with disks.small_disk(directory / "etcd" / "etcd1", 1024), four_services(directory) as world:
         yield world
 
 
@@ -109,7 +109,7 @@ SCENARIOS: Final = {
         Scenario(
             "full-disk",
             _with_a_small_disk,
-            lambda world, _: disks.FullDiskOfMember(world, world.etcd.members[0].directory),
+            lambda world, _: disks.FullDiskOfMember(world, world.etcd.members[0]),
             _no_mounts,
         ),
         _cut("cut-core", lambda _: lambda: [("aggregator", "core")]),

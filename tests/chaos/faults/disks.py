@@ -12,9 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from chaos.faults.etcds import FILLER, FILLER_SIZE, coded, make_room
 from chaos.worlds import Embedded, FourServices
+from support.etcd import Etcd
 
-MEGABYTE: Final = 1 << 20
+LOG: Final = 128 << 20  # of etcd: a segment in use, and the next
 
 
 @cache
@@ -54,17 +56,23 @@ class FullDiskOfMember:
 
     hold = 6.0
 
-    def __init__(self, world: FourServices, disk: Path) -> None:
+    def __init__(self, world: FourServices, member: Etcd) -> None:
         self._world = world
-        self._disk = disk
+        self._member = member
 
     def inject(self) -> str:
-        fill(self._disk)
-        return "the disk of a member is full"
+        fill(self._member.directory)
+        for number in range(LOG // FILLER_SIZE + 1):  # its log has a segment in hand: it is used up
+            with contextlib.suppress(OSError):
+                self._world.etcd.leader().call("/v3/kv/put", {"key": coded(f"{FILLER}{number}"), "value": coded("x" * FILLER_SIZE)})
+            if not self._member.running:
+                return f"the disk of {self._member.name} is full, and it has ended"
+        return f"the disk of {self._member.name} is full"
 
     def heal(self) -> None:
-        (self._disk / "filler").unlink()
+        (self._member.directory / "filler").unlink()
         self._world.etcd.start()
+        make_room(self._world)
 
 
 class FullDiskOfEmbedded:

@@ -116,6 +116,13 @@ class Oblivion:
         self._world.services.processes[self._name].send_signal(signal.SIGCONT)
 
 
+def make_room(world: FourServices) -> None:
+    """Nothing is left of what filled it up."""
+    removed = world.etcd.leader().call("/v3/kv/deleterange", {"key": coded(FILLER), "range_end": coded("/filler0")}, timeout=30)
+    world.witness.wait_for(int(removed["header"]["revision"]))
+    compact(world)
+
+
 class NoSpace:
     """etcd's quota is used up: the alarm is raised, and nothing is written until somebody makes room."""
 
@@ -137,10 +144,8 @@ class NoSpace:
         raise AssertionError("etcd takes more than its quota")
 
     def heal(self) -> None:
+        make_room(self._world)
         first = self._world.etcd.leader()
-        removed = first.call("/v3/kv/deleterange", {"key": coded(FILLER), "range_end": coded("/filler0")}, timeout=30)
-        self._world.witness.wait_for(int(removed["header"]["revision"]))
-        compact(self._world)
         for member in self._world.etcd.members:
             member.call("/v3/maintenance/defragment", timeout=60)
         alarms = first.call("/v3/maintenance/alarm", {"action": "GET"}, timeout=30).get("alarms", [])
