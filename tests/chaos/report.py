@@ -67,7 +67,7 @@ def write(path: Path, name: str, known: dict[str, Any]) -> None:
 def table(all_known: Mapping[str, dict[str, Any]]) -> str:
     """As in docs/RELIABILITY.md; times are in seconds."""
     lines = [
-        "| fault | times | in | operations | unknown | acknowledged writes | events | relists | without a write | to recover | violations |",
+        "| fault | times | in | operations | unknown | acknowledged writes | events | relists | no write for | recovered in | violations |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, known in all_known.items():
