@@ -11,7 +11,7 @@ from chaos.worlds import FourServices
 from support.services import NAMES
 
 PLACES: Final = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib")
-JUMPS: Final = ("+600", "-600", "+7200", "-7200")
+JUMPS: Final = ("+600", "-240", "+7200", "-600")  # certificates are valid from five minutes before they are made
 
 
 def library() -> Path | None:
