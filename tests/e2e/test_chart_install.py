@@ -83,6 +83,11 @@ def test_the_server_takes_every_object(kubectl: Kubectl, values: Path | None) ->
     assert said.count("created (server dry run)") == len(rest)
 
 
+def test_the_server_takes_the_external_server_of_the_kind_test(kubectl: Kubectl) -> None:
+    said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "kind/library.yaml"))
+    assert said.count("created (server dry run)") == 2
+
+
 def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kubectl: Kubectl, job: Callable[[str, Object], int]) -> None:
     def state(kind: str) -> dict[str, Object]:
         return {found["metadata"]["name"]: found for found in kubectl.json("get", kind, "-l", "app.kubernetes.io/name=tetrapod")["items"]}
@@ -127,6 +132,7 @@ def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kub
     assert all(again[file] == data for file, data in secrets["rel-tetrapod-ca"]["data"].items() if "ca." in file)
 
 
+@pytest.mark.usefixtures("kinds_of_others")
 def test_notes_say_how_to_get_in(kubectl: Kubectl) -> None:
     for values in EXAMPLES:
         said = helm("install", "rel", str(CHART), "--dry-run", "--no-hooks", "--values", str(values), kubectl=kubectl)
