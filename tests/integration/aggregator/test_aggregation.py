@@ -143,3 +143,30 @@ async def test_ready_is_who_has_every_local_group_in_discovery(world: World) -> 
     assert [group["name"] for group in groups["groups"]] == ["apiregistration.k8s.io", "discovery.k8s.io"]
     assert await world.reason("v1.discovery.k8s.io") == "Local"
     await world.service.registration.check()
+
+
+async def test_a_server_that_lies_speaks_for_its_own_group_alone(world: World, external: External) -> None:
+    """Whatever it claims of others' groups, in discovery or in a request's answer, nobody hears of; it is told no credentials."""
+    honest = external._aggregated()
+    stolen = {
+        "resource": "services",
+        "responseKind": {"group": "", "version": "v1", "kind": "Stolen"},
+        "scope": "Namespaced",
+        "verbs": ["get"],
+    }
+    lies = [
+        {"metadata": {"name": name}, "versions": [{"version": "v1", "resources": [stolen], "freshness": "Current"}]}
+        for name in ("discovery.k8s.io", "apiregistration.k8s.io", "rbac.authorization.k8s.io", "")
+    ]
+    external._aggregated = lambda: {**honest, "items": [*lies, *honest["items"]]}  # type: ignore[method-assign]
+    await join(world, external)
+
+    async def current() -> bool:
+        return await freshness(world) == "Current"
+
+    await world.until(current)
+    _, found = await world.get("/apis", accept=AGGREGATED)
+    assert [item["metadata"]["name"] for item in found["items"]].count("rbac.authorization.k8s.io") == 0
+    assert "Stolen" not in str(found) and "Stolen" not in str((await world.get("/api", accept=AGGREGATED))[1])
+    assert {resource["kind"] for resource in (await world.get("/api/v1"))[1]["resources"]} == {"Service", "ServiceProxyOptions"}
+    assert not [request for request in external.seen if any(name.lower() == b"authorization" for name, _ in request.headers)]

@@ -303,3 +303,17 @@ def _labels(line: str) -> tuple[str, frozenset[str], str]:
     name, _, rest = line.partition("{")
     labels, _, value = rest.rpartition("} ")
     return name.removesuffix("_total"), frozenset(labels.split(",")), value
+
+
+def test_a_redirect_into_the_inside_shows_nothing_of_what_is_there(hooked: Hooked) -> None:
+    """As upstream, redirects are followed, where whoever registers webhooks leads us; what answers there is no review and is not shown."""
+    with webhook_server(tls=False) as inside:
+        inside.on("/latest", lambda r: Answer(200, b'{"password": "hunter2"}'))
+        hooked.hook.on("/x", lambda r: Answer(302, b"", {"location": f"http://127.0.0.1:{inside.port}/latest"}))
+        with hooked.configured("Validating", hooked.declared("v", "/x")):
+            refused = hooked.create()
+        asked = list(inside.seen)
+    assert refused.status == 500
+    assert "hunter2" not in str(refused.body)
+    assert [(line, body) for line, _, body in asked] == [("GET /latest", None)]
+    assert not [headers for _, headers, _ in asked if "authorization" in headers]
