@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tetrapod.cli.options import Options
-from tetrapod.generic.audit.buffered import BatchConfig
-from tetrapod.generic.audit.options import AuditOptions, Delivery, LogOptions, WebhookOptions
-from tetrapod.generic.filters.audit import Audit
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.request import Handler
+
+if TYPE_CHECKING:
+    from tetrapod.generic.audit.options import Delivery, LogOptions, WebhookOptions
+    from tetrapod.generic.filters.audit import Audit
 
 
 def audit_of(options: Options, lifecycle: Lifecycle) -> Audit | None:
@@ -17,13 +19,27 @@ def audit_of(options: Options, lifecycle: Lifecycle) -> Audit | None:
     Raises:
         ValueError: what is configured makes no sense; the text is upstream's.
     """
+    if not (options.audit_policy_file or options.audit_log_path or options.audit_webhook_config_file):
+        return None
+    from tetrapod.generic.audit.options import AuditOptions
+
     audit = AuditOptions(options.audit_policy_file, _log(options), _webhook(options)).build()
     if audit is not None:
         lifecycle.on_shutdown("audit", audit.backend.close)
     return audit
 
 
+def audited(handler: Handler, audit: Audit | None) -> Handler:
+    if audit is None:
+        return handler
+    from tetrapod.generic.filters.audit import with_audit
+
+    return with_audit(handler, audit)
+
+
 def _log(options: Options) -> LogOptions:
+    from tetrapod.generic.audit.options import LogOptions
+
     return LogOptions(
         options.audit_log_path,
         options.audit_log_format,
@@ -36,10 +52,15 @@ def _log(options: Options) -> LogOptions:
 
 
 def _webhook(options: Options) -> WebhookOptions:
+    from tetrapod.generic.audit.options import WebhookOptions
+
     return WebhookOptions(options.audit_webhook_config_file, options.audit_webhook_initial_backoff, _delivery(options, "webhook"))
 
 
 def _delivery(options: Options, plugin: str) -> Delivery:
+    from tetrapod.generic.audit.buffered import BatchConfig
+    from tetrapod.generic.audit.options import Delivery
+
     def of(name: str) -> Any:
         return getattr(options, f"audit_{plugin}_{name}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -12,20 +11,10 @@ from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_ve
 from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.cli.authentication_options import jwt_options, token_webhook
 from tetrapod.cli.authorization_options import authorization_options
+from tetrapod.cli.files import read_file
 from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.user import UserInfo
-
-
-def read_file(path: str | Path, flag: str) -> bytes:
-    """
-    Raises:
-        click.ClickException: it cannot be read; the flag is named.
-    """
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise click.ClickException(f"--{flag}: {error.strerror}: {path}") from None
 
 
 def auth_options(options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool) -> AuthOptions:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.auth.service import AuthService
-from tetrapod.cli.audit import audit_of
+from tetrapod.cli.audit import audit_of, audited
 from tetrapod.cli.auth_options import auth_options
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.authorities import AuthorityFiles
@@ -40,7 +40,6 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.filters.audit import with_audit
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
@@ -69,7 +68,7 @@ class Embedded:
         self.backend = backend or open_backend(options)
         self.encryption = encryption_of(options, self.lifecycle)
         self.storage = CachingStorageFactory(self.backend, options.etcd_prefix, self.encryption)
-        own = with_audit(self.director, self.audit)  # what the server itself does is audited too
+        own = audited(self.director, self.audit)  # what the server itself does is audited too
         self.client = in_process_client(own, "kube-apiserver")
         self.controller_client = in_process_client(own, "kube-controller-manager")
         self._assemble()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.cli.auth_options import read_file
+from tetrapod.cli.files import read_file
 from tetrapod.cli.options import Options
 from tetrapod.core.rests.locations import KubeletConfig
 from tetrapod.generic.proxy import ClientTLS

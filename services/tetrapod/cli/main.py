@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ def main() -> None:
 
 
 def _prepare(options: Options) -> None:
+    gc.set_threshold(100_000)  # what is imported stays: looking at it again and again took a twentieth of the start (see running.py)
     configure(options.logging_format, options.verbosity)
     if options.ignored:
         log.warning("flags without a meaning here, ignored: %s", ", ".join(f"--{name}" for name in options.ignored))

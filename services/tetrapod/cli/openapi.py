@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.openapi.handlers import OpenAPIHandlers
+from functools import cache
+from typing import TYPE_CHECKING
+
 from tetrapod.generic.openapi.source import DocumentSource
+from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import Routes
+
+if TYPE_CHECKING:
+    from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 
 
 def install_openapi(routes: Routes, source: DocumentSource, *, behind: bool = False) -> None:
     """`behind`: the server stands behind the aggregator, which takes its documents over."""
-    handlers = OpenAPIHandlers(source, behind=behind)
-    routes.add("/openapi/v3", handlers.index)
-    routes.add_prefix("/openapi/v3/", handlers.document, listed=True)
-    routes.add("/openapi/v2", handlers.v2)
+
+    @cache
+    def handlers() -> OpenAPIHandlers:
+        from tetrapod.generic.openapi.handlers import OpenAPIHandlers  # a twentieth of what is imported, for the first who asks
+
+        return OpenAPIHandlers(source, behind=behind)
+
+    async def index(request: Request) -> Response:
+        return await handlers().index(request)
+
+    async def document(request: Request) -> Response:
+        return await handlers().document(request)
+
+    async def v2(request: Request) -> Response:
+        return await handlers().v2(request)
+
+    routes.add("/openapi/v3", index)
+    routes.add_prefix("/openapi/v3/", document, listed=True)
+    routes.add("/openapi/v2", v2)

@@ -16,12 +16,12 @@ from typing import Final
 import click
 
 from tetrapod.cli.audit import audit_of
-from tetrapod.cli.auth_options import read_file
 from tetrapod.cli.authentication_options import anonymous
 from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import check_backend, check_early, open_backend
 from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.encryption import encryption_of
+from tetrapod.cli.files import read_file
 from tetrapod.cli.front_door import reachable_address
 from tetrapod.cli.options import Options
 from tetrapod.cli.serving import serving_tls

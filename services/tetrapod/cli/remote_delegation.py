@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 import orjson
 
 from tetrapod.cli.delegation import group_of
-from tetrapod.generic.audit import findings
 from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
@@ -78,6 +77,8 @@ class RemoteSide:
             audit = request.audit
             if audit is None:
                 return await forward(self._pool, self._endpoint, request)
+            from tetrapod.generic.audit import findings
+
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.asking(audit)
             response = await forward(self._pool, self._endpoint, request, headers=headers)
             findings.told(audit, request, response)
@@ -88,6 +89,8 @@ class RemoteSide:
 
     async def _traced(self, request: Request) -> Response:
         """A step of the request's way, with those of the service below it."""
+        from tetrapod.generic.audit import findings
+
         with start(f"service {self.name}") as step:
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + hop.asking(step)
             audit = request.audit

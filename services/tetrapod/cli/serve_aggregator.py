@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
+from tetrapod.cli.audit import audited
 from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.front_door import presence, reachable_address
 from tetrapod.cli.openapi import install_openapi
@@ -15,7 +16,6 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.filters.audit import with_audit
 from tetrapod.generic.frontdoor.identity import SERVER
 from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
@@ -29,7 +29,7 @@ class RemoteAggregator(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         options = self.options
         authenticator, authorizer = self.delegated()
-        own = in_process_client(with_audit(self._director, self.audit), "kube-apiserver")
+        own = in_process_client(audited(self._director, self.audit), "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer)
@@ -53,7 +53,7 @@ class RemoteAggregator(RemoteService):
             local=self.delegation.handle,
             sources=[server.source, *sides.values()],
         )
-        self.delegation.front = with_audit(self.aggregator.director, self.audit)
+        self.delegation.front = audited(self.aggregator.director, self.audit)
         documents: list[DocumentSource] = [
             server.openapi(),
             *(side.documents for side in sides.values()),

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING
 
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.registry.context import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
+
+if TYPE_CHECKING:
+    from tetrapod.generic.openapi.custom import CustomKind
 
 
 class CustomOpenAPI:
@@ -32,6 +35,8 @@ class CustomOpenAPI:
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
         """A document of each kind. One is soon made, unless it is large: others are served in between."""
+        from tetrapod.generic.openapi.custom import custom_parts
+
         for gv, crds in self._served(name):
             parts = custom_parts((_kind(crd, gv.version) for crd in crds), gv)
             for crd in crds:
@@ -48,6 +53,8 @@ def _hash(gv: GroupVersion, crds: list[Crd]) -> str:
 
 
 def _kind(crd: Crd, version: str) -> CustomKind:
+    from tetrapod.generic.openapi.custom import CustomKind
+
     spec = crd.object()["spec"]
     declared = next(v for v in spec["versions"] if v["name"] == version)
     found = crd.version(version)

@@ -20,7 +20,6 @@ from tetrapod.generic.endpoints.router import GroupVersionRouter
 from tetrapod.generic.health import Health
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import BuiltinSource
-from tetrapod.generic.openapi.v3 import version_document
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Handler, Request, Response
@@ -52,7 +51,7 @@ class GenericAPIServer:
         self.routes = Routes()
         self.source = DefinitionSource()
         self.stores: dict[GroupResource, Store] = {}
-        self.documents: dict[str, Callable[[], Object]] = {"version": version_document}
+        self.documents: dict[str, Callable[[], Object]] = {"version": _version_document}
         """OpenAPI documents of endpoints that are no resources, by name."""
         self.listed: list[Callable[[], Iterable[str]]] = []
         """Further paths that `/` lists."""
@@ -161,3 +160,9 @@ class GenericAPIServer:
         for gv in self.source.group_versions():
             paths |= {f"/apis/{gv.group}", f"/apis/{gv}"} if gv.group else {"/api", f"/api/{gv.version}"}
         return paths | ({"/apis", "/apis/"} if any(g for g in self._groups) else set())
+
+
+def _version_document() -> Object:
+    from tetrapod.generic.openapi.v3 import version_document  # for the first who asks
+
+    return version_document()

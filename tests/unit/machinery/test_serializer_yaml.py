@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.serializer import yaml, yaml_flow
+from tetrapod.machinery.serializer import yaml, yaml_events, yaml_flow
 from tetrapod.machinery.serializer.errors import DecodeError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff\x85\u2028\u2029")) | st.sampled_from(
@@ -120,7 +120,7 @@ def test_json_read_the_short_way_means_what_it_means_as_yaml(obj: dict[str, Any]
     data = json.dumps(obj, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
     quick = yaml_flow.decode(data)
     if quick is not None:
-        whole = yaml._decode(data)
+        whole = yaml_events.decode(data)
         assert (quick, list(quick)) == (whole.obj, list(whole.obj))
         assert not whole.duplicates
 

@@ -12,7 +12,6 @@ import orjson
 
 from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.endpoints.negotiation import check_route_accept
-from tetrapod.generic.openapi.v3 import text_document
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.gvk import Object
 
@@ -44,12 +43,18 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
 
 def openapi_documents() -> dict[str, Callable[[], Object]]:
     """Of the two, by name."""
-    return {
-        CONFIGURATION_PATH[1:]: lambda: text_document(
-            f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON, _ABOUT_CONFIGURATION
-        ),
-        JWKS_PATH[1:]: lambda: text_document(f"{JWKS_PATH}/", "getServiceAccountIssuerOpenIDKeyset", _JWKS, _ABOUT_KEYS),
-    }
+
+    def configuration() -> Object:
+        from tetrapod.generic.openapi.v3 import text_document  # for the first who asks
+
+        return text_document(f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON, _ABOUT_CONFIGURATION)
+
+    def keys() -> Object:
+        from tetrapod.generic.openapi.v3 import text_document
+
+        return text_document(f"{JWKS_PATH}/", "getServiceAccountIssuerOpenIDKeyset", _JWKS, _ABOUT_KEYS)
+
+    return {CONFIGURATION_PATH[1:]: configuration, JWKS_PATH[1:]: keys}
 
 
 def _document(body: bytes, media_type: str) -> Handler:

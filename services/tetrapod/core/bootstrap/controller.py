@@ -16,7 +16,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
+from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, FlowControlObjects
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
 from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease

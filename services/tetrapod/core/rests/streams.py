@@ -7,7 +7,7 @@ clients of WebSocket whose kubelet does not say that it speaks that: theirs is t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, quote, urlencode
 
 from tetrapod.core.rests.locations import Backends, dial_error, kubelet_at, node_name, node_status
@@ -18,14 +18,14 @@ from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
 from tetrapod.generic.proxy.headers import passed_headers, upgrade_of
-from tetrapod.generic.proxy.streamtranslator import PROTOCOL, Streams, translate
-from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
-from tetrapod.generic.proxy.websocket import asked_protocols
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
+
+if TYPE_CHECKING:
+    from tetrapod.generic.proxy.streamtranslator import Streams
 
 _STREAMS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _SPEAKS_WEBSOCKET: Final = "ExtendWebSocketsToKubelet"
@@ -66,6 +66,10 @@ class _StreamRest(Rest):
             raise dial_error(error) from None
 
     async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
+        from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # for the first who wants a stream
+        from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
+        from tetrapod.generic.proxy.websocket import asked_protocols
+
         pool, headers = self._backends.pool, passed_headers(request.headers, request.remote, "")
         if translated and streams is not None and PROTOCOL in asked_protocols(request.headers):
             return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)
@@ -78,6 +82,8 @@ class ExecRest(_StreamRest):
     """exec and attach."""
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+        from tetrapod.generic.proxy.streamtranslator import Streams
+
         await self._may_create(request)
         options = parse_qs(request.query_string, keep_blank_values=True)
         pod = await self._pod(ctx, name)

@@ -19,6 +19,8 @@ class CrdController:
 
     name = ""
     workers = 1
+    patience = 0.0
+    """Seconds after a start until definitions that were there before are looked at."""
 
     def __init__(self, crds: Crds, client: Client) -> None:
         self.crds, self.client = crds, client
@@ -34,7 +36,7 @@ class CrdController:
     def start(self, lifecycle: Lifecycle) -> None:
         for crd in self.crds:
             if self.concerns(None, crd):
-                self.queue.add(crd.name)
+                self.queue.add_after(crd.name, self.patience)
         self.crds.listeners.append(self._changed)
         lifecycle.background(self.name, self.queue.run(self.workers))
 

@@ -30,6 +30,7 @@ _CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotat
 
 class NonStructuralController(CrdController):
     name = "NonStructuralSchemaController"
+    patience = 10.0  # 5 ms for each of 24 kB, which nobody waits for: at a start there is more urgent work, of other services too
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)

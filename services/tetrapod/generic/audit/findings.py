@@ -16,14 +16,11 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.audit.context import AuditContext
+from tetrapod.generic.audit.hops import ASKED, FOUND
 from tetrapod.generic.audit.policy import LEVEL_NAMES, LEVELS, Auditing, Level
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import HeaderList, Request, Response
 
-ASKED: Final = b"x-remote-audit"
-FOUND: Final = b"x-remote-audit-findings"
-STATE: Final = "audit findings are asked for"
-"""Where in `Request.state` the authenticator of the front proxy leaves what it asks for."""
 _OMITTING: Final = "; omit-managed-fields"
 _LIMIT: Final = 512 * 1024
 """Bytes of a header; an object that is larger even when it is compressed is left out of the event, which says so."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tetrapod.generic.audit.findings import ASKED, STATE
+from tetrapod.generic.audit.hops import ASKED, STATE
 from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.user import UserInfo

@@ -50,10 +50,8 @@ class Audit:
         return AuditContext(request, auditing, self.backend, user)
 
 
-def with_audit(handler: Handler, audit: Audit | None) -> Handler:
+def with_audit(handler: Handler, audit: Audit) -> Handler:
     """Behind authentication, for it must be known who asks; before all that may refuse him."""
-    if audit is None:
-        return handler
 
     async def audited(request: Request) -> Response:
         context = request.audit = audit.context(request, request.user)
@@ -68,10 +66,8 @@ def with_audit(handler: Handler, audit: Audit | None) -> Handler:
     return audited
 
 
-def with_refused_audit(handler: Handler, audit: Audit | None) -> Handler:
+def with_refused_audit(handler: Handler, audit: Audit) -> Handler:
     """One event for a request that was refused before anybody knew who asks: bad credentials, a bad `?timeout`."""
-    if audit is None:
-        return handler
 
     async def refused_audited(request: Request) -> Response:
         try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.audit.context import AuditContext
-from tetrapod.generic.audit.findings import STATE, asked, telling
+from tetrapod.generic.audit.hops import STATE
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.status import StatusError
 
@@ -11,7 +10,12 @@ from tetrapod.machinery.status import StatusError
 def with_audit_findings(handler: Handler) -> Handler:
     async def audit_findings(request: Request) -> Response:
         wanted = request.state.get(STATE)
-        auditing = asked(wanted) if wanted is not None else None
+        if wanted is None:
+            return await handler(request)
+        from tetrapod.generic.audit.context import AuditContext
+        from tetrapod.generic.audit.findings import asked, telling
+
+        auditing = asked(wanted)
         if auditing is None or request.audit is not None:
             return await handler(request)
         context = request.audit = AuditContext(request, auditing, None, None)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+import tetrapod.generic.audit.metrics  # noqa: F401 - which are there whether or not anything is audited
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.filters.audit import Audit, with_audit, with_refused_audit
 from tetrapod.generic.filters.audit_findings import with_audit_findings
 from tetrapod.generic.filters.audit_id import with_audit_id
 from tetrapod.generic.filters.authentication import with_authentication
@@ -34,6 +35,9 @@ from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.request import Handler
 from tetrapod.generic.tracing.asked import with_permission
 from tetrapod.generic.tracing.provider import Tracing
+
+if TYPE_CHECKING:
+    from tetrapod.generic.filters.audit import Audit
 
 Filter = Callable[[Handler], Handler]
 
@@ -90,12 +94,12 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("warnings", with_warnings),  # a refusal carries its warnings too; inside errors so that both add headers
         ("draining", lambda h: with_draining(h, config.draining)),  # before authentication: a server that stops does no more work
         ("cors", lambda h: with_cors(h, config.cors_allowed_origins)),  # browsers send preflights without credentials
-        ("refused-audit", lambda h: with_refused_audit(h, config.audit)),  # what is refused below before the user is known
+        ("refused-audit", lambda h: _with_refused_audit(h, config.audit)),  # what is refused below before the user is known
         ("deadline", lambda h: with_request_deadline(h, config.request_timeout)),  # bounds everything below, authentication included
         ("authentication", lambda h: with_authentication(h, config.authenticator)),
         ("", with_permission),  # to see the trace: as soon as it is known who asks
         ("", lambda h: with_tracing(h, config.tracing)),  # needs who is asking: not everybody may say that a request is traced
-        ("audit", lambda h: with_audit(h, config.audit)),  # needs who is asking; sees every refusal that follows
+        ("audit", lambda h: _with_audit(h, config.audit)),  # needs who is asking; sees every refusal that follows
         ("audit-findings", lambda h: with_audit_findings(h) if config.tells_front else h),  # for a front that writes the events itself
         ("impersonation", lambda h: with_impersonation(h, config.authorizer)),  # needs who is asking; all below see who is acted for
         # Before authorization: who floods the server is not to cost it that either.
@@ -103,6 +107,22 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("authorization", lambda h: with_authorization(h, config.authorizer)),
         ("compression", with_compression),  # nearest to the handler: it sees the whole body
     ]
+
+
+def _with_refused_audit(handler: Handler, audit: Audit | None) -> Handler:
+    if audit is None:
+        return handler
+    from tetrapod.generic.filters.audit import with_refused_audit  # ten modules, for those who audit
+
+    return with_refused_audit(handler, audit)
+
+
+def _with_audit(handler: Handler, audit: Audit | None) -> Handler:
+    if audit is None:
+        return handler
+    from tetrapod.generic.filters.audit import with_audit
+
+    return with_audit(handler, audit)
 
 
 def _with_limits(handler: Handler, config: ChainConfig, in_flight: InFlight) -> Handler:

@@ -13,7 +13,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Protocol
 
-from tetrapod.generic.openapi import v3
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import GroupVersion, Object
 
@@ -71,6 +70,8 @@ class BuiltinSource(Whole):
         return None if build is None else await asyncio.to_thread(build)
 
     def _builders(self) -> dict[str, Callable[[], Object]]:
+        from tetrapod.generic.openapi import v3  # for the first who asks
+
         found = dict(self._extra)
         for gv in self._definitions.group_versions():
             found[gv_name(gv)] = self._group_version_builder(gv)
@@ -82,9 +83,16 @@ class BuiltinSource(Whole):
         return found
 
     def _group_version_builder(self, gv: GroupVersion) -> Callable[[], Object]:
-        return lambda: v3.group_version_document(self._definitions.definitions(*gv), gv)
+        def build() -> Object:
+            from tetrapod.generic.openapi import v3
+
+            return v3.group_version_document(self._definitions.definitions(*gv), gv)
+
+        return build
 
     def _hashes(self) -> dict[str, str]:
+        from tetrapod.generic.openapi import v3
+
         of_resources = {
             gv_name(gv): [v3.resource_paths(d, gv.version) for d in self._definitions.definitions(*gv)]
             for gv in self._definitions.group_versions()
@@ -93,7 +101,12 @@ class BuiltinSource(Whole):
 
 
 def _group_builder(group: str) -> Callable[[], Object]:
-    return lambda: v3.group_document(group)
+    def build() -> Object:
+        from tetrapod.generic.openapi import v3
+
+        return v3.group_document(group)
+
+    return build
 
 
 class JoinedSource:

@@ -8,15 +8,17 @@ k8s.io/apiserver/pkg/endpoints/filters/traces.go (public endpoint).
 from __future__ import annotations
 
 import random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.authentication.user import SYSTEM_MASTERS
 from tetrapod.generic.request import Request
 from tetrapod.generic.tracing import hop
-from tetrapod.generic.tracing.configuration import TracingConfiguration
-from tetrapod.generic.tracing.exporter import Exporter
 from tetrapod.generic.tracing.propagation import carried, extract
 from tetrapod.generic.tracing.spans import Span, Trace
+
+if TYPE_CHECKING:
+    from tetrapod.generic.tracing.configuration import TracingConfiguration
+    from tetrapod.generic.tracing.exporter import Exporter
 
 _PRIVILEGED: Final = frozenset({SYSTEM_MASTERS, "system:monitoring"})
 _CANDIDATE: Final = "trace id by chance"

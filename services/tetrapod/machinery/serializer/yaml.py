@@ -1,44 +1,13 @@
 """YAML bodies to objects and objects to YAML, as sigs.k8s.io/yaml does.
 
-YAML 1.1 is read as go-yaml v2 reads it: `yes` and `on` are booleans, `010` is 8, dates stay strings, sexagesimals too, only
-the first document counts. The events come from libyaml and are composed here, because PyYAML's own composer recurses in C
-without a limit (a body of brackets would crash the process) and hides duplicate keys. Encoding sorts keys.
+Most of what is sent as YAML is JSON, which needs no parser of YAML (yaml_flow.py); the rest is yaml_events.py's.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import math
-from collections.abc import Iterator
-from typing import Any, Final
-
-import yaml
-
-from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import yaml_flow as flow
-from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError
-from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
-
-_INT64: Final = 1 << 63
-_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
-_BINARY_TAG: Final = "tag:yaml.org,2002:binary"
-_TOO_DEEP: Final = "yaml: exceeded max depth of 10000"
-_ALIAS_RATIO_LOW: Final = 400_000
-_ALIAS_RATIO_HIGH: Final = 4_000_000
-
-
-class _Node:
-    """A scalar (`value` text), a sequence (`value` nodes), a mapping (`value` key and value nodes) or an alias (`value` node)."""
-
-    __slots__ = ("event", "kind", "line", "value")
-
-    def __init__(self, kind: str, event: Any, value: Any) -> None:
-        self.kind = kind
-        self.event = event
-        self.value = value
-        self.line = event.start_mark.line + 1
+from tetrapod.machinery.serializer.errors import Decoded
 
 
 def decode(data: bytes) -> Decoded:
@@ -48,22 +17,11 @@ def decode(data: bytes) -> Decoded:
         DecodeError: not YAML, or nothing that JSON can express.
     """
     plain = flow.decode(data)
-    return _decode(data) if plain is None else Decoded(plain, [])
+    if plain is not None:
+        return Decoded(plain, [])
+    from tetrapod.machinery.serializer import yaml_events
 
-
-def _decode(data: bytes) -> Decoded:
-    try:
-        root = _compose(yaml.parse(data, Loader=yaml.CSafeLoader))
-    except yaml.MarkedYAMLError as error:
-        raise DecodeError(f"yaml: {_where(error)}{error.problem or 'unknown problem parsing YAML content'}") from None
-    except yaml.reader.ReaderError as error:
-        raise DecodeError(f"yaml: {error.reason}") from None
-    except yaml.YAMLError as error:
-        raise DecodeError(f"yaml: {error}") from None
-    if root is None:
-        return Decoded(None, [])
-    builder = _Builder()
-    return Decoded(builder.build(root, 0), builder.duplicates)
+    return yaml_events.decode(data)
 
 
 def strict_text(duplicates: list[str]) -> str:
@@ -71,194 +29,8 @@ def strict_text(duplicates: list[str]) -> str:
     return "yaml: unmarshal errors:\n  " + "\n  ".join(duplicates)
 
 
-def _where(error: yaml.MarkedYAMLError) -> str:
-    """go-yaml counts lines from 0 for the parser's errors and from 1 for the scanner's, and says none for line 0."""
-    for mark in (error.problem_mark, error.context_mark):
-        if mark is not None and mark.line != 0:
-            return f"line {mark.line + isinstance(error, yaml.scanner.ScannerError)}: "
-    return ""
-
-
-def _compose(events: Iterator[Any]) -> _Node | None:
-    """The tree of the first document, without recursion."""
-    anchors: dict[str, _Node] = {}
-    open_nodes: list[_Node] = []
-    for event in events:
-        if isinstance(event, yaml.ScalarEvent):
-            node = _Node("scalar", event, event.value)
-        elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in anchors:
-                raise DecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
-            node = _Node("alias", event, anchors[event.anchor])
-        elif isinstance(event, yaml.CollectionStartEvent):
-            node = _Node("mapping" if isinstance(event, yaml.MappingStartEvent) else "sequence", event, [])
-            if len(open_nodes) > MAX_DEPTH:
-                raise DecodeError(_TOO_DEEP)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            node = open_nodes.pop()
-            if not open_nodes:
-                return node
-            continue
-        else:
-            if isinstance(event, yaml.DocumentEndEvent):
-                return None
-            continue
-        if getattr(event, "anchor", None) and node.kind != "alias":
-            anchors[event.anchor] = node
-        if open_nodes:
-            open_nodes[-1].value.append(node)
-        if node.kind in ("mapping", "sequence"):
-            open_nodes.append(node)
-        elif not open_nodes:
-            return node
-    return None
-
-
-class _Builder:
-    """Nodes to JSON values. Aliased nodes are built anew each time, counted so that a small body cannot grow without end."""
-
-    def __init__(self) -> None:
-        self.duplicates: list[str] = []
-        self._count = 0
-        self._alias_count = 0
-        self._alias_depth = 0
-        self._expanding: set[int] = set()
-
-    def build(self, node: _Node, depth: int) -> Any:
-        self._count += 1
-        if self._alias_depth:
-            self._alias_count += 1
-        if self._alias_count > 100 and self._count > 1000 and self._alias_count / self._count > _allowed_ratio(self._count):
-            raise DecodeError("yaml: document contains excessive aliasing")
-        if depth > MAX_DEPTH:
-            raise DecodeError(_TOO_DEEP)
-        match node.kind:
-            case "scalar":
-                return _json_number(_scalar(node))
-            case "sequence":
-                return [self.build(item, depth + 1) for item in node.value]
-            case "mapping":
-                return self._mapping(node, depth)
-            case _:
-                return self._alias(node, depth)
-
-    def _alias(self, node: _Node, depth: int) -> Any:
-        target: _Node = node.value
-        if id(target) in self._expanding:
-            raise DecodeError(f"yaml: anchor '{node.event.anchor}' value contains itself")
-        self._expanding.add(id(target))
-        self._alias_depth += 1
-        try:
-            return self.build(target, depth + 1)
-        finally:
-            self._alias_depth -= 1
-            self._expanding.discard(id(target))
-
-    def _mapping(self, node: _Node, depth: int) -> dict[str, Any]:
-        self._expanding.add(id(node))
-        values: dict[str, Any] = {}
-        own: set[str] = set()
-        children = iter(node.value)
-        for key_node, value_node in zip(children, children, strict=True):
-            if _is_merge(key_node):
-                self._merge(value_node, values, depth)
-                continue
-            text, shown = self._key(key_node)
-            value = self.build(value_node, depth + 1)
-            if shown in own:
-                self.duplicates.append(f"line {value_node.line}: key {shown} already set in map")
-            own.add(shown)
-            values[text] = value
-        self._expanding.discard(id(node))
-        return dict(sorted(values.items()))
-
-    def _merge(self, node: _Node, values: dict[str, Any], depth: int) -> None:
-        for source in reversed(node.value) if node.kind == "sequence" else (node,):
-            target = source.value if source.kind == "alias" else source
-            if target.kind != "mapping":
-                raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
-            values.update(self.build(source, depth + 1))
-
-    def _key(self, node: _Node) -> tuple[str, str]:
-        """A key as JSON and as Go's %#v."""
-        target: _Node = node.value if node.kind == "alias" else node
-        if target.kind != "scalar":
-            raise DecodeError(f"yaml: invalid map key: {_plain_key(target)}")
-        value = _scalar(target)
-        match value:
-            case str():
-                return value, go_quote(value)
-            case bool():
-                return ("true", "true") if value else ("false", "false")
-            case int():
-                return str(value), str(value)
-            case float():
-                text = ".nan" if math.isnan(value) else ("-.inf" if value < 0 else ".inf") if math.isinf(value) else f"{value:.9g}"
-                return text, text
-            case _:
-                raise DecodeError("unsupported map key of type: <nil>, key: <nil>, value: <nil>")
-
-
-def _plain_key(node: _Node) -> str:
-    return "map[interface {}]interface {}" if node.kind == "mapping" else "[]interface {}"
-
-
-def _allowed_ratio(count: int) -> float:
-    if count <= _ALIAS_RATIO_LOW:
-        return 0.99
-    if count >= _ALIAS_RATIO_HIGH:
-        return 0.10
-    return 0.99 - 0.89 * (count - _ALIAS_RATIO_LOW) / (_ALIAS_RATIO_HIGH - _ALIAS_RATIO_LOW)
-
-
-def _is_merge(node: _Node) -> bool:
-    return node.kind == "scalar" and node.value == "<<" and (node.event.implicit[0] or node.event.tag == _MERGE_TAG)
-
-
-def _scalar(node: _Node) -> Any:
-    """The value of a scalar before JSON narrows it."""
-    event = node.event
-    if event.tag == _BINARY_TAG:
-        try:
-            return base64.b64decode(node.value, validate=True).decode("utf-8", "replace")
-        except binascii.Error:
-            raise DecodeError("yaml: !!binary value contains invalid base64 data") from None
-    if event.tag is None or event.tag == "!":
-        return resolve(node.value) if event.implicit[0] and event.tag is None else node.value
-    try:
-        return resolve_tagged(node.value, event.tag)
-    except ValueError as error:
-        raise DecodeError(f"yaml: {error}") from None
-
-
-def _json_number(value: Any) -> Any:
-    """The trip through JSON: 8.0 becomes 8, integers beyond int64 floats, and not-a-numbers are refused."""
-    if isinstance(value, float):
-        if math.isnan(value) or math.isinf(value):
-            shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-            raise DecodeError(f"json: unsupported value: {shown}")
-        return int(value) if value.is_integer() and abs(value) < _INT64 else value
-    if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        return float(value)
-    return value
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Strings are quoted where go-yaml would read them as something else; no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _represent_str(dumper: Any, text: str) -> Any:
-    style = "|" if "\n" in text else None if isinstance(resolve(text), str) else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_str)
-
-
 def encode(obj: Object) -> bytes:
     """An object as block-style YAML with sorted keys."""
-    text: str = yaml.dump(obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1 << 30)
-    return text.encode("utf-8", "replace")
+    from tetrapod.machinery.serializer import yaml_events
+
+    return yaml_events.encode(obj)

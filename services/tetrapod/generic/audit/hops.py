@@ -1,0 +1,10 @@
+"""The headers between the front and the services behind it (findings.py), for who only passes them on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ASKED: Final = b"x-remote-audit"
+FOUND: Final = b"x-remote-audit-findings"
+STATE: Final = "audit findings are asked for"
+"""Where in `Request.state` the authenticator of the front proxy leaves what it asks for."""

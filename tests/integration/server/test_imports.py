@@ -1,0 +1,42 @@
+"""What nobody has asked for is not imported: of a start most is imports, and each module stays in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from support.server import environment
+
+OPTIONAL = {
+    "tetrapod.generic.audit.context",
+    "tetrapod.generic.audit.policy_file",
+    "tetrapod.generic.openapi.v2",
+    "tetrapod.generic.openapi.v3",
+    "tetrapod.generic.proxy.streamtranslator",
+    "tetrapod.generic.tracing.exporter",
+    "yaml",
+}
+OF_SERVICES = {"tetrapod.auth.service", "tetrapod.core.service", "tetrapod.extensions.service", "tetrapod.aggregator.service"}
+
+
+@pytest.mark.parametrize(
+    ("assembly", "own"),
+    [
+        ("embedded", OF_SERVICES),
+        ("serve_aggregator", {"tetrapod.aggregator.service"}),
+        ("serve_core", {"tetrapod.core.service"}),
+        ("serve_extensions", {"tetrapod.extensions.service"}),
+        ("serve_auth", {"tetrapod.auth.service"}),
+    ],
+)
+def test_a_server_imports_what_it_serves_and_no_feature_that_is_off(assembly: str, own: set[str]) -> None:
+    program = f"import sys, tetrapod.cli.{assembly}; print(*sys.modules)"
+    imported = set(
+        subprocess.run([sys.executable, "-c", program], env=environment(), check=True, capture_output=True, text=True).stdout.split()
+    )
+    assert imported & OPTIONAL == set()
+    assert imported & OF_SERVICES == own
+    if assembly == "embedded":
+        assert "google.protobuf" not in imported, "etcd's client, over SQLite"
