@@ -8,15 +8,27 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from contextvars import ContextVar
 from typing import Any, Final
 
 import orjson
+
+from tetrapod.generic.tracing.spans import current
+
+AUDIT_ID: Final[ContextVar[str]] = ContextVar("audit id", default="")
+"""Of the request that is served: what is logged meanwhile says it, in each of the services that it passes."""
 
 _STANDARD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
 def extras(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+    """What is said beside the message; of a request always its audit ID, and its trace's where it has one."""
+    found = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+    if "audit-ID" not in found and (audit_id := AUDIT_ID.get()):
+        found["audit-ID"] = audit_id
+    if "traceID" not in found and (span := current()) is not None:
+        found["traceID"] = f"{span.trace.trace_id:032x}"
+    return found
 
 
 class JSONFormatter(logging.Formatter):

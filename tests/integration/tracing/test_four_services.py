@@ -83,4 +83,4 @@ def test_one_request_is_one_exported_trace(four: Services, collector: Collector)
         lines = [orjson.loads(line) for line in four.log(name).read_bytes().splitlines() if line.startswith(b"{")]
         mine_of_log = [line for line in lines if line.get("audit-ID") == audit_id]
         assert [line["msg"] for line in mine_of_log] == ["HTTP"]
-        assert mine_of_log[0]["trace_id"] == front.trace_id
+        assert mine_of_log[0]["traceID"] == front.trace_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from tetrapod.generic.logs import AUDIT_ID
 from tetrapod.generic.request import Handler, Request, Response
 
 _bits: Final = random.Random().getrandbits
@@ -17,6 +18,7 @@ _bits: Final = random.Random().getrandbits
 def with_audit_id(handler: Handler) -> Handler:
     async def audit_id(request: Request) -> Response:
         request.audit_id = request.header(b"audit-id") or new_audit_id()
+        AUDIT_ID.set(request.audit_id)
         response = await handler(request)
         response.headers.append((b"audit-id", request.audit_id.encode("latin-1", "replace")))
         return response

@@ -25,7 +25,7 @@ def with_status_errors(handler: Handler) -> Handler:
         except (asyncio.CancelledError, ClientGone):
             raise
         except Exception:
-            log.exception("handler failed", extra={"audit_id": request.audit_id, "method": request.method, "path": request.path})
+            log.exception("handler failed", extra={"audit-ID": request.audit_id, "method": request.method, "path": request.path})
             text = f"This request caused apiserver to panic. Look in the logs for details. (audit-ID: {request.audit_id})\n"
             return Response(500, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], text.encode())
 

@@ -40,6 +40,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
         if ticket is None or (ticket.decision is not None and not await _turn(queues, ticket, request, request_timeout)):
             return _refuse(flow)
+        if ticket.decision is None and not flow.exempt:
+            meters.WAIT.observe((*ticket.labels, "true"), 0.0)  # one that need not wait counts too, as upstream's does
         forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
             if not flow.exempt and not turns.taken(flow.key):
