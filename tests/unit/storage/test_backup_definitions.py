@@ -9,6 +9,7 @@ import pytest
 from tetrapod.generic.storage.backup.definitions import VERSION, to_v1
 
 SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+CLIENT = {"url": "https://x"}
 OTHER = {"openAPIV3Schema": {"type": "object", "description": "other"}}
 V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served": True, "storage": False}
 
@@ -30,13 +31,13 @@ V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served
             {
                 "versions": [V1],
                 "subresources": {"status": {}},
-                "conversion": {"strategy": "Webhook", "webhookClientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]},
+                "conversion": {"strategy": "Webhook", "webhookClientConfig": CLIENT, "conversionReviewVersions": ["v1"]},
             },
             {
                 "versions": [{**V1, "subresources": {"status": {}}}],
                 "conversion": {
                     "strategy": "Webhook",
-                    "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]},
+                    "webhook": {"clientConfig": CLIENT, "conversionReviewVersions": ["v1"]},
                 },
             },
         ),

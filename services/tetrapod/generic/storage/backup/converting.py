@@ -41,7 +41,7 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         elif item.value.startswith(decoding.MAGIC):
             try:
                 items.append(item._replace(value=_json(item.value)))
-            except (DecodeError, KeyError, ValueError) as error:
+            except (DecodeError, ValueError) as error:
                 refused.append(f"{item.key}: {error}")
         elif item.value.lstrip()[:1] == b"{":
             items.append(item._replace(value=_current(item)))
@@ -60,9 +60,14 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
 def _json(value: bytes) -> bytes:
     obj: Object = decoding.decode(value, _NOBODY)
     gvk = GroupVersion.parse(obj.get("apiVersion", "")).with_kind(obj.get("kind", ""))
+    unknown = ValueError(f"no kind {gvk.kind} in {gvk.api_version} is known")
     if set(obj) <= {"apiVersion", "kind"}:
-        raise ValueError(f"no message of kind {gvk.kind} in {gvk.api_version} is known")
-    typed.decode(schema_for(gvk), obj)
+        raise unknown
+    try:
+        schema = schema_for(gvk)
+    except KeyError:
+        raise unknown from None
+    typed.decode(schema, obj)
     return encode(obj, gvk.api_version, gvk.kind)
 
 
