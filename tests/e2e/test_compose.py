@@ -166,6 +166,23 @@ def test_a_dead_external_api_server_harms_no_other_group(compose: Compose, kubec
     assert "moby-dick" in kubectl("get", "books", "--namespace=library", "-o", "name")
 
 
+def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
+    compose.variables["TETRAPOD_TO_PORT"] = f"-{compose.port + 1}"  # a port for each front door
+    compose("up", "--detach", "--no-build", *(flag for service in FOUR for flag in ("--scale", f"{service}=2")), *FOUR)
+    until(lambda: all(compose.healthy(service) == 2 for service in FOUR), "two of each", 120)
+
+    def front_doors() -> list[str]:
+        subsets = kubectl.json("--namespace=default", "get", "endpoints", "kubernetes").get("subsets") or [{}]
+        return [address["ip"] for address in subsets[0].get("addresses") or []]
+
+    until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, "two front doors", 60)
+    ready = 'tetrapod_service_replicas{{service="{}",ready="true"}} 2.0'.format
+    behind = ("core", "extensions", "auth")
+    until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), "both of each", 60)
+    kubectl("create", "configmap", "replicated")
+    assert kubectl("get", "widgets")
+
+
 def register(kubectl: Kubectl, *args: str) -> None:
     done = subprocess.run([LIBRARY_DIR / "register.sh", *args], env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

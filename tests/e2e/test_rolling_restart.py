@@ -16,7 +16,7 @@ import pytest
 from support.load import Doors, Load
 from support.services import NAMES, Services, running_services
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
 FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "aggregator": ("--shutdown-delay-duration=4s",)}

@@ -101,6 +101,11 @@ class Compose:
     def inspect(self, service: str) -> Any:
         return json.loads(docker("inspect", self.container(service)))[0]
 
+    def healthy(self, service: str) -> int:
+        """How many of its replicas are."""
+        labels = (f"label=com.docker.compose.project={self.project}", f"label=com.docker.compose.service={service}")
+        return len(docker("ps", "--quiet", "--filter", labels[0], "--filter", labels[1], "--filter", "health=healthy").split())
+
     def copy(self, service: str, source: str, target: Path) -> Path:
         docker("cp", f"{self.container(service)}:{source}", str(target))
         return target

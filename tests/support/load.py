@@ -146,6 +146,7 @@ class Load:
                 if page is None:
                     continue
                 version = page["metadata"]["resourceVersion"]
+                self.seen.update(item["metadata"]["name"] for item in page["items"])
             try:
                 version = self._follow(version)
             except (OSError, http.client.HTTPException) as error:

@@ -83,8 +83,8 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
     """
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
-        await index.reach(question["revisions"])
-        user = UserInfo(question["user"], groups=tuple(question["groups"]))
+        await index.reach(question.get("revisions") or {})
+        user = UserInfo(question["user"], groups=tuple(question.get("groups") or ()))
         rules = index.rules_of(user) if chain.decided_by_rules else RuleSet()
         validity = {"seconds": _VALIDITY} if chain.may_change else {}
         return {"revisions": index.revisions(), **validity, **rules.to_wire()}

@@ -85,11 +85,13 @@ class RuleSetCache:
                 raise Unavailable(f"the auth service answered {code} to a question for rules")
             wire = orjson.loads(answer)
             rules = RuleSet.from_wire(wire)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Unavailable(f"the rules that the auth service answered cannot be understood: {error}") from error
         finally:
             if self._generation == generation:
                 self._asking.pop(key, None)
         watched = all(following.synced.is_set() for following in self._followings.values())
-        fresh = all(wire["revisions"].get(prefix, 0) >= revision for prefix, revision in seen.items())
+        fresh = all((wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen.items())
         if watched and fresh and self._generation == generation:
             if len(self._sets) >= _USER_LIMIT:
                 self._sets.clear()

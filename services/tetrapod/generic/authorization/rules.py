@@ -179,9 +179,14 @@ class RuleSet:
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> RuleSet:
         return cls(
-            [Grant(**grant) for grant in wire["cluster"]],
-            {name: [Grant(**grant) for grant in grants] for name, grants in wire["namespaces"].items()},
+            [_grant(grant) for grant in wire["cluster"]],
+            {name: [_grant(grant) for grant in grants] for name, grants in (wire.get("namespaces") or {}).items()},
         )
+
+
+def _grant(wire: Mapping[str, Any]) -> Grant:
+    """What an auth of another release may add is passed over."""
+    return Grant(wire.get("reason", ""), wire.get("rules") or (), wire.get("error", ""))
 
 
 _RESOURCE_KEYS: Final = ("verbs", "apiGroups", "resources", "resourceNames")

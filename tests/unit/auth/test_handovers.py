@@ -1,0 +1,64 @@
+"""What services hand over between them is read field by field: one of another release may say more, or less."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from tetrapod.generic.authentication.delegating import user_from_wire
+from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.authorization.delegating import RuleSetCache
+from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
+from tetrapod.generic.authorization.rules import Grant, RuleSet
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.storage.interface import StorageFactory
+
+RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "rules": [RULE], "error": ""}], "namespaces": {}, "revisions": {}}
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        WIRE,
+        {**WIRE, "of": "tomorrow", "cluster": [{**WIRE["cluster"][0], "expires": 3}]},
+        {"cluster": [{"reason": "why", "rules": [RULE]}]},
+    ],
+    ids=["as today", "more", "less"],
+)
+def test_rules_say_more_or_less(wire: dict[str, Any]) -> None:
+    rules = RuleSet.from_wire(wire)
+    assert list(rules.cluster) == [Grant("why", [RULE])] and not rules.namespaces
+
+
+class Auth:
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    async def raw(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        return 200, orjson.dumps(self._answer)
+
+
+class NoStorage:
+    def resource(self, config: object) -> None:
+        return None
+
+
+@pytest.mark.parametrize("answer", [{}, [], None, {"cluster": 3}, {"cluster": [{"rules": {}}], "namespaces": []}], ids=str)
+async def test_rules_that_cannot_be_understood_are_asked_by_review(answer: object) -> None:
+    """Unavailable is what makes the authorizer ask by SubjectAccessReview, whose form is upstream's."""
+    assert RBAC_STORAGES
+    cache = RuleSetCache(cast(Client, Auth(answer)), cast(StorageFactory, NoStorage()))
+    try:
+        rules = await cache.get(UserInfo("jane"))
+    except Unavailable:
+        return
+    assert not rules.namespaces
+
+
+def test_users_say_more_or_less() -> None:
+    assert user_from_wire({"username": "jane", "mood": "good"}) == UserInfo("jane")
+    assert user_from_wire({}) == UserInfo("")
