@@ -31,6 +31,7 @@ class Backends:
         self.pool = pool
         self._resolver = resolver
         self._certificate = certificate
+        self._known: dict[str, tuple[Object, Endpoint]] = {}  # what was made last of each record
 
     def tls(self, obj: Object) -> ClientTLS:
         """The TLS of an external APIService."""
@@ -53,7 +54,13 @@ class Backends:
         service = service_of(obj)
         assert service is not None
         host, port = self._resolver.resolve(service["namespace"], service["name"], service.get("port", 443))
-        return Endpoint(host, port, self.tls(obj))
+        name = obj["metadata"]["name"]
+        known = self._known.get(name)
+        if known is not None and known[0] is obj and (known[1].host, known[1].port) == (host, port):
+            return known[1]
+        endpoint = Endpoint(host, port, self.tls(obj))
+        self._known[name] = (obj, endpoint)
+        return endpoint
 
     async def ask(
         self, obj: Object, target: str, accept: str = "application/json", etag: str = "", endpoint: Endpoint | None = None

@@ -28,6 +28,10 @@ class Endpoint:
     port: int
     tls: ClientTLS | None = None
 
+    def __hash__(self) -> int:
+        """Two that differ only in their TLS are rare, and certificates long."""
+        return hash((self.host, self.port))
+
     @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
