@@ -1,0 +1,66 @@
+"""compose.yaml as it is written: hardened, no secret in an environment, nothing started before what it needs is there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from support.helm import ROOT
+
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+PROFILES = sorted({profile for service in SERVICES.values() for profile in service.get("profiles", [])})
+FOUR = ("aggregator", "core", "extensions", "auth")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_services_are_hardened(name: str) -> None:
+    service = SERVICES[name]
+    assert service["user"] == "65532:65532" and service["read_only"] and service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_secret_is_in_an_environment_or_on_a_command_line(name: str) -> None:
+    environment = SERVICES[name].get("environment", {})
+    secret = [key for key in environment if any(word in key for word in ("PASSWORD", "TOKEN", "SECRET")) and not key.endswith("__FILE")]
+    assert secret == []
+    assert not [word for word in SERVICES[name].get("command", []) if "password=" in word or "@" in word]
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - {"certs"}))
+def test_each_says_when_it_is_ready_and_waits_for_what_it_needs(name: str) -> None:
+    service = SERVICES[name]
+    assert service["healthcheck"]["test"][0] == "CMD"
+    assert "sleep" not in str(service)
+    for needed, how in service.get("depends_on", {}).items():
+        conditions = {"certs": "service_completed_successfully", "redis": "service_started"}
+        assert how["condition"] == conditions.get(needed, "service_healthy")
+    if name in FOUR:
+        assert {"certs", "etcd"} <= service["depends_on"].keys()
+
+
+def test_only_the_front_door_is_published_to_others() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert {name for name in published if not all(port.startswith("127.0.0.1:") for port in published[name])} == {"aggregator"}
+    for name in set(SERVICES) - {"aggregator", "prometheus", "grafana", "certs"}:
+        assert SERVICES[name]["networks"] == ["backend"]
+    assert COMPOSE["networks"]["backend"] == {"internal": True}
+
+
+@pytest.mark.parametrize("profile", ["", *PROFILES])
+def test_every_profile_is_understood(profile: str) -> None:
+    command = ["docker", "compose"]
+    if shutil.which("docker") is None or subprocess.run([*command, "version"], capture_output=True, check=False).returncode != 0:
+        command = ["docker-compose"]
+    if shutil.which(command[0]) is None:
+        pytest.skip("neither `docker compose` nor docker-compose is there; tools/prepare.sh containers installs one")
+    assert set(PROFILES) == {"etcd-3", "observability"}
+    flags = ["--profile", profile] if profile else []
+    argv = [*command, "-f", str(ROOT / "compose.yaml"), *flags, "config", "--quiet"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
