@@ -1,0 +1,121 @@
+"""`tetrapod-etcd` and `tetrapod-kube-apiserver` in the places of the binaries whose names they have."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.door import Door
+from support.etcd import Etcd, etcd_36
+from support.server import environment, free_port, wait_ready
+from tetrapod.generic.certificates.authority import Authority
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def argv(module: str, *flags: str) -> list[str]:
+    return [sys.executable, "-c", f"from tetrapod.cli.{module} import main; main()", *flags]
+
+
+def run(module: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv(module, *flags), capture_output=True, text=True, env=environment(), check=False, timeout=60)
+
+
+@contextmanager
+def running(module: str, log: Path, url: str, *flags: str, more: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as out:
+        process = subprocess.Popen(argv(module, *flags), stdout=out, stderr=out, env={**environment(), "TETRAPOD_FLAGS": more})
+    try:
+        wait_ready(url, process, log)
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[str]:
+    url = f"http://127.0.0.1:{free_port()}"
+    flags = (f"--listen-client-urls={url}", "--data-dir", str(tmp_path / "etcd"), "--unsafe-no-fsync=true", "--listen-peer-urls=http://x:1")
+    with running("etcd_stand_in", tmp_path / "etcd.log", url, *flags):
+        yield url
+
+
+@contextmanager
+def apiserver(directory: Path, etcd: str, more: str = "") -> Iterator[Door]:
+    """With the flags that envtest gives."""
+    url = f"https://127.0.0.1:{(port := free_port())}"
+    flags = {
+        "etcd-servers": etcd,
+        "cert-dir": directory,
+        "bind-address": "127.0.0.1",
+        "secure-port": port,
+        "authorization-mode": "RBAC",
+        "disable-admission-plugins": "ServiceAccount",
+        "service-cluster-ip-range": "10.0.0.0/24",
+        "allow-privileged": "true",
+    }
+    given = [f"--{name}={value}" for name, value in flags.items()]
+    with running("kube_apiserver", directory / "log", url, *given, more=more):
+        yield Door(directory / "tetrapod" / "kubeconfig")
+
+
+def test_both_tell_their_flags_as_envtest_looks_for_them() -> None:
+    for module, flag in (("etcd_stand_in", "--unsafe-no-fsync"), ("kube_apiserver", "--etcd-servers")):
+        done = run(module, "--help")
+        assert done.returncode == 0
+        assert any(line.strip().startswith(flag) for line in done.stdout.splitlines())
+        assert "--insecure-port" not in done.stdout  # it would be given
+
+
+def test_the_stand_in_answers_as_etcd_is_asked(etcd: str) -> None:
+    with urllib.request.urlopen(f"{etcd}/health", timeout=5) as answer:
+        assert answer.read() == b'{"health":"true","reason":""}'
+
+
+def test_objects_live_as_long_as_the_etcd(tmp_path: Path, etcd: str) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    with apiserver(tmp_path / "first", etcd) as door:
+        assert door.call("POST", MAPS, {"metadata": {"name": "kept"}}).status == 201
+    with apiserver(tmp_path / "second", etcd) as door:
+        found = door.until(lambda reply: reply.status != 401, "GET", f"{MAPS}/kept")
+        assert found.status == 200
+
+
+def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_environment(tmp_path: Path, etcd: str) -> None:
+    authority = Authority.create("somebody")
+    certificate, key = authority.issue_server("given", ["localhost", "127.0.0.1"])
+    (tmp_path / "apiserver.crt").write_bytes(certificate)
+    (tmp_path / "apiserver.key").write_bytes(key)
+    with apiserver(tmp_path, etcd, more="--strict-transport-security-directives=max-age=77 -v=2") as door:
+        context = ssl.create_default_context(cadata=authority.certificate_pem.decode())
+        with urllib.request.urlopen(f"{door.url}/version", context=context, timeout=10) as answer:
+            assert answer.headers["strict-transport-security"] == "max-age=77"
+
+
+def test_a_real_etcd_is_used_as_such(tmp_path: Path) -> None:
+    etcd = Etcd(etcd_36(), tmp_path / "etcd")
+    etcd.start()
+    try:
+        with apiserver(tmp_path, etcd.url) as door:
+            assert door.call("POST", MAPS, {"metadata": {"name": "there"}}).status == 201
+        assert not list(tmp_path.rglob("tetrapod.db"))
+    finally:
+        etcd.stop()
+
+
+def test_data_of_a_real_etcd_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "member").mkdir()
+    done = run("etcd_stand_in", "--data-dir", str(tmp_path), f"--listen-client-urls=http://127.0.0.1:{free_port()}")
+    assert (done.returncode, "data of a real etcd" in done.stderr) == (1, True)
+    done = run("etcd_stand_in", "--listen-client-urls=https://127.0.0.1:1", "--data-dir", os.devnull)
+    assert (done.returncode, "only http://" in done.stderr) == (1, True)
