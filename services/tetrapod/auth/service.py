@@ -45,7 +45,7 @@ from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.controllers import enabled
-from tetrapod.generic.leaderelection import ALONE, Leadership, lead
+from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.storage.interface import StorageFactory

@@ -6,7 +6,7 @@ import click
 
 from tetrapod.cli.options import Options
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.leaderelection import ALONE, ElectionConfig, Elector, Leadership, LeaseLock
+from tetrapod.generic.leaderelection.leadership import ALONE, Leadership
 
 
 def leadership(options: Options, service: str, client: Client) -> Leadership:
@@ -16,6 +16,10 @@ def leadership(options: Options, service: str, client: Client) -> Leadership:
     """
     if not options.leader_elect or not options.etcd_servers:
         return ALONE
+    from tetrapod.generic.leaderelection.config import ElectionConfig
+    from tetrapod.generic.leaderelection.elector import Elector
+    from tetrapod.generic.leaderelection.lock import LeaseLock
+
     try:
         config = ElectionConfig(
             f"{options.leader_elect_resource_name}-{service}",

@@ -40,7 +40,7 @@ from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, Resi
 from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.leaderelection import ALONE, Leadership, lead
+from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendPool
 from tetrapod.generic.registry.rest import Rest

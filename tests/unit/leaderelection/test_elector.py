@@ -11,7 +11,9 @@ import pytest
 
 from support.virtual_time import VirtualLoop, run
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.leaderelection import ElectionConfig, Elector, LeaseLock
+from tetrapod.generic.leaderelection.config import ElectionConfig
+from tetrapod.generic.leaderelection.elector import Elector
+from tetrapod.generic.leaderelection.lock import LeaseLock
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
