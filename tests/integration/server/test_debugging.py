@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import marshal
+import time
 
 import orjson
 import pytest
@@ -25,6 +26,8 @@ async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_
     assert media_type(full) == "application/json;g=config.k8s.io;v=v1beta1;as=Flagz"
     assert orjson.loads(full.body)["flags"] == {"a": "1", "v": "2"}
     status = await call("GET", "/statusz", accept="application/yaml;v=v1beta1;g=config.k8s.io;as=Statusz")
+    lines = (await call("GET", "/statusz")).body.decode().splitlines()
+    assert time.strptime(next(line for line in lines if line.startswith("Started: ")), "Started: %a %b %d %H:%M:%S UTC %Y")
     assert b"/readyz" in status.body and media_type(status).startswith("application/yaml;")
 
 
@@ -44,6 +47,8 @@ async def test_profiles_say_what_the_process_does(call: Call) -> None:
     assert b"task " in (await call("GET", "/debug/pprof/goroutine?debug=1")).body
     assert b"builtins.dict" in (await call("GET", "/debug/pprof/heap")).body
     assert b"size=" in (await call("GET", "/debug/pprof/heap?seconds=0.01")).body
+    assert b"size=" in (await call("GET", "/debug/pprof/allocs?seconds=0.01")).body
+    assert b"thread MainThread" in (await call("GET", "/debug/pprof/threadcreate?debug=1")).body
     profile = await call("GET", "/debug/pprof/profile?seconds=0.01")
     assert any("sleep" in function for _, _, function in marshal.loads(profile.body))
 

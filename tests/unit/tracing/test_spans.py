@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tetrapod.generic.tracing import spans
 from tetrapod.generic.tracing.report import text, told
 from tetrapod.generic.tracing.spans import MOST_SPANS, NOTHING, Span, Trace, current, detail, seen, start
 
@@ -24,6 +25,22 @@ async def fine_work() -> None: ...
 
 def names(span: Span) -> Any:
     return {child.name: names(child) for child in span.children}
+
+
+async def test_a_method_is_as_it_was_written_until_somebody_wants_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans, "_armed", False)
+    monkeypatch.setattr(spans, "_methods", [])
+
+    async def written(self: object) -> str:
+        return "done"
+
+    written.__qualname__ = "Worker.work"
+    worker = type("Worker", (), {"work": seen("work")(written)})
+    assert worker.work is written
+    spans.arm()
+    with Span(Trace(), "root") as root:
+        assert await worker().work() == "done"
+    assert names(root) == {"work": {}}
 
 
 async def test_nothing_is_recorded_where_nothing_is_traced() -> None:

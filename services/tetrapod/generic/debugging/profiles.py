@@ -1,8 +1,8 @@
 """`/debug/pprof`: what the process is doing, by Python's own means, under the paths where Go has its profiles.
 
-`goroutine` are the stacks of tasks and threads, `heap` the live objects by type (or, with `?seconds=`, what was allocated
-meanwhile), `profile` a recording by cProfile that `python -m pstats` reads. Who may ask is decided by the authorizer.
-Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
+`goroutine` are the stacks of tasks and threads, `threadcreate` of threads, `heap` the live objects by type (or, with `?seconds=`, what was
+allocated meanwhile), `allocs` what is being allocated, `profile` a recording by cProfile that `python -m pstats` reads. Who may ask is
+decided by the authorizer. Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ def _live_objects() -> bytes:
 
 
 async def _allocations(seconds: float) -> bytes:
-    """By line, what was allocated in the given time and is alive still."""
+    """By line, what was allocated in the given time (a second, where none is given) and is alive still."""
     import tracemalloc
 
     if tracemalloc.is_tracing():
         raise status.bad_request("Could not enable heap profiling: it is in use")
     tracemalloc.start()
     try:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds or 1.0)
         found = await asyncio.to_thread(lambda: tracemalloc.take_snapshot().statistics("lineno")[:_MOST])
     finally:
         tracemalloc.stop()
@@ -118,14 +118,24 @@ async def _stacks(seconds: float) -> bytes:
     for task in sorted(asyncio.all_tasks(), key=lambda t: t.get_name()):
         out.write(f"task {task.get_name()}\n")
         task.print_stack(file=out)
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    for ident, frame in sys._current_frames().items():
-        out.write(f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n")
+    out.write(_thread_stacks())
     return out.getvalue().encode()
 
 
+async def _threads(seconds: float) -> bytes:
+    return f"threadcreate profile: total {threading.active_count()}\n{_thread_stacks()}".encode()
+
+
+def _thread_stacks() -> str:
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    frames = sys._current_frames().items()
+    return "".join(f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n" for ident, frame in frames)
+
+
 PROFILES: Final[dict[str, tuple[str, Callable[[float], Awaitable[bytes]]]]] = {
+    "allocs": ("What is allocated in the next N seconds (seconds=N, 1 by default), by line.", _allocations),
     "goroutine": ("Stacks of all tasks and threads.", _stacks),
     "heap": ("Live objects by type; with seconds=N, what was allocated in that time, by line.", _heap),
     "profile": ("What ran in the next N seconds (seconds=N, 30 by default), for python -m pstats.", _profile),
+    "threadcreate": ("Stacks of all threads.", _threads),
 }

@@ -86,7 +86,7 @@ def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
 def _status_text(content: Object) -> str:
     hours, rest = divmod(content["uptimeSeconds"], 3600)
     return (
-        f"Started: {content['startTime']}\n"
+        f"Started: {datetime.fromtimestamp(int(STARTED), UTC).strftime('%a %b %e %H:%M:%S UTC %Y')}\n"
         f"Up: {hours} hr {rest // 60:02d} min {rest % 60:02d} sec\n"
         f"Go version: {content['goVersion']}\n"
         f"Binary version: {content['binaryVersion']}\n"

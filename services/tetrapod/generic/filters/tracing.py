@@ -15,7 +15,7 @@ from tetrapod.generic.request import Handler, Request, Response, StreamResponse,
 from tetrapod.generic.tracing import asked
 from tetrapod.generic.tracing.provider import Tracing
 from tetrapod.generic.tracing.report import FILTER
-from tetrapod.generic.tracing.spans import SERVER, Span, Trace, current, start
+from tetrapod.generic.tracing.spans import SERVER, Span, Trace, arm, current, start
 
 _SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
@@ -26,6 +26,7 @@ def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing |
 
     def traced() -> Handler:
         if not built:
+            arm()
             built.append(build())
         return built[0]
 

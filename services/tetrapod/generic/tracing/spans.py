@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 MOST_SPANS: Final = 2000
 """Of one trace: a request that does a thing for each of many objects is cut off there, and says so."""
@@ -175,7 +175,8 @@ def detail(name: str) -> Span | Nothing:
 class seen:  # noqa: N801 - a decorator
     """Of coroutine functions: each call is a step, with what is `said` of it as attributes. `detailed` as `detail`.
 
-    `name` and `said` are called with the call's own arguments. Where nothing is traced the call goes straight through.
+    `name` and `said` are called with the call's own arguments. A method costs nothing before anybody wants a trace: until then (`arm`) it
+    stands in its class as it was written.
     """
 
     def __init__(self, name: str | Callable[..., str], said: Callable[..., Attributes] | None = None, *, detailed: bool = False) -> None:
@@ -197,4 +198,31 @@ class seen:  # noqa: N801 - a decorator
                 return work(*args, **kwargs)
             return traced(span, *args, **kwargs)
 
-        return call
+        owner = work.__qualname__.rpartition(".")[0]
+        if not owner or owner.endswith("<locals>"):
+            return call
+        return cast(Callable[P, Coroutine[Any, Any, R]], _Method(work, call))
+
+
+class _Method:
+    """A decorated method while its class is made."""
+
+    def __init__(self, written: Callable[..., Any], seen_: Callable[..., Any]) -> None:
+        self._written, self._seen = written, seen_
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        _methods.append((owner, name, self._seen))
+        setattr(owner, name, self._seen if _armed else self._written)
+
+
+_methods: Final[list[tuple[type, str, Callable[..., Any]]]] = []
+_armed = False
+
+
+def arm() -> None:
+    """Somebody wants a trace: from now on all methods look whether they are part of one."""
+    global _armed
+    if not _armed:
+        _armed = True
+        for owner, name, method in _methods:
+            setattr(owner, name, method)
