@@ -4,22 +4,27 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 
-.PHONY: run install dev lint test contract fuzz chaos bench e2e e2e-kind e2e-stock clean generate
+.PHONY: run install dev lock lint test contract fuzz chaos bench e2e e2e-kind e2e-stock clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
 	$(BIN)/tetrapod up --data-dir $(DATA) $(ARGS)
 
 install: $(VENV)/.installed
-$(VENV)/.installed: pyproject.toml hatch_build.py
+$(VENV)/.installed: pyproject.toml hatch_build.py requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
 dev: $(VENV)/.dev
 $(VENV)/.dev: $(VENV)/.installed requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
+
+## lock: write down what pyproject.toml needs, by hash (ARGS=--upgrade: newer versions where it leaves a choice)
+lock: dev
+	./tools/lock.sh $(ARGS)
 
 ## lint: ruff, mypy strict, import directions
 lint: dev

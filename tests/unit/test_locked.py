@@ -1,0 +1,55 @@
+"""requirements.lock is what pyproject.toml needs: `make lock` writes it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def name_of(requirement: str) -> str:
+    """As PyPI compares them (PEP 503)."""
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def locked(file: str) -> dict[str, str]:
+    """Versions by name; every one has hashes."""
+    entries = re.split(r"\n(?=\S)", (ROOT / file).read_text().strip())
+    assert all("--hash=sha256:" in entry for entry in entries)
+    return {name_of(entry): entry.split("==")[1].split()[0] for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [("requirements.lock", PROJECT["project"]["dependencies"]), ("requirements-build.lock", PROJECT["build-system"]["requires"])],
+)
+def test_what_is_wanted_is_locked_in_that_version(file: str, wanted: list[str]) -> None:
+    found = locked(file)
+    for requirement in wanted:
+        version = found.get(name_of(requirement))
+        assert version is not None, f"{requirement} is not in {file}: make lock"
+        assert "==" not in requirement or requirement.split("==")[1] == version, f"{requirement} is {version} in {file}: make lock"
+
+
+def test_what_is_locked_is_wanted() -> None:
+    """By the project, or by something that is."""
+    found = locked("requirements.lock")
+    needed = {name_of(requirement) for requirement in PROJECT["project"]["dependencies"]}
+    todo = list(needed)
+    while todo:
+        try:
+            more = metadata.requires(todo.pop()) or []
+        except metadata.PackageNotFoundError:
+            continue  # of another platform or Python
+        fresh = {name_of(requirement) for requirement in more} & set(found) - needed
+        needed |= fresh
+        todo += fresh
+    assert set(found) <= needed, f"{set(found) - needed} is locked for nothing: make lock"
