@@ -1,6 +1,6 @@
 """The product with a bug planted in it from outside, `python -m chaos.planted BUG up ...`: the checker must find it (e2e/test_chaos.py).
 
-Storage is wrapped before the command line begins; the product itself knows nothing of this.
+Storage is wrapped before the command line begins; the product itself knows nothing of this. What the server needs for itself is let be.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from chaos.kinds import CONFIG_MAPS
+from chaos.kinds import CONFIG_MAPS, NAMESPACE, WIDGETS
 from tetrapod.cli.main import main
 from tetrapod.generic.storage.backend import WatchBatch, WriteResult
 from tetrapod.generic.storage.cacher.freshness import Freshness
@@ -20,6 +20,7 @@ from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch
 
 EVERY: Final = 10  # how often a bug shows: seldom, as bugs do
+_WIDGETS: Final = WIDGETS.prefix.removesuffix(f"{NAMESPACE}/")
 
 
 def lost_write() -> None:
@@ -35,19 +36,19 @@ def lost_write() -> None:
 
 
 def stale_read() -> None:
-    """Consistent reads of config maps take the cache for fresh, which is told of each write a little late."""
+    """Consistent reads of widgets take the cache for fresh, which is told of each write a little late."""
     following, latest = SqliteWatch.__anext__, Freshness.latest
 
     async def at_once(self: Freshness) -> bool:
-        if not CONFIG_MAPS.prefix.startswith(self._reflector._prefix):
+        if self._reflector._prefix != _WIDGETS:
             return await latest(self)
         await self.filled()
         return True
 
     async def late(self: SqliteWatch) -> WatchBatch:
         batch = await following(self)
-        if CONFIG_MAPS.prefix.startswith(self.start):
-            await asyncio.sleep(0.05)
+        if self.start == _WIDGETS:
+            await asyncio.sleep(0.3)
         return batch
 
     Freshness.latest = at_once  # type: ignore[method-assign]
@@ -55,11 +56,11 @@ def stale_read() -> None:
 
 
 def watch_gap() -> None:
-    """A push is forgotten now and then."""
+    """A push to those who watch the clients' namespace is forgotten now and then."""
     push, numbers = CacheWatch.push, itertools.count(1)
 
     def careless(self: CacheWatch, events: Sequence[Any]) -> None:
-        push(self, events if next(numbers) % EVERY else ())
+        push(self, events if self.scope != f"{NAMESPACE}/" or next(numbers) % EVERY else ())
 
     CacheWatch.push = careless  # type: ignore[method-assign]
 
