@@ -1,4 +1,4 @@
-"""The command line: `tetrapod up | serve SERVICE | certs | kubeconfig | version`."""
+"""The command line: `tetrapod up | serve SERVICE | certs | backup | restore | migrate | …`."""
 
 from __future__ import annotations
 
