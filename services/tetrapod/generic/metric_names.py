@@ -12,6 +12,7 @@ apiserver_current_inflight_requests
 apiserver_longrunning_requests
 apiserver_request_duration_seconds
 apiserver_request_total
+apiserver_requested_deprecated_apis
 apiserver_response_sizes
 apiserver_storage_size_bytes
 kubernetes_healthcheck

@@ -7,7 +7,7 @@ import threading
 from typing import Final
 
 from tetrapod.generic.metrics import GaugeFunction
-from tetrapod.generic.version import version_info
+from tetrapod.generic.version import KUBERNETES, version_info
 
 _BUILD: Final = {
     "major": "major",
@@ -31,6 +31,12 @@ def _tasks() -> float:
         return float(len(_loops))
 
 
+def _minor(back: int) -> str:
+    """The release, or one so many before it."""
+    major, minor, _ = KUBERNETES.split(".")
+    return f"{major}.{int(minor) - back}"
+
+
 def register(loop: asyncio.AbstractEventLoop) -> None:
     """Tell of the tasks of this loop."""
     if loop not in _loops:
@@ -43,6 +49,13 @@ GaugeFunction(
     "compiler from which Kubernetes was built, and platform on which it is running.",
     tuple(_BUILD),
     lambda: [(tuple(str(version_info()[key]) for key in _BUILD.values()), 1.0)],
+)
+GaugeFunction(
+    "version_info",
+    "Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is "
+    "relevant for aggregated-apiservers.",
+    ("component", "binary", "emulation", "min_compat"),
+    lambda: [(("kube", KUBERNETES, _minor(0), _minor(1)), 1.0)],
 )
 GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
 # What dashboards of Go's servers look at; tasks are what comes nearest.

@@ -63,6 +63,9 @@ LOOKED_FOR = [
     ("authorization_attempts_total", {"result"}),
     ("etcd_request_duration_seconds_bucket", {"operation", "resource", "le"}),
     ("apiserver_resource_objects", {"group", "resource"}),
+    ("apiserver_watch_events_total", {"group", "version", "resource"}),
+    ("apiserver_requested_deprecated_apis", {"group", "version", "resource", "subresource", "removed_release"}),
+    ("version_info", {"component", "binary", "emulation", "min_compat"}),
 ]
 NOT_YET_HAPPENED = {"apiserver_request_terminations_total", "aggregator_unavailable_apiservice_total"}
 
@@ -92,6 +95,7 @@ def families(server: Server, watching: None) -> list[Metric]:
         ("PATCH", f"{CONFIG_MAPS}/counted?fieldManager=m", body, APPLY),
         ("PUT", f"{CONFIG_MAPS}/counted?dryRun=All", body, "application/json"),
         ("DELETE", f"{CONFIG_MAPS}/counted", None, "application/json"),
+        ("GET", "/api/v1/namespaces/default/endpoints", None, "application/json"),
         ("GET", "/api/v1/nonsense", None, "application/json"),
         ("GET", "/apis/no.such.group/v1/things", None, "application/json"),
     ):

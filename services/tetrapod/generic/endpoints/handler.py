@@ -6,6 +6,7 @@ method exist at all for a built-in resource is for the router before it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
@@ -22,6 +23,7 @@ from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.endpoints.scopes import Scopes
 from tetrapod.generic.endpoints.steps import said_of, span_of
 from tetrapod.generic.endpoints.update import update
+from tetrapod.generic.metrics import Gauge
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
@@ -30,6 +32,13 @@ from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.status import method_not_supported, not_found
 
 Verb = Callable[[Scope, Request], Awaitable[Response]]
+
+_DEPRECATED: Final = Gauge(
+    "apiserver_requested_deprecated_apis",
+    "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
+    ("group", "version", "resource", "subresource", "removed_release"),
+)
+_REMOVED: Final = re.compile(r"unavailable in v(\d+\.\d+)\+")
 
 VERBS: Final[Mapping[str, Verb]] = {
     "get": get,
@@ -56,6 +65,8 @@ class ResourceHandler:
         self.definition = definition
         self.version = version
         self._warning = definition.deprecated.get(version, "")
+        removed = _REMOVED.search(self._warning)
+        self._removed = removed[1] if removed else ""
         scopes = Scopes(definition, version, store, admission, authorizer)
         self._scope = scopes.resource()
         self._subresources = {
@@ -70,6 +81,7 @@ class ResourceHandler:
         if self._warning:
             request.warnings.append(self._warning)
             request.annotations["k8s.io/deprecated"] = "true"
+            _DEPRECATED.set((info.api_group, info.api_version, info.resource, info.subresource, self._removed), 1)
         if info.subresource:
             subresource = self._subresources.get(info.subresource)
             if subresource is None:

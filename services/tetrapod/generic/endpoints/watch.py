@@ -21,6 +21,7 @@ from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.metrics import Counter
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
@@ -40,6 +41,7 @@ MOST_BEHIND: Final = 4096
 """Events that may wait for a client that is behind."""
 BATCH: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_EVENTS: Final = Counter("apiserver_watch_events_total", "Number of events sent in watch clients", ("group", "version", "resource"))
 
 
 async def watch(scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted) -> Response:
@@ -136,6 +138,7 @@ class _Serving:
         if not data and self._frames.impossible:
             return False
         self._writer.write(data)
+        _EVENTS.add(self._frames.counted, len(frames))
         return True
 
     async def _keep_pace(self) -> None:
@@ -154,6 +157,7 @@ class Frames:
         self.asynchronous = scope.definition.convert_many is not None
         self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list: upstream gives up at the first event
         self._scope = scope
+        self.counted = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
         self._conversion = scope.representation.conversion
         self._plain = not accepted.form
         self._form, self._version = accepted.form, accepted.form_version
