@@ -65,6 +65,7 @@ def namespaces_allowed() -> bool:
     try:
         network = Namespaces()
         network.join("try")
+        subprocess.run([*network.inside("try"), "true"], check=True, capture_output=True)
     except (subprocess.CalledProcessError, OSError):
         return False
     finally:
