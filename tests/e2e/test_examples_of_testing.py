@@ -44,7 +44,7 @@ def suite() -> Path:
 
 @pytest.mark.timeout(900)  # the first build on a machine takes minutes
 def test_envtest_takes_it_for_a_control_plane(suite: Path, assets: Path) -> None:
-    environment_ = {**environment(), "KUBEBUILDER_ASSETS": str(assets)}
+    environment_ = {**environment(), "KUBEBUILDER_ASSETS": str(assets), "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT": "100s"}
     done = subprocess.run([suite, "-test.v"], cwd=EXAMPLES / "operator-go", env=environment_, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"^--- PASS", done.stdout, re.MULTILINE)) == 5

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +206,20 @@ def test_flags_are_those_of_up() -> None:
         server.settle()
         assert server.client.get("v1", "Namespace", "stays")["status"]["phase"] == "Terminating"
     assert not server.directory.exists()
+
+
+def test_a_port_that_somebody_took_is_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the choice of the port and its use."""
+    from tetrapod.testing import server as module
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        chosen = module._options
+        ports = iter([taken.getsockname()[1]])
+
+        def options(*arguments: Any) -> Any:
+            found = chosen(*arguments)
+            return replace(found, secure_port=next(ports, found.secure_port))
+
+        monkeypatch.setattr(module, "_options", options)
+        with Server() as server:
+            assert server.client.request("GET", "/version")["major"] == "1"

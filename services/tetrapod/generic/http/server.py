@@ -68,6 +68,7 @@ class HttpServer:
         self._server = uvicorn.Server(config)
         self._server.server_state = self.state
         self._server.lifespan = config.lifespan_class(config)
+        self._server.servers = []  # it may be stopped before it listens
 
     def _context(self, *_: Any) -> Any:
         assert self._tls is not None
