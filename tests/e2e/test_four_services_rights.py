@@ -144,3 +144,12 @@ def test_auth_makes_tokens_for_core_alone(services: Services, service: str) -> N
 
 def test_the_keys_of_tokens_lie_with_auth_alone(services: Services) -> None:
     assert sorted(path.parent.name for path in services.certs.glob("*/sa.key")) == ["auth", "ca"]
+
+
+def test_services_wait_for_no_seat_at_each_others_door(services: Services) -> None:
+    """As administrators they were exempt from flow control; now it is by a FlowSchema, which one process does not have."""
+    found = json.loads(kubectl(services, "get", "flowschema", "tetrapod-services", "-o", "json").stdout)
+    assert found["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
+    assert {"type": "Dangling", "status": "False"}.items() <= {
+        key: condition[key] for condition in found["status"]["conditions"] for key in ("type", "status")
+    }.items()

@@ -16,7 +16,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, FlowControlObjects
+from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
 from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease
@@ -85,9 +85,8 @@ class Bootstrap:
         )
 
     def register(self, lifecycle: Lifecycle) -> None:
-        flow_control = FlowControlObjects(
-            self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: _data("flowschemas")}
-        )
+        schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.apart else [])]
+        flow_control = FlowControlObjects(self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas})
 
         def keep(hook: str, work: Hook, period: float = _PERIOD) -> None:
             lifecycle.on_start(hook, _kept(lifecycle, hook, work, period))
