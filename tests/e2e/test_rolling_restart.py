@@ -9,10 +9,12 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from support.kubectl import wait_established
 from support.load import Doors, Load
 from support.services import NAMES, Services, running_services
 
@@ -39,7 +41,7 @@ CRD = {
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with running_services(tmp_path_factory.mktemp("rolling"), REPLICAS, **FLAGS) as services:
         kubectl(services, "apply", "-f", "-", stdin=json.dumps(CRD))
-        kubectl(services, "wait", "--for=condition=Established", "crd/widgets.load.example.com", "--timeout=30s")
+        wait_established(partial(kubectl, services), "widgets.load.example.com")
         yield services
 
 

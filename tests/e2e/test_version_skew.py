@@ -9,11 +9,13 @@ import json
 import os
 import subprocess
 import tarfile
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from support.kubectl import wait_established
 from support.services import NAMES, Services
 from support.wire import Client
 
@@ -70,13 +72,14 @@ def test_two_releases_serve_together(previous: Path, tmp_path: Path, old: tuple[
 
 def session(client: Client, services: Services) -> None:
     assert client("POST", CONFIG_MAPS, {"metadata": {"name": "c"}, "data": {"a": "b"}}).status == 201
-    patch = {"content-type": "application/merge-patch+json"}
+    patch = {"Content-Type": "application/merge-patch+json"}
     assert client("PATCH", f"{CONFIG_MAPS}/c", {"data": {"c": "d"}}, patch).json["data"] == {"a": "b", "c": "d"}
     kubectl(services, "apply", "-f", "-", stdin={"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **CRD})
-    kubectl(services, "wait", "--for=condition=Established", "crd/widgets.skew.example.com", "--timeout=60s")
+    wait_established(partial(kubectl, services), "widgets.skew.example.com")
     widget = {"apiVersion": "skew.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     assert client("POST", "/apis/skew.example.com/v1/namespaces/default/widgets", widget).status == 201
     assert client("POST", "/api/v1/namespaces", {"metadata": {"name": "skew"}}).status == 201
+    kubectl(services, "wait", "--for=create", "serviceaccount/default", "--timeout=60s")
     token = kubectl(services, "create", "token", "default").strip()
     with Client(services, token=token) as account:  # type: ignore[arg-type]
         assert account("GET", CONFIG_MAPS).status == 403
@@ -90,4 +93,6 @@ def session(client: Client, services: Services) -> None:
 def kubectl(services: Services, *args: str, stdin: object = None) -> str:
     argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
     text = None if stdin is None else json.dumps(stdin)
-    return subprocess.run(argv, input=text, check=True, capture_output=True, text=True, timeout=90).stdout
+    done = subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

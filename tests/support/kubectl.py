@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,14 @@ def executable() -> str:
     if found is None:
         pytest.skip("kubectl is not on this machine; tools/prepare.sh installs it")
     return found
+
+
+def wait_established(kubectl: Callable[..., str], definition: str, patience: float = 60) -> None:
+    """Until a CRD is. `kubectl wait` gives up on one that has no conditions yet."""
+    deadline = time.monotonic() + patience
+    while True:
+        conditions = json.loads(kubectl("get", f"crd/{definition}", "-o=json")).get("status", {}).get("conditions") or []
+        if any((c["type"], c["status"]) == ("Established", "True") for c in conditions):
+            return
+        assert time.monotonic() < deadline, conditions
+        time.sleep(0.1)

@@ -85,7 +85,7 @@ class BalancedPool(BackendPool):
             last = number == len(tries) - 1
             try:
                 connection = await super().exchange(
-                    _endpoint(address, endpoint.tls),
+                    _endpoint(address, endpoint.tls, endpoint.patience if last or single else DIAL_SECONDS),
                     method,
                     target,
                     headers,
@@ -110,15 +110,6 @@ class BalancedPool(BackendPool):
             connection.close()
         raise AssertionError("the last try returns or raises")
 
-    async def _connect(self, endpoint: Endpoint) -> BackendConnection:
-        if endpoint.tls is None or not endpoint.tls.server_name:
-            return await super()._connect(endpoint)
-        try:
-            async with asyncio.timeout(DIAL_SECONDS):
-                return await super()._connect(endpoint)
-        except TimeoutError:
-            raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
-
     async def _is_ready(self, endpoint: Endpoint) -> bool:
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
@@ -142,8 +133,8 @@ class BalancedPool(BackendPool):
                 idle.clear()
 
 
-def _endpoint(address: Address, tls: ClientTLS | None) -> Endpoint:
-    return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name))
+def _endpoint(address: Address, tls: ClientTLS | None, patience: float = DIAL_SECONDS) -> Endpoint:
+    return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name), patience)
 
 
 def _untouched(connection: BackendConnection) -> bool:

@@ -43,7 +43,7 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
     except (OSError, ValueError) as error:
         raise BackendError(f"unable to use the TLS configuration: {error}", untouched=True) from error
     try:
-        async with asyncio.timeout(DIAL_TIMEOUT):
+        async with asyncio.timeout(endpoint.patience):
             _, made = await asyncio.get_running_loop().create_connection(
                 protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
             )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
-from tetrapod.generic.proxy.dialing import dial
+from tetrapod.generic.proxy.dialing import DIAL_TIMEOUT, dial
 from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList
@@ -27,6 +27,8 @@ class Endpoint:
     host: str
     port: int
     tls: ClientTLS | None = None
+    patience: float = field(default=DIAL_TIMEOUT, compare=False)
+    """Seconds for a connection to be made."""
 
     def __hash__(self) -> int:
         """Two that differ only in their TLS are rare, and certificates long."""
