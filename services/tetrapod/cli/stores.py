@@ -69,8 +69,9 @@ class Store:
             finally:
                 await backend.close()
         else:
-            self._write_keys(contents)
+            self._check_keys(contents)
             revision = write_sqlite(self.database, self.prefix, contents)
+            self._write_keys(contents)
         found = await self.read(keys=False)
         if wrong := differences(contents.items, found.items):
             raise BackupError(f"{len(wrong)} keys are not what was written ({wrong[0]} …); did somebody else write?")
@@ -80,15 +81,17 @@ class Store:
         directory = Path(self.place) / KEYS
         return {f"{KEYS}/{file.name}": file.read_bytes() for file in sorted(directory.glob("*")) if file.is_file()}
 
-    def _write_keys(self, contents: Contents) -> None:
+    def _check_keys(self, contents: Contents) -> None:
         from tetrapod.generic.storage.backup.contents import BackupError
 
         directory = Path(self.place) / KEYS
-        if not contents.files:
-            return
-        if directory.exists() and any(directory.iterdir()):
+        if contents.files and directory.exists() and any(directory.iterdir()):
             raise BackupError(f"{directory} has certificates already; restore into another directory, or with --without-keys")
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def _write_keys(self, contents: Contents) -> None:
+        directory = Path(self.place) / KEYS
+        if contents.files:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, data in contents.files.items():
             file = directory / Path(name).name
             file.touch(0o644 if file.suffix in (".crt", ".pub", ".json") else 0o600)

@@ -139,6 +139,10 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, tetrapod: Command,
     assert (done.exit_code, "has certificates already" in done.output) == (1, True)
     done = tetrapod("restore", file, "--data-dir", tmp_path / "old", "--without-keys")
     assert (done.exit_code, "exists already" in done.output) == (1, True)
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "tetrapod.db").touch()
+    assert tetrapod("restore", file, "--data-dir", tmp_path / "half").exit_code == 1
+    assert not (tmp_path / "half" / "pki").exists()
     place = ("--etcd-servers", etcd.url, "--etcd-prefix", prefix)
     assert tetrapod("restore", file, *place).exit_code == 0
     done = tetrapod("restore", file, *place)
