@@ -40,6 +40,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     )
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={directory / 'audit.log'}")
     with running_services(directory, aggregator=flags) as found:
+        eventually(lambda: kubectl(found, "-n", "default", "get", "serviceaccount", "default", check=False).returncode == 0)
         yield found
 
 
