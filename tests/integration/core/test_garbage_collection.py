@@ -101,7 +101,6 @@ def test_a_custom_object_goes_with_its_built_in_owner(server: Server) -> None:
 def test_what_an_owner_leaves_goes_though_nobody_watched_the_owner_yet(server: Server) -> None:
     """Its kind is watched some seconds after its first object, and it lives for less."""
     path = define(server, "Mayfly")
-    until(lambda: ask(server, "GET", path)[0] == 200)
     time.sleep(6)  # until the collector knows the kind: from here on an unknown kind is no reason to look again
     owner = made(server, path, custom("Mayfly", "owner"))
     made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "left", **owned(owner)}})
