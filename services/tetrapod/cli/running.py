@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from tetrapod.cli.process import quiet_ends, raise_file_limit
 from tetrapod.generic.storage.backend import CannotOpen, Unavailable
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ def run(make: Callable[[], Runnable]) -> int:
 async def _run(make: Callable[[], Runnable]) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(quiet_ends)
+    raise_file_limit()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     server = make()
