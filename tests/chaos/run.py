@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -24,6 +24,7 @@ WATCHERS: Final = 2
 MANY: Final = 10
 """Watchers of a kind; of more than that each keeps its watch, as clients do."""
 CALM: Final = 2.0  # seconds between two faults, if nothing else is said
+TOGETHER: Final = 50  # watchers that connect at the same time
 PATIENCE: Final = 120.0  # for a recovery
 
 
@@ -72,11 +73,10 @@ class Run:
         begun = self.history.clock()
         async with running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
             await _prepare(self._address)
-            async with running(*(watcher.work() for watcher in self._watchers)):
+            async with self._watching():
                 workers = [Worker(f"worker-{number}", self._address, self.history, self._seed) for number in range(self._workers)]
                 async with running(*(worker.work() for worker in workers)):
                     await self._recovered()
-                    await asyncio.gather(*(watcher.until(1) for watcher in self._watchers))
                     turn = 0
                     while turn < len(faults) or self.history.clock() < begun + seconds or len(self.history.operations) < operations:
                         await asyncio.sleep(self._calm)
@@ -89,6 +89,16 @@ class Run:
         relists = [watcher.relists for watcher in self._watchers]
         seconds = self.history.clock() - begun
         return Result(self.history, self.rounds, violations, len(self._watchers), sum(relists), max(relists), seconds)
+
+    @asynccontextmanager
+    async def _watching(self) -> AsyncIterator[None]:
+        """All watchers are there; they come in groups, since handshakes take time."""
+        async with AsyncExitStack() as stack:
+            for start in range(0, len(self._watchers), TOGETHER):
+                group = self._watchers[start : start + TOGETHER]
+                await stack.enter_async_context(running(*(watcher.work() for watcher in group)))
+                await asyncio.gather(*(watcher.until(1) for watcher in group))
+            yield
 
     async def _round(self, fault: Fault) -> None:
         began = self.history.clock()
