@@ -95,9 +95,9 @@ class ExternalProxy:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
         try:
-            return await forward(self._backends.pool, endpoint, request)
+            return await forward(self._backends.pool, endpoint, request, redirects=False)
         except BackendError as error:
-            return Response(503, list(_HEADERS), f"{error}\n".encode())
+            return Response(503, list(_HEADERS), f"error trying to reach service: {error}\n".encode())
 
 
 def unavailable() -> Response:

@@ -188,14 +188,16 @@ class StreamResponse(Response):
     """The headers go out at once, then `run` writes until it returns; it is cancelled when the client goes.
 
     An `endless` one (a watch) may stop anywhere: a server that stops does not wait for it, it cancels it and ends the answer well.
+    `run` may add to `trailers`, which follow a chunked answer.
     """
 
-    __slots__ = ("endless", "run")
+    __slots__ = ("endless", "run", "trailers")
 
     def __init__(self, status: int, headers: HeaderList, run: Callable[[StreamWriter], Awaitable[None]], *, endless: bool = False) -> None:
         super().__init__(status, headers)
         self.run = run
         self.endless = endless
+        self.trailers: HeaderList = []
 
 
 class UpgradeResponse(Response):

@@ -11,11 +11,24 @@ from integration.http.conftest import Client, Serve, pki, pytest_asyncio_loop_fa
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.request import Handler, Request, Response
 
 __all__ = ["pki", "pytest_asyncio_loop_factories", "serve", "tls"]
 
 Front = Callable[[Endpoint], Awaitable[Client]]
+
+
+def forwarding(pool: BackendPool, endpoint: Endpoint, *, redirects: bool = True) -> Handler:
+    """What a front does with everything: its user is alice, and what fails is a 503."""
+
+    async def handler(request: Request) -> Response:
+        request.user = UserInfo("alice", groups=("g",))
+        try:
+            return await forward(pool, endpoint, request, redirects=redirects)
+        except BackendError as error:
+            return Response(503, [], str(error).encode())
+
+    return handler
 
 
 @pytest.fixture
@@ -30,14 +43,7 @@ async def front(serve: Serve, pool: BackendPool) -> AsyncIterator[Front]:
     clients: list[Client] = []
 
     async def make(endpoint: Endpoint) -> Client:
-        async def handler(request: Request) -> Response:
-            request.user = UserInfo("alice", groups=("g",))
-            try:
-                return await forward(pool, endpoint, request)
-            except BackendError as error:
-                return Response(503, [], str(error).encode())
-
-        client = await Client.connect(await serve(handler))
+        client = await Client.connect(await serve(forwarding(pool, endpoint)))
         clients.append(client)
         return client
 

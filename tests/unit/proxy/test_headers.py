@@ -12,6 +12,7 @@ from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.proxy.headers import (
     Unsendable,
     answer_headers,
+    answer_trailers,
     escape_header_key,
     forwarded_headers,
     identity_headers,
@@ -50,13 +51,19 @@ def test_what_concerns_one_connection_is_dropped() -> None:
         (b"connection", b"X-Private, keep-alive"),
         (b"x-private", b"1"),
         (b"keep-alive", b"300"),
-        (b"te", b"trailers"),
+        (b"te", b"gzip"),
         (b"transfer-encoding", b"chunked"),
         (b"upgrade", b"h2c"),
         (b"x-kept", b"1"),
     ]
     assert forwarded_headers(sent, UserInfo("u"), "", "") == [(b"x-kept", b"1"), (b"x-remote-user", b"u")]
     assert answer_headers([*sent, (b"date", b"today"), (b"content-length", b"3")]) == [(b"x-kept", b"1"), (b"content-length", b"3")]
+
+
+def test_trailers_are_asked_for_and_announced_on_both_sides() -> None:
+    assert forwarded_headers([(b"te", b"gzip, trailers")], UserInfo("u"), "", "") == [(b"te", b"trailers"), (b"x-remote-user", b"u")]
+    assert answer_headers([(b"trailer", b"X-Sum"), (b"trailer", b"X-More")]) == [(b"trailer", b"X-Sum, X-More")]
+    assert answer_trailers([(b"x-sum", b"7"), (b"content-length", b"9"), (b"transfer-encoding", b"chunked")]) == [(b"x-sum", b"7")]
 
 
 def test_the_chain_of_addresses_grows() -> None:

@@ -55,7 +55,9 @@ def _compress_stream(response: StreamResponse) -> StreamResponse:
         gzip.finish()
 
     headers = [h for h in response.headers if h[0] != b"content-length"]
-    return StreamResponse(response.status, [*headers, *_COMPRESSED], run)
+    compressed = StreamResponse(response.status, [*headers, *_COMPRESSED], run)
+    compressed.trailers = response.trailers
+    return compressed
 
 
 class _GzipWriter(ForwardingWriter):

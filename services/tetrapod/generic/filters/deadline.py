@@ -6,15 +6,20 @@ Upstream: endpoints/filters/request_deadline.go and server/filters/timeout.go.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
 
 from tetrapod.generic.filters.long_running import is_long_running
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import status
 from tetrapod.machinery.duration import parse_duration
 
+log = logging.getLogger(__name__)
+
+_Run: TypeAlias = Callable[[StreamWriter], Awaitable[None]]
 _OVERDUE: Final = (
     b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
     b'"reason":"Timeout","details":{},"code":504}\n'
@@ -37,14 +42,34 @@ def with_request_deadline(handler: Handler, request_timeout: float) -> Handler:
             seconds = _asked(request.query_string, request_timeout)
         request.deadline = time.monotonic() + seconds
         if seconds == request_timeout:
-            return await overdue.bounded(handler, request)
-        try:
-            async with asyncio.timeout(seconds):
-                return await handler(request)
-        except TimeoutError:
-            return _overdue()
+            response = await overdue.bounded(handler, request)
+        else:
+            try:
+                async with asyncio.timeout(seconds):
+                    response = await handler(request)
+            except TimeoutError:
+                return _overdue()
+        if isinstance(response, StreamResponse):
+            response.run = _until(request.deadline, response.run, request.raw_path)
+        return response
 
     return request_deadline
+
+
+def _until(deadline: float, run: _Run, path: str) -> _Run:
+    """A stream that is not through by then is cut: whoever makes it, or reads it, may be stuck."""
+
+    async def run_until(writer: StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())) as limit:
+                await run(writer)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            log.warning("the answer to %s was cut: it was not complete within the allotted timeout", path)
+            raise AnswerBroken("timeout") from None
+
+    return run_until
 
 
 class Overdue:

@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.http.head import render
+from tetrapod.generic.http.head import render, render_trailers
 from tetrapod.generic.http.refusal import panic_response, status_response
 from tetrapod.generic.request import (
     AnswerBroken,
@@ -285,7 +285,7 @@ class Exchange:
                 log.exception("stream of %s %s failed", self.request.method, self.request.raw_path)
                 self.abort()
                 return
-        self._end_stream()
+        self._end_stream(response.trailers)
 
     def _start_stream(self, response: Response) -> None:
         extra = b""
@@ -308,7 +308,7 @@ class Exchange:
             head, self._head = self._head, b""
             self.protocol.transport.write(head)
 
-    def _end_stream(self) -> None:
+    def _end_stream(self, trailers: HeaderList) -> None:
         if self.gone:
             return
         if self._left > 0 and not self.head_only:
@@ -316,7 +316,7 @@ class Exchange:
             self.abort()
             return
         head, self._head = self._head, b""
-        tail = head + b"0\r\n\r\n" if self._chunked else head
+        tail = head + render_trailers(trailers) if self._chunked else head
         if tail:
             self.protocol.transport.write(tail)
         self.done = True

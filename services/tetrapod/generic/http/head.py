@@ -37,3 +37,10 @@ def render(status: int, date: bytes, headers: HeaderList, extra: bytes) -> bytes
         parts += (canonical(name), value, b"\r\n")
     parts += (extra, b"\r\n")
     return b"".join(parts)
+
+
+def render_trailers(trailers: HeaderList) -> bytes:
+    """The last chunk, and what follows it."""
+    if not trailers:
+        return b"0\r\n\r\n"
+    return b"0\r\n%b\r\n" % b"".join(b"%b%b\r\n" % (canonical(name), value) for name, value in trailers)

@@ -14,10 +14,12 @@ from typing import Any, Final
 import httptools
 
 from tetrapod.generic.http.buffered import read_buffer
-from tetrapod.generic.proxy.malformed import malformed_body, malformed_head
+from tetrapod.generic.proxy.malformed import TOO_LARGE, malformed_body, malformed_head, malformed_status, unsupported_encoding
 from tetrapod.generic.request import HeaderList, StreamWriter
 
 HIGH_WATER: Final = 256 * 1024
+MAX_HEAD: Final = 10 << 20
+"""Of an answer's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
 
 
 class BackendError(Exception):
@@ -48,15 +50,18 @@ class BackendConnection(asyncio.BufferedProtocol):
     def _reset(self, method: str) -> None:
         self.status = 0
         self.headers: HeaderList = []
+        self.trailers: HeaderList = []
         self.complete = False
         self.rest = b""  # what followed a 101
         self.upgraded = False
         self._method = method
         self._active = bool(method)
         self._in_head = False
+        self._head_size = 0
         self._request_sent = False
         self._consumed = False  # whoever asked has the whole answer: nothing here is looked at any more
         self._keep_alive = False
+        self._surplus = False  # a second answer has begun, which nobody asked for: nothing of it is looked at
         self._touched = False
         self._until_close = False
         self._chunks: deque[bytes] = deque()
@@ -211,6 +216,8 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.transport.abort()  # nobody asked
             return
         self._touched = True
+        if not self.status:
+            self._head_size += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -218,6 +225,9 @@ class BackendConnection(asyncio.BufferedProtocol):
             self._pause()
         except httptools.HttpParserError as error:
             self._fail(BackendError(malformed_body(str(error)) if self.status else malformed_head(bytes(data), str(error))))
+            self.transport.abort()
+        if self._head_size > MAX_HEAD and self._active and not self.complete:
+            self._fail(BackendError(TOO_LARGE.format(MAX_HEAD)))
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -240,16 +250,33 @@ class BackendConnection(asyncio.BufferedProtocol):
     # --- the parser's side
 
     def on_message_begin(self) -> None:
+        if self.complete:
+            self._surplus = True
+            self._keep_alive = self._active = False
+            self.transport.close()
+            return
         self._in_head = True
         self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # trailers are dropped
+        if self._surplus:
+            return
+        if self._in_head:
             self.headers.append((name.lower(), value))
+        else:
+            self.trailers.append((name.lower(), value))
+            self._head_size += len(name) + len(value)
 
     def on_headers_complete(self) -> None:
+        if self._surplus:
+            return
         self._in_head = False
+        self._head_size = 0
         status = self._parser.get_status_code()
+        if complaint := malformed_status(status) or unsupported_encoding(self.headers):
+            self._fail(BackendError(complaint))
+            self.transport.abort()
+            return
         if 100 <= status < 200 and status != 101:
             return
         self.status = status
@@ -267,6 +294,8 @@ class BackendConnection(asyncio.BufferedProtocol):
             self._head.set_result(None)
 
     def on_body(self, body: bytes) -> None:
+        if self.complete:
+            return
         if self._writer is not None:
             self._writer.write(body)
             if self._writer.buffered() > HIGH_WATER:

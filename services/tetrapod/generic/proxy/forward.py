@@ -11,7 +11,7 @@ from typing import Final
 
 from tetrapod.generic.http.head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
-from tetrapod.generic.proxy.headers import Unsendable, answer_headers, forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.headers import Unsendable, answer_headers, answer_trailers, forwarded_headers, upgrade_of
 from tetrapod.generic.proxy.pool import BackendPool, Endpoint
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
@@ -28,15 +28,24 @@ from tetrapod.generic.request import (
 
 log = logging.getLogger(__name__)
 
+_SWITCHED: Final = 'backend tried to switch protocol "{}" when "" was requested\n'
+_REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 WHOLE: Final = 64 * 1024
 """Bodies up to this size are sent with the head, once they are here: one write, no task, and a slow client holds no backend."""
 
 
 async def forward(
-    pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str = "", headers: HeaderList | None = None, host: str = ""
+    pool: BackendPool,
+    endpoint: Endpoint,
+    request: Request,
+    *,
+    target: str = "",
+    headers: HeaderList | None = None,
+    host: str = "",
+    redirects: bool = True,
 ) -> Response:
     """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given; so is
-    `host`, that of the Host header, the endpoint's.
+    `host`, that of the Host header, the endpoint's. Without `redirects` such an answer is refused: who follows it takes his token along.
 
     Raises BackendError.
     """
@@ -64,23 +73,44 @@ async def forward(
         length=length,
     )
     if connection.status == 101:
-        return _switch(connection)
+        return _switch(connection) if upgrade else _refused(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
+    if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):
+        return _refused(connection, 502, _REDIRECTED)
     back = answer_headers(connection.headers)
+    trailers, passed = connection.trailers, HeaderList()
     body = connection.take()
-    if body is not None:
+    if body is not None and not trailers:
         return Response(connection.status, back, body)
 
     async def run(writer: StreamWriter) -> None:
         try:
-            await connection.pipe(writer)
+            if body is None:
+                await connection.pipe(writer)
+            else:
+                writer.write(body)
         except BackendError as error:
             log.warning("backend %s broke off its answer to %s: %s", endpoint.authority, request.raw_path, error)
             raise AnswerBroken(str(error)) from error
         finally:
-            if not connection.complete:
+            if body is None and not connection.complete:
                 connection.close()
+        passed.extend(answer_trailers(trailers))
 
-    return StreamResponse(connection.status, back, run, endless=request.info is not None and request.info.verb == "watch")
+    stream = StreamResponse(connection.status, back, run, endless=request.info is not None and request.info.verb == "watch")
+    stream.trailers = passed
+    return stream
+
+
+def _refused(connection: BackendConnection, code: int, text: str) -> Response:
+    connection.close()
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if code == 503:
+        headers.append((b"x-content-type-options", b"nosniff"))  # as Go's http.Error does
+    return Response(code, headers, text.encode())
+
+
+def _switched_to(headers: HeaderList) -> str:
+    return next((value.decode("latin-1") for name, value in headers if name == b"upgrade"), "")
 
 
 def _length(headers: HeaderList) -> int | None:

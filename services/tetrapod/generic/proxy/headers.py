@@ -81,13 +81,23 @@ def passed_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderLis
         kept.append((b"x-forwarded-for", b", ".join(forwarded)))
     if audit_id:
         kept.append((b"audit-id", audit_id.encode()))
+    if any(name == b"te" and b"trailers" in value.lower() for name, value in headers):
+        kept.append((b"te", b"trailers"))
     return kept
 
 
 def answer_headers(headers: HeaderList) -> HeaderList:
     """What is passed back to the client. Date and Audit-ID are written by our own front."""
     listed = _connection_tokens(headers)
-    return [(name, value) for name, value in headers if name not in _FRONTS and name not in listed]
+    kept = [(name, value) for name, value in headers if name not in _FRONTS and name not in listed]
+    if announced := [value for name, value in headers if name == b"trailer"]:
+        kept.append((b"trailer", b", ".join(announced)))
+    return kept
+
+
+def answer_trailers(trailers: HeaderList) -> HeaderList:
+    """What is passed back after the body, but what would be read as something else there."""
+    return [(name, value) for name, value in trailers if name not in _FRONTS and name != b"content-length"]
 
 
 def upgrade_of(headers: HeaderList) -> bytes:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tetrapod.generic.request import HeaderList
 from tetrapod.machinery.field import go_quote
 
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
-_STATUS_LINE: Final = re.compile(r"HTTP/\d\.\d \S")
+_VERSION: Final = re.compile(r"HTTP/\d\.\d")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+TOO_LARGE: Final = _BROKEN + "net/http: server response headers exceeded {} bytes; aborted"
 
 
 def malformed_head(data: bytes, fallback: str) -> str:
-    """`data` is what came instead of a good status line and headers."""
+    """`data` is what came instead of a good status line and headers (net/http: ReadResponse, readTransfer)."""
     lines = data[:4096].decode("utf-8", "replace").split("\n")
     first = lines[0].removesuffix("\r")
-    if not _STATUS_LINE.match(first):
+    protocol, found, status = first.partition(" ")
+    if not found:
         return f"{_BROKEN}malformed HTTP response {go_quote(first)}"
-    code = first.split(" ")[1]
+    code = status.lstrip(" ").partition(" ")[0]
     if not (len(code) == 3 and code.isascii() and code.isdigit()):
         return f"{_BROKEN}malformed HTTP status code {go_quote(code)}"
+    if not _VERSION.fullmatch(protocol):
+        return f"{_BROKEN}malformed HTTP version {go_quote(protocol)}"
+    lengths = []
     for line in lines[1:]:
         header = line.removesuffix("\r")
         if not header:
@@ -27,9 +34,28 @@ def malformed_head(data: bytes, fallback: str) -> str:
         name, colon, value = header.partition(":")
         if not colon:
             return f"{_BROKEN}malformed MIME header: missing colon: {go_quote(header)}"
-        if name.lower() == "content-length" and not value.strip().isdigit():
-            return f"{_BROKEN}bad Content-Length {go_quote(value.strip())}"
+        if _CONTROL.search(value):
+            return f"{_BROKEN}malformed MIME header line: {go_quote(header)}"
+        if name.lower() == "content-length":
+            lengths.append(value.strip())
+    if len(set(lengths)) > 1:
+        return f"{_BROKEN}http: message cannot contain multiple Content-Length headers; got [{' '.join(map(go_quote, lengths))}]"
+    if lengths and not (lengths[0].isascii() and lengths[0].isdigit()):
+        return f"{_BROKEN}bad Content-Length {go_quote(lengths[0])}"
     return f"{_BROKEN}{fallback}"
+
+
+def malformed_status(code: int) -> str:
+    """What the parser lets pass; empty where it is good."""
+    return "" if 100 <= code <= 999 else f'{_BROKEN}malformed HTTP status code "{code:03}"'
+
+
+def unsupported_encoding(headers: HeaderList) -> str:
+    """What is wrong with Transfer-Encoding; empty where it is good."""
+    for name, value in headers:
+        if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+            return f"{_BROKEN}unsupported transfer encoding: {go_quote(value.decode('latin-1'))}"
+    return ""
 
 
 def malformed_body(error: str) -> str:

@@ -1,0 +1,207 @@
+"""Backends that answer garbage, too much, slowly or never; texts as kube-apiserver v1.37.1 gave them for the same bytes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from integration.http.conftest import Client, Serve
+from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwarding
+from tetrapod.generic.filters.deadline import with_request_deadline
+from tetrapod.generic.proxy import BackendPool
+from tetrapod.generic.request import Handler, Request, Response
+
+BROKEN = "net/http: HTTP/1.x transport connection broken: "
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+def answering(data: bytes) -> RawBackend:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(data)
+        await writer.drain()
+
+    return RawBackend(serve)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"", "EOF"),
+        (b"garbage\r\n\r\n", f'{BROKEN}malformed HTTP response "garbage"'),
+        (b"\0\1garbage garbage\r\n\r\n", f'{BROKEN}malformed HTTP status code "garbage"'),
+        (b"HTTP/1.1 1000 Odd\r\n\r\n", f'{BROKEN}malformed HTTP status code "1000"'),
+        (b"HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", f'{BROKEN}malformed HTTP status code "099"'),
+        (OK + b"Content-Length: ten\r\n\r\nok", f'{BROKEN}bad Content-Length "ten"'),
+        (OK + b"Content-Length: -1\r\n\r\nok", f'{BROKEN}bad Content-Length "-1"'),
+        (
+            OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok!",
+            f'{BROKEN}http: message cannot contain multiple Content-Length headers; got ["2" "3"]',
+        ),
+        (OK + b"Transfer-Encoding: gzip\r\n\r\nok", f'{BROKEN}unsupported transfer encoding: "gzip"'),
+        (OK + b"broken header\r\n\r\n", f'{BROKEN}malformed MIME header: missing colon: "broken header"'),
+        (OK + b"X-A: 1\x002\r\n\r\n", f'{BROKEN}malformed MIME header line: "X-A: 1\\x002"'),
+        (
+            OK + b"X-A: " + b"a" * (11 << 20) + b"\r\n\r\n",
+            f"{BROKEN}net/http: server response headers exceeded 10485760 bytes; aborted",
+        ),
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nraw",
+            'backend tried to switch protocol "x" when "" was requested\n',
+        ),
+    ],
+    ids=lambda value: value[-24:] if isinstance(value, str) else "",
+)
+async def test_what_is_no_answer_is_told_as_upstream_does_and_the_connection_lives_on(front: Front, answer: bytes, text: str) -> None:
+    async with answering(answer) as backend:
+        client = await front(backend.endpoint)
+        for _ in range(2):
+            client.get()
+            status, _, body = await client.answer()
+            assert (status, body.decode()) == (503, text)
+
+
+async def test_what_one_backend_says_too_much_reaches_nobody_else(front: Front) -> None:
+    async with answering(OK + b"Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged") as backend:
+        client = await front(backend.endpoint)
+        for _ in range(3):
+            client.get()
+            assert (await client.answer())[2] == b"ok"
+        assert backend.connections == 3
+
+
+@pytest.mark.parametrize("announced", [b"Trailer: X-Sum\r\n", b""])
+@pytest.mark.parametrize("whole", [True, False])
+async def test_trailers_follow_the_body(front: Front, announced: bytes, whole: bool) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            asked = await reader.readuntil(b"\r\n\r\n")
+            assert b"te: trailers" in asked
+            writer.write(OK + announced + b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
+            if not whole:
+                await released.wait()
+            writer.write(b"0\r\nX-Sum: 7\r\n\r\n")
+
+    released = asyncio.Event()
+    async with RawBackend(serve) as backend:
+        client = await front(backend.endpoint)
+        for _ in range(2):
+            released.clear()
+            client.get(headers="TE: trailers\r\n")
+            status, headers = await client.head()
+            assert (status, headers.get("trailer")) == (200, "x-sum" if announced else None)
+            assert await client.chunk() == b"ok"
+            released.set()
+            assert await asyncio.wait_for(client.reader.readuntil(b"\r\n\r\n"), 5) == b"0\r\nX-Sum: 7\r\n\r\n"
+        assert backend.connections == 1
+
+
+async def test_redirects_pass_or_are_refused(serve: Serve, pool: BackendPool, front: Front) -> None:
+    async with answering(b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/x\r\nContent-Length: 0\r\n\r\n") as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        status, headers, _ = await client.answer()
+        assert (status, headers["location"]) == (302, "https://elsewhere/x")
+        strict = await Client.connect(await serve(forwarding(pool, backend.endpoint, redirects=False)))
+        strict.get()
+        status, headers, body = await strict.answer()
+        assert (status, body) == (502, b"the backend attempted to redirect this request, which is not permitted")
+        assert "location" not in headers
+        await strict.close()
+
+
+def within(seconds: float, handler: Handler) -> Handler:
+    return with_request_deadline(handler, seconds)
+
+
+async def test_who_never_answers_is_waited_for_no_longer_than_the_request_has(serve: Serve, pool: BackendPool) -> None:
+    async with RawBackend(lambda reader, writer: reader.read()) as backend:
+        client = await Client.connect(await serve(within(0.2, forwarding(pool, backend.endpoint))))
+        client.get()
+        status, _, body = await client.answer()
+        assert status == 504
+        assert b"Timeout: request did not complete within the allotted timeout" in body
+        await asyncio.wait_for(backend.closed.wait(), 5)
+        await client.close()
+
+
+@pytest.mark.parametrize("framing", [b"Content-Length: 1000000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"])
+async def test_who_answers_a_drop_at_a_time_is_cut_off_in_the_end(serve: Serve, pool: BackendPool, framing: bytes) -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK + framing)
+        while not writer.is_closing():
+            writer.write(b"1\r\nx\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async with RawBackend(drip) as backend:
+        client = await Client.connect(await serve(within(0.3, forwarding(pool, backend.endpoint))))
+        client.get()
+        assert (await client.head())[0] == 200
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            async with asyncio.timeout(10):
+                while True:
+                    await client.reader.readexactly(1)
+        await asyncio.wait_for(backend.closed.wait(), 5)
+        assert pool.open_connections == 0
+        await client.close()
+
+
+@pytest.mark.parametrize("side", ["client", "backend"])
+async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_all_that_was_said(front: Front, side: str) -> None:
+    heard = asyncio.get_running_loop().create_future()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n" + b"b" * 300_000)
+        await writer.drain()
+        if side == "client":
+            heard.set_result(await reader.read())
+
+    async with RawBackend(talk) as backend:
+        client = await front(backend.endpoint)
+        client.get("/", "Connection: Upgrade\r\nUpgrade: x\r\n")
+        assert (await client.head())[0] == 101
+        assert await client.reader.readexactly(300_000) == b"b" * 300_000
+        if side == "client":
+            client.send(b"a" * 300_000)
+            client.writer.write_eof()
+            assert await asyncio.wait_for(heard, 5) == b"a" * 300_000
+        assert await asyncio.wait_for(client.reader.read(), 5) == b""
+
+
+async def test_one_who_stops_sending_is_gone(front: Front) -> None:
+    """Half a connection is none, as for Go's server: what he asked for is given up at the backend, too."""
+    asked = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        asked.set()
+        await reader.read()
+
+    async with RawBackend(silent) as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        await asyncio.wait_for(asked.wait(), 5)
+        client.writer.write_eof()
+        await asyncio.wait_for(backend.closed.wait(), 5)
+
+
+async def test_a_request_of_chunks_with_trailers_arrives_whole(serve: Serve, front: Front) -> None:
+    got: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def collect(request: Request) -> Response:
+        body = b""
+        while data := await request.body.chunk():
+            body += data
+        got.put_nowait(body)
+        return Response(200, [], b"ok")
+
+    server = await serve(collect)
+    client = await front(endpoint_of(server))
+    for _ in range(2):
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n")
+        assert (await client.answer())[2] == b"ok"
+        assert got.get_nowait() == b"abcde"
