@@ -34,7 +34,8 @@ def ask(server: Server, method: str, path: str, body: Any = None) -> tuple[int, 
         with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
+        text = error.read()
+        return error.code, json.loads(text) if text.startswith(b"{") else {"message": text.decode()}
 
 
 def made(server: Server, path: str, body: Any) -> dict[str, Any]:
@@ -66,7 +67,9 @@ def define(server: Server, kind: str) -> str:
         _DEFINITIONS,
         {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec},
     )
-    return f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+    path = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+    until(lambda: ask(server, "GET", path)[0] == 200)
+    return path
 
 
 def custom(kind: str, name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
