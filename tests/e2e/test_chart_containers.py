@@ -153,6 +153,19 @@ def test_keys_are_where_they_are_needed_only(release: Release) -> None:
         assert docker("exec", release.pods.container(name), "id", "-u").strip() == "65532"
 
 
+def test_redis_is_shared_and_wants_its_password(release: Release) -> None:
+    password = base64.b64decode(release.host.json("get", "secret", "rel-tetrapod-redis")["data"]["password"]).decode()
+    container = release.pods.container("redis-0")
+    assert "NOAUTH" in docker("exec", container, "redis-cli", "dbsize", errors=True)
+    someone = release.kubectl(release.kubectl()("create", "token", "default", "--namespace=default").strip())
+
+    def remembered() -> bool:  # for ten seconds, by whichever replica was asked
+        someone("auth", "whoami")
+        return int(docker("exec", container, "redis-cli", "--no-auth-warning", "-a", password, "dbsize")) > 0
+
+    until(remembered, "a token that is remembered in redis", 60)
+
+
 def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:
     """etcd's peers' port asks for another certificate than a service has, though both are of one authority."""
     script = (
