@@ -72,7 +72,7 @@ def table(all_known: Mapping[str, dict[str, Any]]) -> str:
     ]
     for name, known in all_known.items():
         cells = [name, known["faults"], known["seconds"], known["operations"], known["outcomes"].get("unknown", 0)]
-        cells += [known["acknowledged_writes"], known["events"], f"{known['relists']} of {known['watchers']}"]
+        cells += [known["acknowledged_writes"], known["events"], f"{known['relists']} by {known['watchers']}"]
         cells += [f"{known[what].get('median')} ({known[what].get('worst')})" for what in ("silence", "recovery")]
         lines.append("| " + " | ".join(map(str, [*cells, len(known["violations"])])) + " |")
     return "\n".join(lines) + "\n"
