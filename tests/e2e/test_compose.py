@@ -176,7 +176,7 @@ def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
     until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, "two front doors", 60)
-    ready = 'tetrapod_service_replicas{{service="{}",ready="true"}} 2.0'.format
+    ready = 'tetrapod_service_replicas{{ready="true",service="{}"}} 2.0'.format
     behind = ("core", "extensions", "auth")
     until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), "both of each", 60)
     kubectl("create", "configmap", "replicated")
