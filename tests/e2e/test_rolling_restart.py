@@ -59,7 +59,7 @@ def test_each_of_the_four_in_turn_and_then_all_at_once_without_a_failed_request(
             wait_for_requests(load, load.done.total() + 20)
         restart(services, *(f"{name}-2" for name in NAMES))
         wait_for_requests(load, load.done.total() + 50)
-    assert not load.failures, load.failures[:20]
+    assert not load.failures, "\n".join(load.failures[:20])
     assert load.made <= load.seen, "a watcher misses nothing that was made"
     assert load.told_to_wait.total() < load.done.total() / 20, (load.told_to_wait, load.done)
     print(f"{load.done.total()} requests {dict(load.done)}, told to wait {dict(load.told_to_wait)}, {load.watches_ended} watches ended")

@@ -57,7 +57,7 @@ from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 log = logging.getLogger(__name__)
 
-LINGER: Final = 2.0
+LINGER: Final = 5.0
 """Seconds for fronts to learn, by a probe or an answer, that this replica goes, and to close their connections themselves."""
 
 
