@@ -58,30 +58,39 @@ def arguments(binary: str | Path, etcd: str, port: int, pki: Path, directory: Pa
 
 @contextmanager
 def running(binary: Path, directory: Path) -> Iterator[KubeApiserver]:
+    """Over an etcd of its own."""
     etcd = Etcd(etcd_36(), directory / "etcd")
     etcd.start()
     try:
-        pki = write_pki(directory / "pki", ["localhost", "127.0.0.1"])
-        (directory / "tokens.csv").write_text(TOKENS)
-        port, log = free_port(), directory / "kube-apiserver.log"
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
-        with log.open("wb") as out:
-            argv = arguments(binary, etcd.url, port, pki.directory, directory)
-            process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
-        try:
-            server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig")
-            server.kubeconfig.write_text(_kubeconfig(server))
-            wait_ready(server.url, process, log, patience=90)
+        with running_over(etcd.url, binary, directory) as server:
             yield server
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
     finally:
         etcd.stop()
+
+
+@contextmanager
+def running_over(etcd: str, binary: Path, directory: Path, *flags: str, pki: Pki | None = None) -> Iterator[KubeApiserver]:
+    """Ready, over an etcd that is there; `flags` come last, which is what counts."""
+    directory.mkdir(exist_ok=True)
+    pki = pki or write_pki(directory / "pki", ["localhost", "127.0.0.1"])
+    (directory / "tokens.csv").write_text(TOKENS)
+    port, log = free_port(), directory / "kube-apiserver.log"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+    with log.open("ab") as out:
+        argv = [*arguments(binary, etcd, port, pki.directory, directory), *flags]
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
+    try:
+        server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig")
+        server.kubeconfig.write_text(_kubeconfig(server))
+        wait_ready(server.url, process, log, patience=90)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _kubeconfig(server: KubeApiserver) -> str:

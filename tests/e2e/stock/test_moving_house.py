@@ -1,11 +1,7 @@
-"""From a stock kube-apiserver's etcd (protobuf) to a data directory of ours, and from there to a stock one again.
-
-KUBE_APISERVER names the binary: building it takes too long for everybody.
-"""
+"""From a stock kube-apiserver's etcd (protobuf) to a data directory of ours, and from there to a stock one again."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +13,13 @@ import yaml
 
 from support.door import Door
 from support.etcd import Etcd, etcd_36
-from support.server import command, environment, free_port, running, wait_ready
+from support.kube_apiserver import running_over
+from support.server import command, environment, running
+from support.stock import binaries
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
-pytestmark = [
-    pytest.mark.stock,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif("KUBE_APISERVER" not in os.environ, reason="KUBE_APISERVER names no kube-apiserver"),
-]
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
 CRD = Path(__file__).parents[3] / "deploy/examples/operator-go/crds/sites.yaml"
 HOUSE = "/api/v1/namespaces/house"
 SERVICE = {"ports": [{"port": 80, "nodePort": 30090}], "type": "NodePort", "selector": {"app": "web"}}
@@ -57,40 +51,10 @@ OBJECTS: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def stock_server(directory: Path, pki: Pki, etcd: str) -> Iterator[Door]:
-    port = free_port()
-    proxy = pki.front_proxy_client
-    flags = {
-        "etcd-servers": etcd,
-        "bind-address": "127.0.0.1",
-        "secure-port": port,
-        "cert-dir": directory,
-        "tls-cert-file": pki.serving[0],
-        "tls-private-key-file": pki.serving[1],
-        "client-ca-file": pki.client_ca,
-        "authorization-mode": "Node,RBAC",
-        "service-account-issuer": "https://kubernetes.default.svc",
-        "service-account-signing-key-file": pki.service_account_key,
-        "service-account-key-file": pki.service_account_public_key,
-        "service-cluster-ip-range": "10.0.0.0/24",
-        "requestheader-client-ca-file": pki.front_proxy_ca,
-        "requestheader-username-headers": "X-Remote-User",
-        "proxy-client-cert-file": proxy[0],
-        "proxy-client-key-file": proxy[1],
-        "disable-admission-plugins": "ServiceAccount",
-    }
-    log = directory / "kube-apiserver.log"
-    with log.open("wb") as out:
-        argv = [os.environ["KUBE_APISERVER"], *(f"--{name}={value}" for name, value in flags.items())]
-        process = subprocess.Popen(argv, stdout=out, stderr=out)
-    try:
-        url = f"https://127.0.0.1:{port}"
-        wait_ready(url, process, log)
+    with running_over(etcd, binaries()["kube-apiserver"], directory, "--disable-admission-plugins=ServiceAccount", pki=pki) as server:
         certificate, key = (file.read_bytes() for file in pki.admin)
-        write_kubeconfig(directory / "kubeconfig", kubeconfig(url, ca=pki.ca.read_bytes(), certificate=certificate, key=key))
-        yield Door(directory / "kubeconfig")
-    finally:
-        process.terminate()
-        process.wait(60)
+        write_kubeconfig(directory / "admin", kubeconfig(server.url, ca=pki.ca.read_bytes(), certificate=certificate, key=key))
+        yield Door(directory / "admin")
 
 
 def objects(door: Door) -> dict[str, Any]:
