@@ -125,6 +125,37 @@ def test_a_dead_service_harms_no_other_group(services: Services) -> None:
     eventually(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
 
 
+def test_a_front_door_that_is_ready_knows_what_every_service_has(services: Services) -> None:
+    services.stop("aggregator")
+    services.stop("extensions")
+    services.start("aggregator")
+    services.start("extensions")
+    services.wait_ready("aggregator")
+    found = kubectl(services, "get", "--raw", "/apis/apiextensions.k8s.io/v1").stdout
+    assert "customresourcedefinitions" in found
+    context = ssl._create_unverified_context()
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    headers = {"authorization": "Bearer admin-token", "accept": accept}
+    with urllib.request.urlopen(urllib.request.Request(f"{services.url}/apis", headers=headers), context=context, timeout=30) as answer:
+        groups = json.load(answer)["items"]
+    stale = [group["metadata"]["name"] for group in groups for version in group["versions"] if version["freshness"] != "Current"]
+    assert not stale
+    services.wait_ready("extensions")
+
+
+def test_a_front_door_does_not_wait_for_ever_for_a_service(services: Services) -> None:
+    services.stop("aggregator")
+    services.stop("extensions", signal.SIGKILL)
+    try:
+        services.start("aggregator")
+        services.wait_ready("aggregator")
+        assert kubectl(services, "get", "--raw", "/api/v1/namespaces/default").returncode == 0
+    finally:
+        services.start("extensions")
+        services.wait_ready("extensions")
+    eventually(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+
+
 def test_a_liveness_check_does_not_depend_on_another_service(services: Services) -> None:
     services.stop("auth", signal.SIGKILL)
     context = ssl._create_unverified_context()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -42,6 +43,8 @@ EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
 _OWN_GROUP: Final = "apiregistration.k8s.io"
 _ACCEPT: Final = "application/json;" + ";".join(f"{key}={value}" for key, value in AGGREGATED)
 _SOON, _LATER, _PATIENCE = 0.5, 30.0, 5.0
+_START_PATIENCE: Final = 20.0
+"""After which a server is ready though it does not know what a service has: better the others than none."""
 _STREAM_PATIENCE: Final = 30.0  # for the next piece
 
 
@@ -68,6 +71,8 @@ class RemoteSide:
         self._etags: dict[bool, str] = {}
         self._builtin = [found for found in builtin_groups() if found.name != _OWN_GROUP and side_of(found.name) == name]
         self.generation = 0
+        self.known = asyncio.Event()
+        """What it serves is known, be it what it was."""
         self.documents = RemoteDocuments(self)
 
     async def handle(self, request: Request) -> Response:
@@ -157,6 +162,7 @@ class RemoteSide:
             try:
                 for core in (True, False):
                     await self._refresh(core)
+                self.known.set()
                 wait = _SOON if self.name == "extensions" else _LATER
             except (BackendError, TimeoutError, ValueError, KeyError) as error:
                 log.debug("discovery of %s: %s", self.name, error)
@@ -165,8 +171,10 @@ class RemoteSide:
 
     async def _refresh(self, core: bool) -> None:
         code, headers, body = await self.get("/api" if core else "/apis", _ACCEPT, self._etags.get(core, ""))
-        if code != 200:
+        if code == 304:
             return
+        if code != 200:
+            raise ValueError(f"status {code}")
         self._items[core] = orjson.loads(body)["items"]
         self._etags[core] = next((v.decode("latin-1") for k, v in headers if k == b"etag"), "")
         self.generation += 1
@@ -240,7 +248,11 @@ class RemoteDelegation:
 
     def register(self, lifecycle: Lifecycle) -> None:
         async def follow() -> None:
+            """Whoever finds this server ready finds everything in discovery, unless a service is away for long."""
             for side in self._sides.values():
                 lifecycle.background(f"discovery/{side.name}", side.follow())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_START_PATIENCE):
+                    await asyncio.gather(*(side.known.wait() for side in self._sides.values()))
 
         lifecycle.on_start("start-service-discovery", follow)
