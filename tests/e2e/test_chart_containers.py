@@ -18,7 +18,7 @@ from e2e.test_kubectl import rows, until
 from support.compose import ETCD, IMAGE, REDIS, build_images, docker
 from support.helm import CHART, helm, settings
 from support.hooks import account_directory, running_what_helm_waits_for
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 from support.pods import Pods
 from support.server import Server, free_port, running
 
@@ -125,7 +125,7 @@ def test_the_session_works_through_the_front_door(release: Release, kubectl: Kub
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
-    kubectl("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
     until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, "the custom resource")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]

@@ -13,7 +13,7 @@ import pytest
 from e2e.conftest import Target
 from support.helm import CHART, Object, helm, pod_templates, render, run, settings
 from support.hooks import account_directory, running_what_helm_waits_for
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 from support.server import command, environment
 
 EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
@@ -48,7 +48,8 @@ def definition(group: str, version: str, kind: str) -> Object:
 def kinds_of_others(admin: Kubectl) -> None:
     found = [definition(*key, kind) for key, kinds in OF_OTHERS.items() for kind in kinds]
     admin("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": found}))
-    admin("wait", "--for=condition=Established", "crd", *(crd["metadata"]["name"] for crd in found), "--timeout=30s")
+    for crd in found:
+        wait_established(admin, crd["metadata"]["name"])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from e2e.test_kubectl import rows, until
 from support.compose import FOUR, IMAGE, LIBRARY, ROOT, Compose, build_images, docker
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 
@@ -81,7 +81,7 @@ def test_the_same_session_works(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "--server-side", "--force-conflicts", "-f", str(manifests / "web.yaml"))
     assert kubectl.json("get", "deploy", "web")["spec"]["replicas"] == 2
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
-    kubectl("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
     until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, "the custom resource")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]

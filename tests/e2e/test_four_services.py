@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.kubectl import wait_established
 from support.services import NAMES, Services, running_services
 
 TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
@@ -81,7 +82,7 @@ def test_a_namespace_comes_with_its_account_and_goes_with_all_that_is_in_it(serv
 
 def test_custom_resources_are_served_as_soon_as_they_are_established(services: Services) -> None:
     kubectl(services, "apply", "-f", "-", stdin=CRD)
-    kubectl(services, "wait", "--for=condition=Established", "crd/widgets.four.example.com", "--timeout=30s")
+    wait_established(lambda *args: kubectl(services, *args).stdout, "widgets.four.example.com")
     widget = {"apiVersion": "four.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
     eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=widget, check=False).returncode == 0)
     assert kubectl(services, "get", "widget", "w", "-o", "jsonpath={.spec.size}").stdout == "3"

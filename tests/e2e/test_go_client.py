@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 
 SOURCE = Path(__file__).parent / "goclient"
 
@@ -29,7 +29,7 @@ def program() -> Path:
 @pytest.mark.timeout(900)  # the first build on a machine takes minutes
 def test_informers_lists_watches_and_writes(program: Path, kubectl: Kubectl, admin: Kubectl, manifests: Path) -> None:
     admin("apply", "-f", str(manifests / "crd.yaml"))
-    admin("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    wait_established(admin, "widgets.e2e.example.com")
     done = subprocess.run([program, kubectl.namespace], env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [

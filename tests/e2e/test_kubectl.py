@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from e2e.conftest import Target
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 
 
 def rows(text: str) -> list[list[str]]:
@@ -536,7 +536,7 @@ def test_nodes_are_tainted_and_cordoned(kubectl: Kubectl) -> None:
 @pytest.fixture(scope="module")
 def widgets(admin: Kubectl, manifests: Path) -> None:
     admin("apply", "-f", str(manifests / "crd.yaml"))
-    admin("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    wait_established(admin, "widgets.e2e.example.com")
 
 
 @pytest.mark.usefixtures("widgets")

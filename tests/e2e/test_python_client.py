@@ -12,7 +12,7 @@ import yaml
 
 from e2e.conftest import Target
 from e2e.test_kubectl import until
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 
 kubernetes = pytest.importorskip("kubernetes")
 OPERATOR = Path(__file__).parent / "operator_of_widgets.py"
@@ -27,7 +27,7 @@ def api(server: Target):  # type: ignore[no-untyped-def]
 @pytest.fixture(scope="module")
 def widgets(admin: Kubectl, manifests: Path) -> None:
     admin("apply", "-f", str(manifests / "crd.yaml"))
-    admin("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    wait_established(admin, "widgets.e2e.example.com")
 
 
 def test_objects_are_made_read_changed_and_removed(api, kubectl: Kubectl) -> None:  # type: ignore[no-untyped-def]

@@ -18,7 +18,7 @@ import pytest
 from e2e.test_kubectl import rows, until
 from support.compose import ETCD, IMAGE, LIBRARY, REDIS, ROOT, build_images
 from support.helm import CHART, helm, settings
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_established
 from support.server import free_port, wait_ready
 
 pytestmark = [pytest.mark.kind, pytest.mark.timeout(1800)]
@@ -109,7 +109,7 @@ def test_the_tour(hosted: Hosted, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
-    kubectl("wait", "--for=condition=Established", "crd/widgets.e2e.example.com", "--timeout=20s")
+    wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
     until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, "the custom resource")
     kubectl("delete", "namespace", "tour", "--timeout=60s")
