@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -50,11 +51,8 @@ class LegacyTokenTracker:
         Raises:
             StatusError: 404 while the namespace is not there yet.
         """
-        try:
-            found = await self._client.get(_CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        found = await get_if_there(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
+        if found is None:
             metadata = {"name": _SINCE_NAME, "namespace": _SINCE_NAMESPACE}
             obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"since": now().strftime(_DAY)}}
             await self._client.create(_CONFIG_MAPS, _SINCE_NAMESPACE, obj)

@@ -25,6 +25,7 @@ from tetrapod.core.allocators.networks import (
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -173,12 +174,7 @@ class AddressRepair:
 
     async def _live(self, address: str) -> Object | None:
         """The informer may be behind the one of services, which no event must be made of."""
-        try:
-            return await self._client.get(IP_ADDRESSES, "", address)
-        except StatusError as error:
-            if error.code != 404:
-                raise
-            return None
+        return await get_if_there(self._client, IP_ADDRESSES, "", address)
 
     async def _recreate(self, address: str, service: Object) -> None:
         held = await self._live(address)

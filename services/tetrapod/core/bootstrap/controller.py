@@ -19,6 +19,7 @@ import orjson
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
+from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -42,10 +43,6 @@ _SERVICE_PERIOD: Final = 10.0
 def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
     """Work that is done at the start, and over and over from then on."""
 
-    async def again() -> None:
-        await asyncio.sleep(period)
-        await every(period, name, work, level=logging.DEBUG)
-
     async def start() -> None:
         try:
             await work()
@@ -54,7 +51,7 @@ def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
                 raise
             # Another replica does the same, and may have come half way: its address of the service is taken, and the service not there yet.
             log.warning("%s: %s", name, error)
-        lifecycle.background(name, again())
+        lifecycle.background(name, every(period, name, work, level=logging.DEBUG, at_once=False))
 
     return start
 
@@ -109,11 +106,8 @@ class Bootstrap:
         await self._namespaces_ready.wait()
         name = "extension-apiserver-authentication"
         data = self._config.authentication()
-        try:
-            found = await self._client.get(CONFIG_MAPS, "kube-system", name)
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        found = await get_if_there(self._client, CONFIG_MAPS, "kube-system", name)
+        if found is None:
             metadata = {"name": name, "namespace": "kube-system"}
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             await self._create(CONFIG_MAPS, "kube-system", obj)
@@ -164,17 +158,8 @@ class Bootstrap:
                 "type": "ClusterIP",
             },
         }
-        if not await self._exists(SERVICES, "default", "kubernetes"):
+        if await get_if_there(self._client, SERVICES, "default", "kubernetes") is None:
             await self._create(SERVICES, "default", service)
-
-    async def _exists(self, gvr: GroupVersionResource, namespace: str, name: str) -> bool:
-        try:
-            await self._client.get(gvr, namespace, name)
-        except StatusError as error:
-            if error.code != 404:
-                raise
-            return False
-        return True
 
     async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
         """Create those cluster-scoped objects that are missing, all at once."""

@@ -8,17 +8,13 @@ so that no client's and no other server's passes our front (proxy/headers.py); o
 
 from __future__ import annotations
 
-import base64
-import binascii
-import zlib
 from typing import Final
-
-import orjson
 
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.hops import ASKED, FOUND
 from tetrapod.generic.audit.policy import LEVEL_NAMES, LEVELS, Auditing, Level
 from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.packed_headers import packed, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
 
 _OMITTING: Final = "; omit-managed-fields"
@@ -40,26 +36,17 @@ def asked(text: str) -> Auditing | None:
 
 def telling(context: AuditContext) -> HeaderList:
     found = context.findings()
-    encoded = _encoded(found)
+    encoded = packed(found)
     if len(encoded) > _LIMIT:
         del found["requestObject"]
-        encoded = _encoded({**found, "annotations": {**found["annotations"], **_TRUNCATED}})
+        encoded = packed({**found, "annotations": {**found["annotations"], **_TRUNCATED}})
     return [(FOUND, encoded)] if len(encoded) <= _LIMIT else []
-
-
-def _encoded(found: dict[str, object]) -> bytes:
-    return base64.b64encode(zlib.compress(orjson.dumps(found), 1))
 
 
 def told(context: AuditContext, request: Request, response: Response) -> None:
     """Take what a service has told out of its answer, and have a look at the object that it answers with."""
-    for name, value in response.headers:
-        if name == FOUND:
-            try:
-                context.take(orjson.loads(zlib.decompress(base64.b64decode(value))))
-            except (binascii.Error, zlib.error, orjson.JSONDecodeError):
-                continue
-    response.headers = [header for header in response.headers if header[0] != FOUND]
+    for found in take_out(response, FOUND):
+        context.take(found)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):
         context.answer(response)

@@ -12,8 +12,12 @@ from tetrapod.machinery.status import StatusError
 log = logging.getLogger(__name__)
 
 
-async def every(seconds: float, name: str, work: Callable[[], Awaitable[None]], *, level: int = logging.WARNING) -> None:
-    """Work now and so many seconds after each time, until cancelled; what the API refuses is told, and tried again then."""
+async def every(
+    seconds: float, name: str, work: Callable[[], Awaitable[None]], *, level: int = logging.WARNING, at_once: bool = True
+) -> None:
+    """Work now (`at_once`) and so many seconds after each time, until cancelled; what the API refuses is told, and tried again then."""
+    if not at_once:
+        await asyncio.sleep(seconds)
     while True:
         try:
             await work()

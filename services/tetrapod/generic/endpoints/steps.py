@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.request import Request
+from tetrapod.machinery.requestinfo import scope_of
 
 _SPANS: Final = {
     "get": "Get",
@@ -40,7 +41,7 @@ def said_of(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
         "namespace": info.namespace,
         "protocol": f"HTTP/{request.http_version}",
         "resource": info.resource,
-        "scope": "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster",
+        "scope": scope_of(info),
         "url": request.path,
         "user-agent": request.header(b"user-agent"),
         "verb": _VERBS.get(info.verb, request.method),

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from tetrapod.generic.metrics import Counter, Gauge, Histogram
 from tetrapod.generic.request import Request
-from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.requestinfo import RequestInfo, scope_of
 
 _OF: Final = ("group", "version", "resource", "subresource", "scope", "component")
 _SLI_BUCKETS: Final = (
@@ -65,7 +65,7 @@ IN_FLIGHT: Final = Gauge(
 )
 _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
-_APPLIES: Final = b"application/apply-patch"
+_APPLIES: Final = "application/apply-patch"
 _NONE: Final = RequestInfo(False, "", "")
 _PATHS: Final = {
     "/healthz": ("/healthz", ""),
@@ -128,7 +128,7 @@ class RequestMetrics:
         if not request.served:
             return None
         verb = info.verb
-        if request.method == "PATCH" and request.header(b"content-type").encode("latin-1").startswith(_APPLIES):
+        if request.method == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
             verb = "apply"
         key = (info.resource, request.method, verb, info.api_group, info.api_version, info.subresource, scope_of(info), dry_run)
         return self._known.get(key) or self._remember(key, scope_of(info), self._component, request, dry_run)
@@ -156,14 +156,6 @@ class RequestMetrics:
         TERMINATIONS.add(labels)
 
 
-def scope_of(info: RequestInfo) -> str:
-    if info.name or info.verb == "create":
-        return "resource"
-    if info.namespace:
-        return "namespace"
-    return "cluster" if info.is_resource_request else ""
-
-
 def verb_of(request: Request) -> str:
     """Upstream: CanonicalVerb and CleanVerb."""
     info, verb = request.info or _NONE, request.method
@@ -173,7 +165,7 @@ def verb_of(request: Request) -> str:
         if info.verb == "watch":
             return "WATCH"
         return "LIST" if scope_of(info) not in ("resource", "") else "GET"
-    if verb == "PATCH" and request.header(b"content-type").startswith(_APPLIES.decode()):
+    if verb == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
         return "APPLY"
     return verb if verb in _VALID else "other"
 

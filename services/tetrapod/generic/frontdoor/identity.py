@@ -17,9 +17,9 @@ from typing import Final
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
+from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,8 @@ class IdentityLease:
 
         async def collect() -> None:
             await self._namespaces_ready.wait()
-            lifecycle.background("identity-lease-gc", self._collect_over_and_over())
+            work = every(COLLECT_EVERY, "identity leases", self.collect, level=logging.DEBUG, at_once=False)
+            lifecycle.background("identity-lease-gc", work)
 
         async def advertise() -> None:
             """The lease tells the others where this server is."""
@@ -82,11 +83,8 @@ class IdentityLease:
         wanted = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
         labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
         annotations = {"kubernetes.io/peer-advertise-address": self._address}
-        try:
-            current = await self._client.get(LEASES, NAMESPACE, self.name)
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        current = await get_if_there(self._client, LEASES, NAMESPACE, self.name)
+        if current is None:
             metadata = {"name": self.name, "namespace": NAMESPACE, "labels": labels, "annotations": annotations}
             lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": wanted}
             await self._client.create(LEASES, NAMESPACE, lease)
@@ -104,10 +102,6 @@ class IdentityLease:
                 meta = lease["metadata"]
                 preconditions = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
                 await self._client.delete(LEASES, NAMESPACE, meta["name"], {"preconditions": preconditions})
-
-    async def _collect_over_and_over(self) -> None:
-        await asyncio.sleep(COLLECT_EVERY)
-        await every(COLLECT_EVERY, "identity leases", self.collect, level=logging.DEBUG)
 
 
 def _expired(lease: Object) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.reading import get_if_there
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.status import StatusError
 
 ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
 ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
@@ -23,15 +23,7 @@ class KubernetesEndpoints:
         self._ports = [{"name": "https", "port": port, "protocol": "TCP"}]
 
     async def get(self) -> Object | None:
-        return await self._found(ENDPOINTS)
-
-    async def _found(self, gvr: GroupVersionResource) -> Object | None:
-        try:
-            return await self._client.get(gvr, _NAMESPACE, _NAME)
-        except StatusError as error:
-            if error.code != 404:
-                raise
-            return None
+        return await get_if_there(self._client, ENDPOINTS, _NAMESPACE, _NAME)
 
     def addresses_of(self, endpoints: Object) -> list[str] | None:
         """None where the object is not as we make it."""
@@ -69,7 +61,7 @@ class KubernetesEndpoints:
             "endpoints": [{"addresses": [one], "conditions": {"ready": True}} for one in addresses if (":" in one) == six],
             "ports": self._ports if addresses else [],
         }
-        current = await self._found(ENDPOINT_SLICES)
+        current = await get_if_there(self._client, ENDPOINT_SLICES, _NAMESPACE, _NAME)
         if current is not None and current["addressType"] != wanted["addressType"]:
             await self._client.delete(ENDPOINT_SLICES, _NAMESPACE, _NAME)
             current = None

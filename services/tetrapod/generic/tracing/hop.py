@@ -7,13 +7,9 @@ and that the `traceparent` is the front's own.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import zlib
-from typing import Any, Final
+from typing import Final
 
-import orjson
-
+from tetrapod.generic.packed_headers import packed, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.generic.tracing.report import told
 from tetrapod.generic.tracing.spans import Nothing, Span
@@ -52,19 +48,13 @@ def vouches(request: Request) -> bool:
 def telling(response: Response, root: Span) -> None:
     """Put the spans below `root` into the answer."""
     root.end()
-    found = base64.b64encode(zlib.compress(orjson.dumps(told(root, root.started).get("spans", []), default=str), 1))
+    found = packed(told(root, root.started).get("spans", []), default=str)
     if len(found) <= _LIMIT:
         response.headers.append((FOUND, found))
 
 
 def graft(response: Response, step: Span | Nothing) -> None:
     """Take what a service has told out of its answer, and put it below the step that called it."""
-    for name, value in response.headers:
-        if name == FOUND:
-            try:
-                spans: list[dict[str, Any]] = orjson.loads(zlib.decompress(base64.b64decode(value)))
-            except (binascii.Error, zlib.error, orjson.JSONDecodeError):
-                continue
-            if isinstance(step, Span):
-                step.grafts += spans
-    response.headers = [header for header in response.headers if header[0] != FOUND]
+    for spans in take_out(response, FOUND):
+        if isinstance(step, Span):
+            step.grafts += spans

@@ -1,0 +1,34 @@
+"""What a service behind the front tells it beside its answer: JSON in a header, packed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from tetrapod.generic.request import Response
+
+
+def packed(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
+    """`default` is orjson's: what becomes of a value that JSON has no form for."""
+    return base64.b64encode(zlib.compress(orjson.dumps(value, default=default), 1))
+
+
+def take_out(response: Response, header: bytes) -> list[Any]:
+    """What was packed into headers of that name, which the answer has no more; what cannot be read is passed over."""
+    found = list(_unpacked(response, header))
+    response.headers = [kept for kept in response.headers if kept[0] != header]
+    return found
+
+
+def _unpacked(response: Response, header: bytes) -> Iterator[Any]:
+    for name, value in response.headers:
+        if name == header:
+            try:
+                yield orjson.loads(zlib.decompress(base64.b64decode(value)))
+            except (binascii.Error, zlib.error, orjson.JSONDecodeError):
+                continue
