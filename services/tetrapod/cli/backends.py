@@ -38,7 +38,7 @@ def open_backend(options: Options) -> Backend:
         return _etcd(options)
     from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 
-    return SqliteBackend(options.data_dir / "tetrapod.db")
+    return SqliteBackend(options.database)
 
 
 def _etcd(options: Options) -> EtcdBackend:

@@ -242,7 +242,7 @@ class Embedded:
 
     def describe(self) -> list[str]:
         path = self.options.data_dir / "kubeconfig"
-        store = ", ".join(self.options.etcd_servers) or str(self.options.data_dir / "tetrapod.db")
+        store = ", ".join(self.options.etcd_servers) or str(self.options.database)
         return [
             f"Tetrapod is ready: {self.url} (data in {store})",
             f"  export KUBECONFIG={path.absolute()}",

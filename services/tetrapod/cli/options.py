@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Final
+
+DATABASE: Final = "tetrapod.db"
+KEYS: Final = "pki"
+"""Of a data directory: what is stored, and certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,11 @@ class Options:
 
     @property
     def pki(self) -> Path:
-        return self.data_dir / "pki"
+        return self.data_dir / KEYS
+
+    @property
+    def database(self) -> Path:
+        return self.data_dir / DATABASE
 
 
 def _text(value: object) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from tetrapod.cli.options import DATABASE, KEYS
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.backup.contents import Contents
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
 F = TypeVar("F", bound=Callable[..., Any])
-DATABASE: Final = "tetrapod.db"
-KEYS: Final = "pki"
 
 
 @dataclass(frozen=True, slots=True)

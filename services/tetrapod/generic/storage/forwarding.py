@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.interface import ResourceStorage, Watch, WatchEvent
+
+
+class ForwardingBackend:
+    """The part of `Backend` that is about no value."""
+
+    def __init__(self, inner: Backend) -> None:
+        self._inner = inner
+        self.revision = inner.revision
+        self.request_progress = inner.request_progress
+        self.grant_lease = inner.grant_lease
+        self.compact = inner.compact
+        self.size = inner.size
+
+    @property
+    def progress_reliable(self) -> bool:
+        return self._inner.progress_reliable
 
 
 class ForwardingStorage:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
+from tetrapod.generic.storage.forwarding import ForwardingBackend
 from tetrapod.generic.storage.interface import StorageConfig
 
 _LABELS: Final = ("operation", "group", "resource")
@@ -41,46 +42,37 @@ def resource_of(config: StorageConfig) -> tuple[str, str]:
     return group if slash else "", _PLACES.get(config.prefix) or config.prefix.rpartition("/")[2]
 
 
-class Measured:
+class Measured(ForwardingBackend):
     """A `Backend` whose requests are counted and timed as those of one resource."""
 
     def __init__(self, backend: Backend, config: StorageConfig) -> None:
-        self._backend = backend
+        super().__init__(backend)
         group, resource = resource_of(config)
         self._get, self._list, self._create, self._update, self._delete = (
             _Operation((operation, group, resource)) for operation in ("get", "list", "create", "update", "delete")
         )
-        self.revision = backend.revision
-        self.request_progress = backend.request_progress
-        self.grant_lease = backend.grant_lease
-        self.compact = backend.compact
-        self.size = backend.size
         self.close = backend.close
-
-    @property
-    def progress_reliable(self) -> bool:
-        return self._backend.progress_reliable
 
     async def get(self, key: str) -> KeyValue | None:
         with self._get():
-            return await self._backend.get(key)
+            return await self._inner.get(key)
 
     async def range(
         self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
     ) -> Range:
         with self._list():
-            return await self._backend.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
+            return await self._inner.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
 
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
         with (self._update if expected else self._create)():
-            return await self._backend.put_if(key, value, expected, lease=lease)
+            return await self._inner.put_if(key, value, expected, lease=lease)
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
         with self._delete():
-            return await self._backend.delete_if(key, expected)
+            return await self._inner.delete_if(key, expected)
 
     def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[BackendWatch]:
-        return self._backend.watch(start, end, from_revision, previous=previous)
+        return self._inner.watch(start, end, from_revision, previous=previous)
 
 
 class _Operation:

@@ -14,12 +14,11 @@ from tetrapod.generic.storage.backend import Compacted, KeyValue
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
 from tetrapod.generic.storage.keys import prefix_end
-from tetrapod.generic.storage.sqlite import reading
+from tetrapod.generic.storage.sqlite import snapshots
 from tetrapod.generic.storage.sqlite.schema import is_new
 
 PAGE: Final = 500
 _ATTEMPTS: Final = 3
-_EVERYTHING: Final = "SELECT c.key, r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) ORDER BY c.key"
 
 
 async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
@@ -61,15 +60,14 @@ def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
         if is_new(connection, database):
             raise BackupError(f"{database} is empty")
         connection.execute("BEGIN")
-        now = time.time()
-        leases = {lease: expires - now for lease, expires in connection.execute("SELECT id, expires FROM leases")}
-        rows = [KeyValue(*row) for row in connection.execute(_EVERYTHING)]
+        snapshot = snapshots.take(connection, time.time())
+        left = snapshot.leases
         items = [
-            Item(kv.key[len(start) :], kv.value, kv.mod_revision, kv.create_revision, leases[kv.lease] if kv.lease else None)
-            for kv in rows
-            if kv.key.startswith(start) and leases.get(kv.lease, 1.0) > 0
+            Item(key[len(start) :], stored.value, stored.revision, stored.created, left[stored.lease] if stored.lease else None)
+            for key, stored in sorted(snapshot.entries.items())
+            if key.startswith(start) and left.get(stored.lease, 1.0) > 0
         ]
-        return Contents(source, reading.last_revision(connection), items)
+        return Contents(source, snapshot.revision, items)
     except sqlite3.Error as error:
         raise BackupError(f"{database} cannot be read: {error}") from None
     finally:

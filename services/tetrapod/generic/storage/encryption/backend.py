@@ -19,24 +19,16 @@ from tetrapod.generic.storage.backend import (
     WriteResult,
 )
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
+from tetrapod.generic.storage.forwarding import ForwardingBackend
 from tetrapod.generic.storage.unreadable import CannotEncrypt, NotTransformable
 
 
-class EncryptedBackend:
+class EncryptedBackend(ForwardingBackend):
     """Implements `Backend`. `transformer` is asked for each time: the configuration may change."""
 
     def __init__(self, inner: Backend, transformer: Callable[[], Transformer]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._transformer = transformer
-        self.revision = inner.revision
-        self.request_progress = inner.request_progress
-        self.grant_lease = inner.grant_lease
-        self.compact = inner.compact
-        self.size = inner.size
-
-    @property
-    def progress_reliable(self) -> bool:
-        return self._inner.progress_reliable
 
     async def close(self) -> None:
         """The inner backend is somebody else's."""
