@@ -14,19 +14,10 @@ from typing import Any
 
 import pytest
 
+from support.definitions import definition
 from support.services import Services, running_services
 
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "chests.rights.example.com"},
-    "spec": {
-        "group": "rights.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "chests", "kind": "Chest"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-    },
-}
+CRD = definition("rights.example.com", "chests", "Chest")
 CHEST = {"apiVersion": "rights.example.com/v1", "kind": "Chest", "metadata": {"name": "c", "namespace": "rights"}}
 
 

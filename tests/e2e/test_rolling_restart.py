@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.definitions import definition
 from support.kubectl import wait_established
 from support.load import Doors, Load
 from support.services import NAMES, Services, running_services
@@ -24,17 +25,7 @@ TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
 FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "aggregator": ("--shutdown-delay-duration=4s",)}
 REPLICAS = dict.fromkeys(NAMES, 2)
 CUSTOM = "/apis/load.example.com/v1/namespaces/default/widgets"
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.load.example.com"},
-    "spec": {
-        "group": "load.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-    },
-}
+CRD = definition("load.example.com", "widgets", "Widget")
 
 
 @pytest.fixture(scope="module")

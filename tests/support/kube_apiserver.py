@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.etcd import Etcd, etcd_36
-from support.server import free_port, wait_ready
+from support.server import end, free_port, wait_ready
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
 TOKEN = "admin-token"
@@ -85,12 +85,7 @@ def running_over(etcd: str, binary: Path, directory: Path, *flags: str, pki: Pki
         wait_ready(server.url, process, log, patience=90)
         yield server
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
 
 
 def _kubeconfig(server: KubeApiserver) -> str:

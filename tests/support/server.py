@@ -102,3 +102,13 @@ def start(data_dir: Path, *flags: str, port: int = 0) -> Server:
         process.wait()
         raise
     return server
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Of somebody else's program: politely, then not."""
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

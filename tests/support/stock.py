@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server import free_port
+from support.server import end, free_port
 
 BUILDER = Path(__file__).parents[2] / "tools/stock.sh"
 NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver", "kube-apiserver")
@@ -108,9 +108,4 @@ def _running(binary: Path, directory: Path, kubeconfig: Path, *flags: str) -> It
     try:
         yield Component(binary.name, process, log)
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)

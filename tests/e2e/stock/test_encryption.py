@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.definitions import definition
 from support.etcd import Etcd, etcd_36
 from support.kms import KmsPlugin
 from support.kube_apiserver import running_over
@@ -27,17 +28,7 @@ KINDS = {
     "/apis/example.com/v1/namespaces/default/chests": b"k8s:enc:kms:v2:vault:",
 }
 PREFIXES = {"leases": "leases/default", "chests": "example.com/chests/default"}
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "chests.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "chests", "kind": "Chest"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-    },
-}
+CRD = definition("example.com", "chests", "Chest")
 
 
 def configure(path: Path, plugin: KmsPlugin, *names: str) -> None:

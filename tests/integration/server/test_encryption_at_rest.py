@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.definitions import definition
 from support.kms import KmsPlugin
 from support.server import Server, command, environment, running
 from support.wire import Client
@@ -18,24 +19,7 @@ from support.wire import Client
 SECRET = b64encode(bytes([9]) * 32).decode()
 KEYS = f"{{keys: [{{name: one, secret: {SECRET}}}]}}"
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "chests.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "chests", "kind": "Chest"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"treasure": {"type": "string"}}}},
-            }
-        ],
-    },
-}
+CRD = definition("example.com", "chests", "Chest", {"type": "object", "properties": {"treasure": {"type": "string"}}})
 
 
 @pytest.fixture(scope="module")
