@@ -81,10 +81,11 @@ class Records:
 
 
 class ExternalProxy:
-    """Answers a request for an external group-version."""
+    """Answers a request for an external group-version. Without `redirects` a backend's redirect is refused."""
 
-    def __init__(self, backends: Backends) -> None:
+    def __init__(self, backends: Backends, *, redirects: bool = False) -> None:
         self._backends = backends
+        self._redirects = redirects
 
     async def handle(self, obj: Object, request: Request) -> Response:
         if not is_available(obj):
@@ -95,7 +96,7 @@ class ExternalProxy:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
         try:
-            return await forward(self._backends.pool, endpoint, request, redirects=False)
+            return await forward(self._backends.pool, endpoint, request, redirects=self._redirects)
         except BackendError as error:
             return Response(503, list(_HEADERS), f"error trying to reach service: {error}\n".encode())
 

@@ -39,6 +39,7 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 class AggregatorConfig:
     enable_aggregator_routing: bool = False
     proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
+    reject_forwarding_redirect: bool = True
 
 
 class AggregatorService:
@@ -68,7 +69,7 @@ class AggregatorService:
         self._certificate = config.proxy_certificate
         resolver = Resolver(self._cluster, by_endpoints=config.enable_aggregator_routing)
         self._backends = Backends(self.pool, resolver, config.proxy_certificate)
-        self._proxy = ExternalProxy(self._backends)
+        self._proxy = ExternalProxy(self._backends, redirects=not config.reject_forwarding_redirect)
         self.discovery = MergedDiscovery(self.records, self._sources, self._backends)
         self._discovery_handlers = DiscoveryHandlers(self.discovery)
         self.external_openapi: DocumentSource = ExternalOpenAPI(self.records, self._backends)

@@ -23,7 +23,7 @@ from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.flow_control import flow_control
-from tetrapod.cli.front_door import presence
+from tetrapod.cli.front_door import presence, reachable_address
 from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
@@ -61,6 +61,7 @@ class Embedded:
         if not options.requestheader_client_ca_file:  # our own CA, and so whom we gave a certificate
             options = replace(options, requestheader_allowed_names=options.requestheader_allowed_names or (FRONT_PROXY_CLIENT,))
         self.options = options
+        self.address = reachable_address(options)
         self.lifecycle = Lifecycle()
         self.draining = Draining()
         self.audit = audit_of(options, self.lifecycle)
@@ -76,7 +77,8 @@ class Embedded:
     def _write_pki(self) -> Pki:
         options = self.options
         hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname(), "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
-        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.service_cluster_ip_range), options.advertised]
+        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.service_cluster_ip_range)]
+        hosts += [options.local_address, self.address]
         return write_pki(options.pki, dict.fromkeys(hosts))
 
     def _assemble(self) -> None:
@@ -150,7 +152,7 @@ class Embedded:
             CoreConfig(
                 options.service_cluster_ip_range,
                 options.service_node_port_range,
-                options.advertised,
+                self.address,
                 options.secure_port,
                 self.pki.ca.read_text(),
                 authentication_data(options, self.clients, self.proxies),
@@ -180,6 +182,7 @@ class Embedded:
         config = AggregatorConfig(
             options.enable_aggregator_routing,
             ProxyCertificate(options.proxy_client_cert_file or str(certificate), options.proxy_client_key_file or str(key)),
+            options.aggregator_reject_forwarding_redirect,
         )
         servers = [self.core_server, self.auth_server, self.extensions_server]
         self.aggregator = AggregatorService(
@@ -225,7 +228,7 @@ class Embedded:
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
         await self.lifecycle.start()
-        if (known := presence(self.options, self.client, self.backend, self.options.advertised)) is not None:
+        if (known := presence(self.options, self.client, self.backend, self.address)) is not None:
             known.start(self.lifecycle)
         self._write_kubeconfig()
         self.lifecycle.background("certificate renewal", renewing(lambda: renew_leaves(self.pki), self._write_kubeconfig))
@@ -237,7 +240,7 @@ class Embedded:
 
     @property
     def url(self) -> str:
-        host = self.options.advertised
+        host = self.options.local_address
         return f"https://{f'[{host}]' if ':' in host else host}:{self.http.port}"
 
     def describe(self) -> list[str]:

@@ -34,7 +34,8 @@ class IP(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            return str(ipaddress.ip_address(value)) if value else ""
+            found = ipaddress.ip_address(value) if value else None
+            return str(found) if found is not None and not found.is_unspecified else ""  # which upstream takes for none
         except ValueError:
             self.fail(f'failed to parse IP: "{value}"', param, ctx)
 
@@ -68,7 +69,13 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_ETCD, "encryption-provider-config", "A file that says what is encrypted in the store, and how."),
     Flag(_ETCD, "encryption-provider-config-automatic-reload", "Take changes of that file up without a restart.", bool),
     Flag(_SERVING, "bind-address", "The address to listen on."),
-    Flag(_SERVING, "advertise-address", "The address that others reach this server at; --bind-address by default.", IP(), services="acu"),
+    Flag(
+        _SERVING,
+        "advertise-address",
+        "Where others reach this server; by default the address of the interface that leads outside.",
+        IP(),
+        services="acu",
+    ),
     Flag(_SERVING, "secure-port", "The port to serve HTTPS on.", int),
     Flag(_SERVING, "cert-dir", "Where apiserver.crt and apiserver.key lie, if no files are named.", services="u"),
     Flag(_SERVING, "tls-cert-file", "The serving certificate; without one, one is made."),
@@ -148,6 +155,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_MISC, "service-cluster-ip-range", "The network of cluster IPs.", services="cu"),
     Flag(_MISC, "service-node-port-range", "The ports of NodePort services.", services="cu"),
     Flag(_MISC, "enable-aggregator-routing", "Send requests to endpoints' addresses rather than the cluster IP.", bool),
+    Flag(_MISC, "aggregator-reject-forwarding-redirect", "Refuse redirects of other API servers; false passes them on.", bool),
     Flag(
         _MISC,
         "endpoint-reconciler-type",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from tetrapod.cli.options import Options
+from tetrapod.cli.options import EVERYWHERE, Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.frontdoor.leases import PeerLeases
 from tetrapod.generic.frontdoor.objects import KubernetesEndpoints
@@ -29,13 +29,17 @@ def presence(options: Options, client: Client, backend: Backend, address: str) -
 
 
 def reachable_address(options: Options) -> str:
-    """What is advertised, or the address of the interface that leads outside (upstream: ResolveBindAddress)."""
-    if options.advertise_address or options.bind_address not in ("0.0.0.0", "::", ""):
-        return options.advertised
+    """Where others reach this server: as a flag says, or the address of the interface that leads outside.
+
+    Upstream: DefaultAdvertiseAddress, ResolveBindAddress, which names that interface for a server on loopback too. Nobody could reach it
+    there, so that ours is then known by loopback, and is no endpoint of `kubernetes`.
+    """
+    if options.advertise_address or options.bind_address not in EVERYWHERE:
+        return options.local_address
     family, anywhere = (socket.AF_INET6, "2001:db8::1") if options.bind_address == "::" else (socket.AF_INET, "192.0.2.1")
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((anywhere, 9))  # sends nothing: the kernel says which way it would go
         except OSError:
-            return options.advertised
+            return options.local_address
         return str(probe.getsockname()[0])

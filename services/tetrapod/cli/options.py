@@ -10,6 +10,8 @@ from typing import Final
 DATABASE: Final = "tetrapod.db"
 KEYS: Final = "pki"
 """Of a data directory: what is stored, and certificates."""
+EVERYWHERE: Final = ("0.0.0.0", "::", "")
+"""Addresses to listen on that are no address to be reached at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Options:
     proxy_client_cert_file: str = ""
     proxy_client_key_file: str = ""
     enable_aggregator_routing: bool = False
+    aggregator_reject_forwarding_redirect: bool = True
     endpoint_reconciler_type: str = "lease"
     apiserver_count: int = 1
     enable_admission_plugins: tuple[str, ...] = ()
@@ -153,10 +156,9 @@ class Options:
         return found
 
     @property
-    def advertised(self) -> str:
-        """Where others reach this server, as far as it knows itself."""
-        everywhere = self.bind_address in ("0.0.0.0", "::", "")
-        return self.advertise_address or ("127.0.0.1" if everywhere else self.bind_address)
+    def local_address(self) -> str:
+        """Where this host reaches the server, which the administrator's kubeconfig names; for others see `front_door.py`."""
+        return self.advertise_address or ("127.0.0.1" if self.bind_address in EVERYWHERE else self.bind_address)
 
     @property
     def pki(self) -> Path:

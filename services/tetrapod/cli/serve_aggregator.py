@@ -48,7 +48,7 @@ class RemoteAggregator(RemoteService):
         self.presence = presence(options, client, self.backend, reachable_address(options))
         self.aggregator = AggregatorService(
             server,
-            AggregatorConfig(options.enable_aggregator_routing, certificate),
+            AggregatorConfig(options.enable_aggregator_routing, certificate, options.aggregator_reject_forwarding_redirect),
             client,
             local=self.delegation.handle,
             sources=[server.source, *sides.values()],

@@ -63,7 +63,13 @@ class World:
 
 
 @pytest.fixture
-async def world(serve: Serve, pki: Pki) -> AsyncIterator[World]:
+def rejecting() -> bool:
+    """Whether redirects of backends are refused; a test may say otherwise."""
+    return True
+
+
+@pytest.fixture
+async def world(serve: Serve, pki: Pki, rejecting: bool) -> AsyncIterator[World]:
     backend = SqliteBackend(":memory:")
     storage = CachingStorageFactory(backend)
     lifecycle = Lifecycle()
@@ -79,7 +85,7 @@ async def world(serve: Serve, pki: Pki) -> AsyncIterator[World]:
 
     client = in_process_client(director, "kube-apiserver")
     certificate, key = map(str, pki.front_proxy_client)
-    config = AggregatorConfig(proxy_certificate=ProxyCertificate(certificate, key))
+    config = AggregatorConfig(proxy_certificate=ProxyCertificate(certificate, key), reject_forwarding_redirect=rejecting)
     service = AggregatorService(server, config, client)
     service.register(lifecycle)
 
@@ -104,6 +110,7 @@ class External:
     def __init__(self) -> None:
         self.port = 0
         self.broken = False
+        self.redirect = b""
         self.seen: list[Request] = []
 
     async def handle(self, request: Request) -> Response:
@@ -112,6 +119,8 @@ class External:
             return Response(500, [], b"broken")
         if request.path == "/apis":
             return self._json(self._aggregated())
+        if self.redirect:
+            return Response(307, [(b"location", self.redirect)], b"")
         if request.path.endswith("/watch"):
             return StreamResponse(200, [], self._watch)
         if request.path == "/openapi/v3":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from integration.aggregator.conftest import External, World
 from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
@@ -77,6 +79,19 @@ async def test_requests_reach_the_external_server_with_the_identity_of_their_use
     assert headers["x-remote-extra-example.com%2fkey"] == "v"
     assert "authorization" not in headers
     assert (await world.get(f"/apis/{External.GROUP}/v1/flunders/watch"))[1] == b'{"n":0}\n{"n":1}\n{"n":2}\n'
+
+
+@pytest.mark.parametrize("rejecting", [True, False])
+async def test_its_redirects_are_refused_unless_they_shall_be_passed_on(world: World, external: External, rejecting: bool) -> None:
+    """--aggregator-reject-forwarding-redirect."""
+    await join(world, external)
+    external.redirect = target = b"https://elsewhere.example.com/x"
+    status, headers, body = await world.service.pool.fetch("GET", f"http://127.0.0.1:{world.front.port}/apis/{External.GROUP}/v1/flunders")
+    if rejecting:
+        assert (status, body) == (502, b"the backend attempted to redirect this request, which is not permitted")
+        assert b"location" not in dict(headers)
+    else:
+        assert (status, dict(headers)[b"location"]) == (307, target)
 
 
 async def test_it_is_discovered_and_its_documents_are_found(world: World, external: External) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from support.door import Door
 from support.server import command, environment, running
+from tetrapod.cli.front_door import reachable_address
+from tetrapod.cli.options import Options
+from tetrapod.generic.frontdoor.presence import may_be_endpoint
 
 ADDRESS = "192.0.2.2"
 
@@ -21,6 +25,26 @@ def test_the_service_kubernetes_leads_to_the_advertised_address(tmp_path: Path) 
         assert ADDRESS in server.kubeconfig.read_text()
         assert door.call("DELETE", "/api/v1/namespaces/default/services/kubernetes").status == 200
         assert door.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes").body["spec"]["clusterIP"]
+
+
+def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_leads_outside(tmp_path: Path) -> None:
+    address = reachable_address(Options())
+    with running(tmp_path, "--bind-address=0.0.0.0", "--advertise-address=0.0.0.0") as server:
+        door = Door(server.kubeconfig)
+        if may_be_endpoint(address):  # there is a way outside
+            path = "/api/v1/namespaces/default/endpoints/kubernetes"
+            endpoints = door.until(lambda r: r.status == 200, "GET", path).body
+            assert [a["ip"] for a in endpoints["subsets"][0]["addresses"]] == [address]
+            assert Door(server.kubeconfig, url=f"https://{address}:{urlsplit(server.url).port}").call("GET", path).status == 200
+        assert "https://127.0.0.1:" in server.kubeconfig.read_text()
+
+
+def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) -> None:
+    assert reachable_address(Options(bind_address="127.0.0.1")) == "127.0.0.1"
+    with running(tmp_path) as server:
+        door = Door(server.kubeconfig)
+        assert door.call("GET", "/api/v1/namespaces/default/services/kubernetes").status == 200
+        assert door.call("GET", "/api/v1/namespaces/default/endpoints/kubernetes").status == 404
 
 
 def test_what_is_no_address_is_refused_at_the_start(tmp_path: Path) -> None:
