@@ -25,9 +25,9 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.handover import MEDIA_TYPE, taken_over
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.connection import BackendConnection
+from tetrapod.generic.proxy.endpoint import parse_url
 from tetrapod.generic.proxy.forward import forward
 from tetrapod.generic.proxy.headers import Unsendable, forwarded_headers, identity_headers
-from tetrapod.generic.proxy.pool import parse_url
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.tracing import hop

@@ -15,7 +15,8 @@ from typing import Final
 from tetrapod.generic.filters.draining import UNTOUCHED
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
-from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool, Endpoint, parse_url
+from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
+from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool
 from tetrapod.generic.proxy.replicas import Address, Replicas
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList

@@ -14,15 +14,12 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
 
-if TYPE_CHECKING:
-    from tetrapod.generic.proxy.pool import Endpoint
-
-DIAL_TIMEOUT: Final = 30.0
 _LOOK_TIMEOUT: Final = 5.0
 _NOT_TLS: Final = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNSUPPORTED_PROTOCOL", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}

@@ -11,8 +11,9 @@ from typing import Final
 
 from tetrapod.generic.http.head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.headers import Unsendable, answer_headers, answer_trailers, forwarded_headers, upgrade_of
-from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
     AnswerBroken,

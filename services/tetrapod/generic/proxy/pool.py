@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
-from tetrapod.generic.proxy.dialing import DIAL_TIMEOUT, dial
+from tetrapod.generic.proxy.dialing import dial
+from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList
@@ -20,24 +19,6 @@ IDLE_TIMEOUT: Final = 60.0
 """Shorter than the 90 s of upstream's servers, so that it is we who close."""
 MAX_IDLE: Final = 256
 REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    host: str
-    port: int
-    tls: ClientTLS | None = None
-    patience: float = field(default=DIAL_TIMEOUT, compare=False)
-    """Seconds for a connection to be made."""
-
-    def __hash__(self) -> int:
-        """Two that differ only in their TLS are rare, and certificates long."""
-        return hash((self.host, self.port))
-
-    @property
-    def authority(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 class BackendPool:
@@ -213,17 +194,6 @@ async def _send_body(connection: BackendConnection, body: BodyReader, length: in
     except Exception:  # the client has gone: the backend must not take half for the whole
         connection.sender = None
         connection.close()
-
-
-def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
-    """An endpoint, the request target, and the Host header as the URL writes it."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BackendError(f"unsupported URL {url!r}", untouched=True)
-    secure = parts.scheme == "https"
-    endpoint = Endpoint(parts.hostname, parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return endpoint, target, parts.netloc.rpartition("@")[2]
 
 
 def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:

@@ -12,8 +12,9 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
+from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import Half, joined
-from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
 from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, frame

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import joined
 from tetrapod.generic.proxy.headers import answer_headers
-from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, asked_protocols, frame
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 

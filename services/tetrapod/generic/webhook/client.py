@@ -13,7 +13,8 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from tetrapod.generic.proxy.connection import BackendError
-from tetrapod.generic.proxy.pool import BackendPool, Endpoint
+from tetrapod.generic.proxy.endpoint import Endpoint
+from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList

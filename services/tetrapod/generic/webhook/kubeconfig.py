@@ -18,7 +18,7 @@ from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.configuration.loading import check, not_registered
 from tetrapod.generic.configuration.shapes import base64_bytes, boolean, kind, list_of, raw, string, struct
 from tetrapod.generic.proxy.connection import BackendError
-from tetrapod.generic.proxy.pool import Endpoint, parse_url
+from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
 from tetrapod.machinery.field import go_quote
