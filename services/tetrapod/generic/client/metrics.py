@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
-
-if TYPE_CHECKING:
-    from tetrapod.generic.client.workqueue import WorkQueue
 
 _BUCKETS: Final = tuple(10.0**i for i in range(-8, 2))
 _NAME: Final = ("name",)
@@ -21,10 +19,25 @@ QUEUE_SECONDS: Final = Histogram(
 WORK_SECONDS: Final = Histogram(
     "workqueue_work_duration_seconds", "How long in seconds processing an item from workqueue takes.", _NAME, _BUCKETS
 )
-_queues: Final[weakref.WeakSet[WorkQueue[Any]]] = weakref.WeakSet()
 
 
-def known(queue: WorkQueue[Any]) -> None:
+class Queue(Protocol):
+    """What is told of a work queue: its length is how many keys wait."""
+
+    name: str
+
+    @property
+    def begun(self) -> Mapping[Any, float]:
+        """What is being worked on, and since when, by time.monotonic()."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+_queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
+
+
+def known(queue: Queue) -> None:
     """Of each queue there are numbers from its beginning on."""
     _queues.add(queue)
     name = (queue.name,)
@@ -42,12 +55,12 @@ def _sums(of: Any) -> list[tuple[tuple[str, ...], float]]:
     return [(name, sum(values)) for name, values in found.items()]
 
 
-def _unfinished(queue: WorkQueue[Any]) -> float:
+def _unfinished(queue: Queue) -> float:
     now = time.monotonic()
     return sum(now - began for began in list(queue.begun.values()))
 
 
-def _longest(queue: WorkQueue[Any]) -> float:
+def _longest(queue: Queue) -> float:
     return time.monotonic() - min(queue.begun.values(), default=time.monotonic())
 
 

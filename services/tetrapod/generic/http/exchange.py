@@ -9,7 +9,9 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
+
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from tetrapod.generic.http.head import render, render_trailers
 from tetrapod.generic.http.refusal import panic_response, status_response
@@ -25,9 +27,6 @@ from tetrapod.generic.request import (
     UpgradeResponse,
 )
 from tetrapod.machinery.status import StatusError, request_entity_too_large
-
-if TYPE_CHECKING:
-    from tetrapod.generic.http.protocol import HttpProtocol
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,36 @@ def _chunk(data: bytes) -> bytes:
     return chunk
 
 
+class Front(Protocol):
+    """Of the server that a connection came to."""
+
+    date: bytes
+    """The Date header's line, as it is now."""
+    closing: bool
+    """Answers carry `Connection: close` from now on."""
+
+
+class Connection(Protocol):
+    """Of an HttpProtocol what its exchanges use."""
+
+    transport: asyncio.Transport
+    flow: FlowControl
+
+    @property
+    def state(self) -> Front: ...
+
+    def finished(self, exchange: Exchange) -> None:
+        """The answer is written: the next request, or the end of the connection."""
+        ...
+
+    def hijack(self) -> Hijacked:
+        """Take the raw connection from the protocol."""
+        ...
+
+
 class Exchange:
+    """It is the request's BodyReader and the answer's StreamWriter. `run` answers, once."""
+
     __slots__ = (
         "_chunked",
         "_chunks",
@@ -76,7 +104,7 @@ class Exchange:
         "task",
     )
 
-    def __init__(self, protocol: HttpProtocol, request: Request, *, keep_alive: bool, http10: bool) -> None:
+    def __init__(self, protocol: Connection, request: Request, *, keep_alive: bool, http10: bool) -> None:
         self.protocol = protocol
         self.request = request
         self.keep_alive = keep_alive

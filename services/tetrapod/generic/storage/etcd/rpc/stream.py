@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from tetrapod.generic.storage.etcd.rpc import frames
 from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError, of_http, of_reset, of_trailers
 
-if TYPE_CHECKING:
-    from tetrapod.generic.storage.etcd.rpc.connection import Http2Connection
-
 _PREFIX: Final = 5
 _REPLENISH: Final = 1 << 30
+_MOMENT: Final = 0.002  # clocks of loops tick in milliseconds
+
+
+class Carrier(Protocol):
+    """The connection, as its calls see it."""
+
+    loop: asyncio.AbstractEventLoop
+    patience: float
+
+    def doubt(self) -> None:
+        """A call has waited as long as the patience is."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Frames, as they are."""
+        ...
+
+    def flush(self, call: Call) -> None:
+        """Send of what is pending what the windows allow."""
+        ...
+
+    def forget(self, call: Call) -> None:
+        """It has ended."""
+        ...
 
 
 class Call:
@@ -22,23 +43,27 @@ class Call:
     __slots__ = (
         "_buffer",
         "_chunks",
+        "_deadline",
         "_error",
         "_headers",
         "_messages",
         "_received",
+        "_timer",
         "_waiter",
         "connection",
         "ended",
         "id",
         "last_sent",
         "pending",
+        "repeatable",
         "window",
     )
 
-    def __init__(self, connection: Http2Connection, id: int, window: int) -> None:
+    def __init__(self, connection: Carrier, id: int, window: int, repeatable: bool) -> None:
         self.connection = connection
         self.id = id
         self.window = window  # what the server takes of this stream
+        self.repeatable = repeatable
         self.pending: deque[memoryview] = deque()  # what it has not taken yet
         self.last_sent = False  # nothing follows what is pending
         self.ended = False
@@ -49,6 +74,8 @@ class Call:
         self._received = 0
         self._error: RpcError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     # --- the caller's side
 
@@ -65,7 +92,8 @@ class Call:
             self.end(error or RpcError(Code.CANCELLED, "cancelled"))
 
     async def unary(self, timeout: float) -> bytes:
-        timer = self.connection.loop.call_later(timeout, self._expire)
+        self._deadline = self.connection.loop.time() + timeout
+        self._timer = self.connection.loop.call_later(min(timeout, self.connection.patience), self._time_passes)
         try:
             while not self.ended:
                 await self._wait()
@@ -73,7 +101,7 @@ class Call:
             self.cancel()
             raise
         finally:
-            timer.cancel()
+            self._timer.cancel()
         if self._error is not None:
             raise self._error
         self._parse()
@@ -96,8 +124,13 @@ class Call:
                 raise StopAsyncIteration
             await self._wait()
 
-    def _expire(self) -> None:
-        self.cancel(RpcError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded"))
+    def _time_passes(self) -> None:
+        left = self._deadline - self.connection.loop.time()
+        if left < _MOMENT:
+            self.cancel(RpcError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded"))
+            return
+        self._timer = self.connection.loop.call_later(min(left, self.connection.patience), self._time_passes)
+        self.connection.doubt()
 
     async def _wait(self) -> None:
         self._waiter = self.connection.loop.create_future()
