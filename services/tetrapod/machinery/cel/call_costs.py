@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from tetrapod.machinery.cel.nodes import Call, Literal
+from tetrapod.machinery.cel.operands import Operand, Sizes
 from tetrapod.machinery.cel.runtime_costs import AUTHORIZATION_COST, LIST_COST, STRUCT_COST
 from tetrapod.machinery.cel.sizes import MAX, ONE, ZERO, Range, fixed
-
-if TYPE_CHECKING:
-    from tetrapod.machinery.cel.estimate import Estimator, Operand
 
 _TENTH: Final = 0.1
 _QUARTER: Final = 0.25
@@ -26,41 +24,39 @@ _UNIT_EQUALITY: Final = frozenset(
 )
 
 Costed: TypeAlias = tuple[Range, Range | None]
-_Rule: TypeAlias = "Callable[[Estimator, Operand | None, Sequence[Operand]], Costed | None]"
+_Rule: TypeAlias = Callable[[Sizes, Operand | None, Sequence[Operand]], Costed | None]
 
 
-def call_cost(
-    estimator: Estimator, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]
-) -> Costed:
+def call_cost(sizes: Sizes, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]) -> Costed:
     """The cost, with that of the arguments, and the size of the result where the call decides it."""
     rule = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(node.function)
-    found = rule(estimator, target, args) if rule is not None else None
+    found = rule(sizes, target, args) if rule is not None else None
     if found is None and node.function == "_==_":
-        found = _library_equality(estimator, args)
+        found = _library_equality(sizes, args)
     if found is None and (overload in ("logical_and", "logical_or", "conditional") or overload.startswith("add_")):
-        special = _operator(estimator, node, overload, args, costs)
+        special = _operator(sizes, node, overload, args, costs)
         if special is not None:
             return special
     if found is None and overload in _DEFAULTS:
-        found = _DEFAULTS[overload](estimator, target, args)
+        found = _DEFAULTS[overload](sizes, target, args)
     cost, size = found or (ONE, None)
     for each in costs:
         cost = cost.plus(each)
     return cost, size
 
 
-def _operator(estimator: Estimator, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]) -> Costed | None:
+def _operator(sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]) -> Costed | None:
     """Calls that do not cost all of their arguments, or whose result has the entries of those."""
     if overload in ("logical_and", "logical_or"):
         return Range(costs[0].min, costs[0].plus(costs[1]).max), None
     if overload == "conditional":
-        estimator.unite_entries(node, node.args[1], node.args[2])
+        sizes.unite_entries(node, node.args[1], node.args[2])
         size = _computed(args[1]).union(_computed(args[2]))
         return costs[0].plus(costs[1].union(costs[2])), size
     if overload not in ("add_string", "add_bytes", "add_list"):
         return None
     size = _computed(args[0]).plus(_computed(args[1]))
-    estimator.unite_entries(node, node.args[0], node.args[1])
+    sizes.unite_entries(node, node.args[0], node.args[1])
     cost = ONE if overload == "add_list" else size.scaled(_TENTH)
     return cost.plus(costs[0]).plus(costs[1]), size
 
@@ -69,52 +65,52 @@ def _computed(operand: Operand) -> Range:
     return Range(0, MAX) if operand.size is None else operand.size
 
 
-def _unit(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _unit(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     return ONE, None
 
 
-def _check(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _check(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     return fixed(AUTHORIZATION_COST), None
 
 
-def _selector(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    length = estimator.size_of(args[0])
+def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    length = sizes.size_of(args[0])
     requirements = length.scaled(0.5).scaled(float(LIST_COST + STRUCT_COST))
     return fixed(LIST_COST).plus(length.scaled(_TENTH)).plus(requirements), None
 
 
-def _over_elements(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None:
         return None
-    size, elements, each = estimator.size_of(target), estimator.elements(target), ONE
+    size, elements, each = sizes.size_of(target), sizes.elements(target), ONE
     if elements is None:  # a string, which has indexOf and lastIndexOf too
         return size.scaled(_TENTH), None
     if elements.type.kind in ("string", "bytes"):
-        each = each.plus(estimator.size_of(elements).scaled(_TENTH))
+        each = each.plus(sizes.size_of(elements).scaled(_TENTH))
     return size.times(each), None
 
 
 def _argument(factor: float, *, keeps_size: bool = False) -> _Rule:
-    def rule(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         if not args:
             return None
-        size = estimator.size_of(args[0])
+        size = sizes.size_of(args[0])
         return size.scaled(factor), size if keeps_size else None
 
     return rule
 
 
-def _receiver(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _receiver(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None:
         return None
-    size = estimator.size_of(target)
+    size = sizes.size_of(target)
     return size.scaled(_TENTH), size
 
 
-def _replace(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None or len(args) < 2:
         return None
-    size, old, new = estimator.size_of(target), estimator.size_of(args[0]), estimator.size_of(args[1])
+    size, old, new = sizes.size_of(target), sizes.size_of(args[0]), sizes.size_of(args[1])
     most, most_kept = 0, 0
     if old.min == 0:
         most, most_kept = min(size.max + 1, MAX), size.max
@@ -132,54 +128,54 @@ def _replace(estimator: Estimator, target: Operand | None, args: Sequence[Operan
     return size.scaled(2 * _TENTH), Range(least, most).times(new).plus(Range(least_kept, most_kept))
 
 
-def _split(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _split(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None:
         return None
-    size = estimator.size_of(target)
+    size = sizes.size_of(target)
     most = size.max
     if len(args) > 1 and isinstance(args[1].node, Literal) and args[1].node.value.__class__ is int:
         most = args[1].node.value % (MAX + 1)
     return size.scaled(2 * _TENTH), Range(0, most)
 
 
-def _join(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _join(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None:
         return None
-    count, elements = estimator.size_of(target), estimator.elements(target)
-    size = ZERO if elements is None else count.times(estimator.size_of(elements))
+    count, elements = sizes.size_of(target), sizes.elements(target)
+    size = ZERO if elements is None else count.times(sizes.size_of(elements))
     if args:
         separators = Range(max(count.min - 1, 0), max(count.max - 1, 0))
-        size = size.plus(estimator.size_of(args[0]).times(separators))
+        size = size.plus(sizes.size_of(args[0]).times(separators))
     return size.scaled(_TENTH), size
 
 
-def _find(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _find(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None or not args:
         return None
-    size = estimator.size_of(target)
-    cost = size.plus(ONE).scaled(_TENTH).times(estimator.size_of(args[0]).scaled(_QUARTER))
+    size = sizes.size_of(target)
+    cost = size.plus(ONE).scaled(_TENTH).times(sizes.size_of(args[0]).scaled(_QUARTER))
     return cost, Range(0, size.max)
 
 
-def _contains_ip(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _contains_ip(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     cost = Range(8, 32).scaled(_TENTH)
     if args[0].type.kind == "string":
-        cost = cost.plus(estimator.size_of(args[0]).scaled(_TENTH))
+        cost = cost.plus(sizes.size_of(args[0]).scaled(_TENTH))
     return cost, None
 
 
-def _contains_cidr(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _contains_cidr(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     cost = Range(8, 32).scaled(_TENTH).plus(Range(4, 16).scaled(_TENTH)).plus(ONE)
     if args[0].type.kind == "string":
-        cost = cost.plus(estimator.size_of(args[0]).scaled(_TENTH))
+        cost = cost.plus(sizes.size_of(args[0]).scaled(_TENTH))
     return cost, None
 
 
-def _validate(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    return (estimator.size_of(args[0]).scaled(_TENTH).scaled(128 * _QUARTER), None) if args else None
+def _validate(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    return (sizes.size_of(args[0]).scaled(_TENTH).scaled(128 * _QUARTER), None) if args else None
 
 
-def _library_equality(estimator: Estimator, args: Sequence[Operand]) -> Costed | None:
+def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
     """Of values that are no plain CEL."""
     kind = args[0].type
     if kind != args[1].type:
@@ -206,49 +202,49 @@ def _literal_int(operand: Operand, default: int) -> int:
     return max(int(node.value), 0)
 
 
-def _slice(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _slice(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None or len(args) != 2:
         return None
-    start, end = _literal_int(args[0], 0), _literal_int(args[1], estimator.size_of(target).max)
+    start, end = _literal_int(args[0], 0), _literal_int(args[1], sizes.size_of(target).max)
     return _listed(1, fixed((end - start) % (MAX + 1)))
 
 
-def _range(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _range(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     return _listed(1, fixed(_literal_int(args[0], MAX)))
 
 
-def _reverse(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    return None if target is None else _listed(1, estimator.size_of(target))
+def _reverse(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    return None if target is None else _listed(1, sizes.size_of(target))
 
 
-def _flatten(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _flatten(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     depth = _literal_int(args[0], MAX) if args else 1
-    return None if target is None else _listed(float(depth), estimator.size_of(target))
+    return None if target is None else _listed(float(depth), sizes.size_of(target))
 
 
-def _distinct(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _distinct(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     if target is None:
         return None
-    size = estimator.size_of(target)
+    size = sizes.size_of(target)
     return _listed(2.0, size.times(size))
 
 
 def _sorting(name: str, by_argument: bool) -> _Rule:
     factor = 2.0 + (_TENTH if name in ("string", "bytes") else 0.0)
 
-    def rule(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         operand = args[0] if by_argument else target
         if operand is None:
             return None
-        size = estimator.size_of(operand)
+        size = sizes.size_of(operand)
         return _listed(factor, size.times(size))
 
     return rule
 
 
 def _sets(factor: int) -> _Rule:
-    def rule(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-        return estimator.size_of(args[0]).times(estimator.size_of(args[1])).scaled(float(factor)).plus(ONE), None
+    def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+        return sizes.size_of(args[0]).times(sizes.size_of(args[1])).scaled(float(factor)).plus(ONE), None
 
     return rule
 
@@ -256,42 +252,42 @@ def _sets(factor: int) -> _Rule:
 def _scan(operand: int) -> _Rule:
     """Of an argument whose size is computed; -1 for the receiver."""
 
-    def rule(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         found = target if operand < 0 else args[operand]
         return None if found is None else (_computed(found).scaled(_TENTH), None)
 
     return rule
 
 
-def _to_bytes(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _to_bytes(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     size = _computed(args[0])
     return size.scaled(_TENTH), Range(size.min, size.max * 4 % (MAX + 1))
 
 
-def _to_string(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _to_string(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     size = _computed(args[0])
     return size.scaled(_TENTH), Range(size.min // 4, size.max)
 
 
-def _quote(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _quote(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     size = _computed(args[0])
     return size.scaled(_TENTH), Range((size.min + 2) % (MAX + 1), (size.max * 2 + 2) % (MAX + 1))
 
 
-def _in_list(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _in_list(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     return _computed(args[1]), None
 
 
-def _matches(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _matches(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     text, pattern = (target, args[0]) if target is not None else (args[0], args[1])
     return _computed(text).plus(ONE).scaled(_TENTH).times(_computed(pattern).scaled(_QUARTER)), None
 
 
-def _contains(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _contains(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     return None if target is None else (_computed(target).scaled(_TENTH).times(_computed(args[0]).scaled(_TENTH)), None)
 
 
-def _compare(estimator: Estimator, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+def _compare(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     most = min(_computed(args[0]).max, _computed(args[1]).max)
     return Range(1 if most > 0 else 0, most).scaled(_TENTH), None
 

@@ -13,14 +13,13 @@ from typing import Any, Final, NamedTuple
 from tetrapod.machinery.cel.call_costs import call_cost
 from tetrapod.machinery.cel.declarations import DeclType
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from tetrapod.machinery.cel.operands import Operand, Path
 from tetrapod.machinery.cel.runtime_costs import LIST_COST, MAP_COST, STRUCT_COST
 from tetrapod.machinery.cel.sizes import EMPTY, MAX, ONE, UNKNOWN, ZERO, Range, fixed
 from tetrapod.machinery.cel.types import CelType
 
 _SCALARS: Final = ("bool", "double", "duration", "int", "timestamp", "uint")
 _SELECTABLE: Final = ("map", "struct", "param")
-
-Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +45,13 @@ class _Local(NamedTuple):
     entries: Entries | None
 
 
-class Operand(NamedTuple):
-    """What call costs are estimated from (upstream: AstNode). `node` is None for the elements of a list."""
-
-    node: Node | None
-    type: CelType
-    path: Path
-    size: Range | None
-    """As computed; None where only the declared type may know (`Estimator.size_of`)."""
-
-
 def estimate(node: Node, variables: Mapping[str, CelType | DeclType]) -> CostEstimate:
     return CostEstimate(*Estimator(variables).cost(node))
 
 
 class Estimator:
+    """One walk over an expression; it is the `Sizes` that calls are estimated with."""
+
     def __init__(self, variables: Mapping[str, CelType | DeclType]) -> None:
         self._variables = variables
         self._paths: dict[int, Path] = {}

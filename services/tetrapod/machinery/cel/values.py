@@ -6,7 +6,6 @@ Upstream: cel-go common/types; k8s.io/apiserver/pkg/cel/lazy and mutation.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, Final
@@ -147,7 +146,7 @@ class LazyFields(ObjectLike):
 class StructValue(ObjectLike):
     """What `Object.spec{…}` or `JSONPatch{…}` makes: a type's name and the given fields, which are values themselves.
 
-    `json_value()` (below) turns it into JSON.
+    `json_values.json_value` turns it into JSON.
     """
 
     __slots__ = ("fields", "type_name")
@@ -282,31 +281,3 @@ def plain_float(value: float) -> str:
     if value - value != 0:
         return go_float(value)
     return format(Decimal(repr(value)), "f").removesuffix(".0")
-
-
-def json_value(value: Any) -> Any:
-    """A value as JSON. Raises EvaluationError for what JSON cannot hold."""
-    kind = value.__class__
-    if kind is Uint:
-        return int(value)
-    if kind in _PLAIN and kind is not bytes:
-        return value
-    if kind is bytes:
-        return base64.b64encode(value).decode()
-    if isinstance(value, list):
-        return [json_value(item) for item in value]
-    if kind is dict or isinstance(value, ObjectLike):
-        return {_json_key(key): json_value(find(value, key)) for key in value}
-    if isinstance(value, (Timestamp, Duration)):
-        from tetrapod.machinery.cel.time import text_of
-
-        return text_of(value)
-    if isinstance(value, Optional) and value is not NONE:
-        return json_value(value.value)
-    raise EvaluationError(f"unsupported conversion to JSON: {type_of_value(value)}")
-
-
-def _json_key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise EvaluationError(f"map key {shown(key)} is not a string")
-    return key

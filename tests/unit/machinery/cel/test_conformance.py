@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from tetrapod.machinery.cel import types
-from tetrapod.machinery.cel.authorizer import AUTHORIZER
 from tetrapod.machinery.cel.environment import Environment, Meter, Program
 from tetrapod.machinery.cel.errors import CelError, CompileError
+from tetrapod.machinery.cel.json_values import json_value
+from tetrapod.machinery.cel.library.authorizer import AUTHORIZER
 from tetrapod.machinery.cel.schema_types import declared
 from tetrapod.machinery.cel.schema_values import bound
-from tetrapod.machinery.cel.values import json_value
 from tetrapod.machinery.schema.structural import build
 
 SUITES: Mapping[str, Any] = json.loads((Path(__file__).parents[3] / "facts/cel/expressions.json").read_text())

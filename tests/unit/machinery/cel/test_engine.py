@@ -7,11 +7,12 @@ import time
 import pytest
 
 from tetrapod.machinery.cel import types
-from tetrapod.machinery.cel.authorizer import AUTHORIZER, AuthorizerValue, CheckAttributes, Decision
 from tetrapod.machinery.cel.declarations import INT, object_decl
 from tetrapod.machinery.cel.environment import Environment, Meter
 from tetrapod.machinery.cel.errors import CompileError, CostLimitExceeded, EvaluationError, Interrupt
-from tetrapod.machinery.cel.values import Lazy, LazyFields, StructValue, json_value
+from tetrapod.machinery.cel.json_values import json_value
+from tetrapod.machinery.cel.library.authorizer import AUTHORIZER, AuthorizerValue, CheckAttributes, Decision
+from tetrapod.machinery.cel.values import Lazy, LazyFields, StructValue
 
 DYNAMIC = Environment({"self": types.DYN, "authorizer": AUTHORIZER})
 

@@ -17,8 +17,8 @@ from tetrapod.generic.authorization.interface import Answer, Authorizer
 from tetrapod.generic.authorization.interface import Attributes as Question
 from tetrapod.generic.authorization.interface import Decision as Verdict
 from tetrapod.generic.filters.selector_attributes import field_requirements, label_requirements
-from tetrapod.machinery.cel.authorizer import AuthorizerValue, CheckAttributes, Decision
 from tetrapod.machinery.cel.errors import Interrupt
+from tetrapod.machinery.cel.library.authorizer import AuthorizerValue, CheckAttributes, Decision
 
 
 class _Asked(Interrupt):

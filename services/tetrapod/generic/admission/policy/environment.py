@@ -10,9 +10,9 @@ from functools import cache
 from typing import Final
 
 from tetrapod.machinery.cel import declarations, types
-from tetrapod.machinery.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
 from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.environment import Environment
+from tetrapod.machinery.cel.library.authorizer import AUTHORIZER, RESOURCE_CHECK
 from tetrapod.machinery.cel.types import CelType
 
 VARIABLES: Final = "kubernetes.variables"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.machinery.cel.values import StructValue, json_value
+from tetrapod.machinery.cel.json_values import json_value
+from tetrapod.machinery.cel.values import StructValue
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.validate import join, validate

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.library.operators import less
-from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.limits import PER_CALL_LIMIT
 from tetrapod.machinery.cel.runtime_costs import self_compare
 from tetrapod.machinery.cel.values import ObjectLike, equal, find, shown, type_of_value

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.operators import checked_int, checked_uint
-from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.time import checked_timestamp, parse_duration, parse_timestamp, text_of
 from tetrapod.machinery.cel.values import (
     NONE,

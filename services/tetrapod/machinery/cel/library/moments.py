@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from tetrapod.machinery.cel.library.registry import Function, Functions, Signature
+from tetrapod.machinery.cel.library.signatures import Function, Functions, Signature
 from tetrapod.machinery.cel.time import in_zone
 from tetrapod.machinery.cel.values import Duration, Timestamp
 

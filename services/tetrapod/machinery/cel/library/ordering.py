@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.operators import add, greater, less
-from tetrapod.machinery.cel.library.registry import Function, Functions
+from tetrapod.machinery.cel.library.signatures import Function, Functions
 from tetrapod.machinery.cel.values import Duration, Uint, equal
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
-from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.schema.patterns import BadPattern, compile_pattern
 
 

@@ -1,21 +1,17 @@
 """`implementation`: the Python function behind a function of CEL, which looks at its arguments' classes itself.
 
-A library declares `FUNCTIONS`: a name to functions with the classes that they take, tried in order; `object` takes anything.
+The libraries are imported with the first function that is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.library.signatures import Function, Functions
 from tetrapod.machinery.cel.values import type_of_value
-
-Function: TypeAlias = Callable[..., Any]
-Signature: TypeAlias = tuple[type, ...]
-Functions: TypeAlias = dict[str, list[tuple[Signature, Function]]]
 
 _LIBRARIES: Final = (
     "conversions",
@@ -29,18 +25,16 @@ _LIBRARIES: Final = (
     "named",
     "urls",
     "moments",
+    "authorizer",
 )
 _EXACT: Final = frozenset({int, bool, float, str, bytes})
 
 
 @lru_cache(maxsize=1)
 def _functions() -> Functions:
-    from tetrapod.machinery.cel import authorizer
-
     found: Functions = {}
-    modules = [import_module(f"tetrapod.machinery.cel.library.{name}") for name in _LIBRARIES]
-    for module in (*modules, authorizer):
-        for name, signatures in module.FUNCTIONS.items():
+    for library in _LIBRARIES:
+        for name, signatures in import_module(f"tetrapod.machinery.cel.library.{library}").FUNCTIONS.items():
             found.setdefault(name, []).extend(signatures)
     return found
 

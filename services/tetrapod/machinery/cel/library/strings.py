@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.library.formatting import format_string
-from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import shown
 
 _MAX_SIZE: Final = 50_000_000

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
-from tetrapod.machinery.cel.library.registry import Functions
+from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.field import go_quote
 
