@@ -6,11 +6,11 @@ from tetrapod.core.defaults import networking as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import networking as tables
 from tetrapod.core.validation import endpoint_slices, ingresses, network_policies, service_networks
-from tetrapod.core.validation.shown import same
 from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 

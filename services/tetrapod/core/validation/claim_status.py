@@ -18,10 +18,10 @@ from tetrapod.core.validation.devices import (
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.resource_claims import MOST, reference, references, request_names, toleration
 from tetrapod.core.validation.scheduling import node_selector
-from tetrapod.core.validation.shown import same
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import parse_cidr_sloppy, unmapped
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 

@@ -8,6 +8,7 @@ from tetrapod.core.validation import quantities, shown
 from tetrapod.core.validation.names import dns_subdomain, immutable, known, not_negative, qualified_name
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -123,7 +124,7 @@ def validate_node_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_node(new)
     for before in (old.get("spec") or {}).get("drivers") or ():
         now: Any = wanted.get(before.get("name"))
-        if now is not None and not shown.same(_driver(now), _driver(before)):
+        if now is not None and not same(_driver(now), _driver(before)):
             errors.append(field.invalid("spec.drivers", _driver(now), "field is immutable"))
     return errors
 

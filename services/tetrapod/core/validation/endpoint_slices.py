@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain, not_special_address
-from tetrapod.core.validation.shown import same
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_fully_qualified_domain_name, is_qualified_name, is_valid_label_value

@@ -11,6 +11,7 @@ from tetrapod.core.validation.domain_paths import domain_prefixed_path
 from tetrapod.core.validation.names import known, not_negative
 from tetrapod.core.validation.pod_templates import pod_template_spec
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import from_label_selector, validate_label_selector
@@ -174,8 +175,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors += _template_kept(spec, before, old.get("status") or {})
     for name, form in _FROZEN.items():
         value, was = spec.get(name), before.get(name)
-        same = shown.same(value, was) and (value is None) is (was is None)  # all are pointers, of which an empty one is one
-        errors += [] if same else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
+        kept = same(value, was) and (value is None) is (was is None)  # all are pointers, of which an empty one is one
+        errors += [] if kept else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
     return errors
 
 
@@ -212,7 +213,7 @@ def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldEr
     kept["affinity"] = _affinity(inner.get("affinity"), kept.get("affinity"))
     for kind in ("containers", "initContainers"):
         kept[kind] = _resources_of(kept.get(kind) or [], inner.get(kind) or [])
-    return [] if shown.same(inner, kept) else [field.invalid("spec.template.spec", internal("PodSpec", inner), "field is immutable")]
+    return [] if same(inner, kept) else [field.invalid("spec.template.spec", internal("PodSpec", inner), "field is immutable")]
 
 
 def _may_reschedule(before: Object, status: Object) -> bool:

@@ -8,8 +8,8 @@ from tetrapod.core.validation.names import IMMUTABLE, complaints, immutable, one
 from tetrapod.core.validation.quantities import container_resource_name
 from tetrapod.core.validation.resources import requirements
 from tetrapod.core.validation.scheduling import tolerations
-from tetrapod.core.validation.shown import same
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.pem import blocks
-from tetrapod.core.validation.shown import same
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 

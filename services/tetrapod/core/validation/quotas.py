@@ -57,7 +57,7 @@ def _spec(spec: Object) -> list[FieldError]:
             errors.append(field.invalid("spec.scopes", scopes, "unsupported scope"))
         text = "unsupported scope applied to resource"
         errors += [field.invalid("spec.scopes", scopes, text) for name in counted if not _applies(scope, name)]
-    errors += _conflicts(set(scopes), spec)
+    errors += _conflicts(set(scopes), spec, "spec.scopes")
     if (selector := spec.get("scopeSelector")) is not None:
         errors += _selector(selector, counted, spec)
     return errors
@@ -75,8 +75,8 @@ def _applies(scope: str, resource: str) -> bool:
             return True
 
 
-def _conflicts(scopes: set[str], spec: Object) -> list[FieldError]:
-    return [field.invalid("spec.scopes", spec.get("scopes"), "conflicting scopes") for pair in _PAIRS if pair <= scopes]
+def _conflicts(scopes: set[str], spec: Object, path: str) -> list[FieldError]:
+    return [field.invalid(path, spec.get("scopes"), "conflicting scopes") for pair in _PAIRS if pair <= scopes]
 
 
 def _selector(selector: Object, counted: list[str], spec: Object) -> list[FieldError]:
@@ -92,7 +92,7 @@ def _selector(selector: Object, counted: list[str], spec: Object) -> list[FieldE
         if scope in _EXISTS_ONLY and operator != "Exists":
             errors.append(field.invalid(f"{path}.operator", operator, _MUST_EXIST))
         errors += _operator(operator, values, path)
-    return errors + _conflicts({e.get("scopeName") or "" for e in expressions}, spec)
+    return errors + _conflicts({e.get("scopeName") or "" for e in expressions}, spec, path)
 
 
 def _shown(expression: Object) -> Object:

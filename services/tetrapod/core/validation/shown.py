@@ -11,6 +11,7 @@ from typing import Any, Final
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import FIELD_ORDER
@@ -51,17 +52,6 @@ def metadata(value: Mapping[str, Any] | None) -> Object:
 
 def pod_template(template: Object) -> Object:
     return {**metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
-
-
-def same(a: Any, b: Any) -> bool:
-    """Equal, where null and an empty list count as absent. (An empty text that is left of decoding is behind a pointer.)"""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return all(same(a.get(key), b.get(key)) for key in {*a, *b})
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    if a in (None, []) and b in (None, []):
-        return True
-    return type(a) is type(b) and bool(a == b)
 
 
 def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation import shown
 from tetrapod.core.validation.names import complaints, in_range
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.core.validation.volumes_persistent import inline_volume
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name_caseless
@@ -54,7 +54,7 @@ def _source(source: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    if shown.same(new.get("spec") or {}, old.get("spec") or {}):
+    if same(new.get("spec") or {}, old.get("spec") or {}):
         return validate(new)
     attacher = csi_driver_name((new.get("spec") or {}).get("attacher") or "", "spec.attacher")  # what the field declares is not asked then
     return [*attacher, *_written(new), field.invalid("spec", None, "field is immutable")]

@@ -55,6 +55,7 @@ class _Creation:
 
         async def validate(new: Object) -> None:
             scope.forget_empty(new)  # the kind's own validation has told empty from absent
+            scope.omit_empty(new)
             await admitting.validate("CREATE", new, None, self.options)
 
         entry = await self._stored(obj, validate)

@@ -60,6 +60,12 @@ class Scope:
         if not definition.custom:
             emptied.forget(definition.schema(definition.storage_version), obj)
 
+    def omit_empty(self, obj: Object) -> None:
+        """Of a valid object about to be stored: empty lists that validation alone has told from absent ones."""
+        definition = self.definition
+        if not definition.custom:
+            emptied.omit(definition.schema(definition.storage_version), obj)
+
     def context(self, request: Request, dry_run: bool = False) -> Context:
         info = request_info(request)
         namespace = info.namespace if self.definition.namespaced else ""

@@ -126,10 +126,12 @@ class Writing:
         return new
 
     async def _validate_create(self, new: Object) -> None:
+        self.scope.omit_empty(new)
         await self.admitting.may_create()
         await self.admitting.validate("CREATE", new, None, self.create_options)
 
     async def _validate_update(self, new: Object, old: Object) -> None:
+        self.scope.omit_empty(new)
         await self.admitting.validate("UPDATE", new, old, self.update_options)
 
 

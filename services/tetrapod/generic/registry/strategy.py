@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.names import generate_name
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_subdomain
@@ -71,7 +72,7 @@ class Strategy:
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Whether an update begins a new generation, for kinds that have `generation`."""
-        return any(new.get(part) != old.get(part) for part in self.generation or ())
+        return any(not same(new.get(part), old.get(part)) for part in self.generation or () if new.get(part) != old.get(part))
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return []

@@ -16,6 +16,7 @@ from tetrapod.machinery.schema import unknown
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
 from tetrapod.machinery.schema.decode_special import resource_amount, special
+from tetrapod.machinery.schema.emptied import TOLD_FROM_ABSENT
 from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
 
 __all__ = ["DecodeError", "decode", "zero"]
@@ -23,18 +24,6 @@ __all__ = ["DecodeError", "decode", "zero"]
 Make: TypeAlias = Callable[[], Any]
 
 _CORE: Final = "io.k8s.api.core.v1."
-_TELLING_EMPTY: Final = frozenset(
-    {
-        ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
-        (f"{_CORE}PersistentVolumeSpec", "accessModes"),
-        (f"{_CORE}PersistentVolumeSpec", "capacity"),
-        (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
-        (f"{_CORE}PodSpec", "overhead"),
-        (f"{_CORE}VolumeResourceRequirements", "requests"),
-        ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
-    }
-)
-"""Lists and maps with omitempty that are kept when empty: a default or a refusal tells them from absent ones; none is ever stored."""
 
 
 def decode(node: SchemaNode, obj: Object) -> list[str]:
@@ -152,7 +141,7 @@ def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: Schema
 
     def first(value: Any) -> Any:
         walk = field_walk(child, parent)
-        if (parent.definition, name) in _TELLING_EMPTY:
+        if (parent.definition, name) in TOLD_FROM_ABSENT:
             walk = _keeping_empty(walk, list if child.type == "array" else dict)
         walks[name] = walk
         return walk(value)

@@ -2,6 +2,8 @@
 
 `decode` leaves them as they were sent, because who sends `rules: []` owns `rules`; once ownership is settled they are null,
 like those that were never sent. Kinds that are stored as JSON keep them, as do custom resources, which nobody brings here.
+
+Of those with omitempty `decode` keeps a few (`TOLD_FROM_ABSENT`), until the object has been validated; then `omit` leaves them out.
 """
 
 from __future__ import annotations
@@ -14,6 +16,26 @@ from tetrapod.machinery.schema.node import SchemaNode
 
 Forget: TypeAlias = Callable[[Any], None]
 
+_CORE: Final = "io.k8s.api.core.v1."
+_OMITTED: Final = {
+    "io.k8s.api.apps.v1.StatefulSetSpec": ("volumeClaimTemplates",),
+    "io.k8s.api.resource.v1.ResourceSliceSpec": ("devices", "sharedCounters"),
+}
+"""Empty lists that may be valid: lists of the member `spec` of their kind."""
+TOLD_FROM_ABSENT: Final = frozenset(
+    {
+        ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
+        (f"{_CORE}PersistentVolumeSpec", "accessModes"),
+        (f"{_CORE}PersistentVolumeSpec", "capacity"),
+        (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
+        (f"{_CORE}PodSpec", "overhead"),
+        (f"{_CORE}VolumeResourceRequirements", "requests"),
+        ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
+        *((definition, name) for definition, names in _OMITTED.items() for name in names),
+    }
+)
+"""Lists and maps with omitempty that a default or a refusal tells from absent ones when they are empty; none is ever stored."""
+
 JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
 
@@ -23,6 +45,16 @@ def forget(node: SchemaNode, obj: Object) -> None:
         walk = _walk(node)
         if walk is not None:
             walk(obj)
+
+
+def omit(node: SchemaNode, obj: Object) -> None:
+    """Of a valid object about to be stored, in place: what was kept for validation alone."""
+    names = _OMITTED.get(node.properties["spec"].definition) if "spec" in node.properties else None
+    if names:
+        spec = obj.get("spec") or {}
+        for name in names:
+            if spec.get(name) == []:
+                del spec[name]
 
 
 def _walk(node: SchemaNode) -> Forget | None:

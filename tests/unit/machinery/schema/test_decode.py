@@ -143,6 +143,13 @@ def test_empty_lists_without_omitempty_are_owned_then_null_except_where_json_is_
     assert crd["status"]["conditions"] is None
 
 
+def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is_stored() -> None:
+    sent = decoded("StatefulSet", {"spec": {"volumeClaimTemplates": []}}, "apps/v1")
+    assert sent["spec"]["volumeClaimTemplates"] == []
+    emptied.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent)
+    assert "volumeClaimTemplates" not in sent["spec"]
+
+
 @pytest.mark.parametrize(("sent", "kept"), [("1.5Gi", "1536Mi"), ("100u", "1m"), ("0.5", "500m"), (2, "2"), (0.25, "250m"), ("1e3", "1e3")])
 def test_quantities_are_canonical(sent: Any, kept: str) -> None:
     assert decoded("ResourceQuota", {"spec": {"hard": {"cpu": sent}}})["spec"]["hard"] == {"cpu": kept}
