@@ -9,13 +9,14 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from support.network import Loopback, Network
-from support.server import free_port
+from support.server import free_port, freeze
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,10 +106,15 @@ class Etcd:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.load(answer)
 
+    def value(self, key: str) -> bytes:
+        """As it is stored. The key must be there."""
+        found = self.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
+        return b64decode(found["kvs"][0]["value"])
+
     def pause(self) -> None:
         """Stop it where it is: connections stay open, nothing answers."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        freeze(self._process)
 
     def resume(self) -> None:
         assert self._process is not None

@@ -104,6 +104,16 @@ def start(data_dir: Path, *flags: str, port: int = 0) -> Server:
     return server
 
 
+def freeze(process: subprocess.Popen[bytes]) -> None:
+    """SIGSTOP; returns once none of its threads runs any more."""
+    process.send_signal(signal.SIGSTOP)
+    tasks = Path(f"/proc/{process.pid}/task")
+    deadline = time.monotonic() + 10
+    while not all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in tasks.glob("*/stat")):
+        assert time.monotonic() < deadline, f"{process.pid} does not stop"
+        time.sleep(0.005)
+
+
 def end(process: subprocess.Popen[bytes]) -> None:
     """Of somebody else's program: politely, then not."""
     process.terminate()

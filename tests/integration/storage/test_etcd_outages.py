@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from integration.storage.objects import PODS, Events, create, eventually, labelled, names, pod, reached, setting
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, EtcdCluster, etcd_36
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.etcd import EtcdBackend
@@ -145,3 +145,32 @@ async def test_another_endpoint_takes_over(etcd: Etcd, backend: EtcdBackend) -> 
     with pytest.raises(Unavailable, match="cannot connect"):
         await none.get("/a")
     await none.close()
+
+
+async def test_a_member_that_falls_silent_is_passed_over_before_any_deadline(tmp_path: Path) -> None:
+    cluster = EtcdCluster(etcd_36(), tmp_path / "etcd")
+    cluster.start()
+    silent = next(member for member in cluster.members if member is not cluster.leader())
+    others = [member.url for member in cluster.members if member is not silent]
+    backend = EtcdBackend([silent.url, *others], timeout=100.0)
+    try:
+        assert (await backend.put_if("/a", b"1", 0)).succeeded
+        async with backend.watch("/", "0", 1) as watch:
+            await anext(watch)
+            silent.pause()
+            async with asyncio.timeout(30):
+                written = asyncio.create_task(backend.put_if("/b", b"1", 0))
+                found = await backend.get("/a")
+                assert found is not None and found.value == b"1"
+                assert (await backend.put_if("/a", b"2", found.mod_revision)).succeeded
+                with pytest.raises(Unavailable):
+                    while True:
+                        await anext(watch)
+                assert not written.done(), "nobody knows what becomes of it: it is not sent again"
+            silent.resume()
+            async with asyncio.timeout(30):
+                assert (await written).succeeded
+    finally:
+        silent.resume()
+        await backend.close()
+        cluster.stop()

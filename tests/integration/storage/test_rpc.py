@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
 
 import hpack
 import pytest
 
-from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError, connection, frames
+from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError, frames, silence
 
 Frame = tuple[int, int, int, bytes]
 OK = [(":status", "200"), ("content-type", "application/grpc")]
@@ -66,7 +68,7 @@ def prefixed(message: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def serving(behave: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Channel]:
+async def serving(behave: Callable[[Peer], Awaitable[None]], **more: Any) -> AsyncIterator[Channel]:
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await behave(Peer(reader, writer))
@@ -76,7 +78,7 @@ async def serving(behave: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Ch
             writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    channel = Channel("127.0.0.1", server.sockets[0].getsockname()[1])
+    channel = Channel("127.0.0.1", server.sockets[0].getsockname()[1], **more)
     try:
         yield channel
     finally:
@@ -281,8 +283,8 @@ async def test_pings_are_answered() -> None:
 
 
 async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "KEEPALIVE", 0.05)
-    monkeypatch.setattr(connection, "KEEPALIVE_TIMEOUT", 0.05)
+    monkeypatch.setattr(silence, "KEEPALIVE", 0.05)
+    monkeypatch.setattr(silence, "KEEPALIVE_TIMEOUT", 0.05)
 
     async def behave(peer: Peer) -> None:
         await peer.greet()
@@ -293,6 +295,49 @@ async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.Monk
         error = await refusal(channel.unary("/s/M", b"", 30))
         assert (error.code, error.details) == (Code.UNAVAILABLE, "keepalive watchdog timeout")
         assert not channel.ready
+
+
+async def test_where_there_are_others_a_silent_server_is_given_up_soon_but_not_by_what_it_may_do_yet() -> None:
+    given_up = asyncio.Event()
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        write, _ = await peer.asked(), await peer.asked()
+        await given_up.wait()
+        peer.send(peer.answer(write, b"done after all"))
+        await peer.reader.read()
+
+    async with serving(behave, patience=0.05, on_silent=given_up.set) as channel:
+        await channel.connect()
+        write = asyncio.create_task(channel.unary("/s/Write", b"", 60))
+        await asyncio.sleep(0)
+        error = await refusal(channel.unary("/s/Read", b"", 60, repeatable=True))
+        assert (error.code, error.details) == (Code.UNAVAILABLE, "the server does not answer")
+        assert given_up.is_set() and not channel.ready
+        assert await asyncio.wait_for(write, 10) == b"done after all"
+
+
+async def test_a_server_that_answers_pings_is_waited_for_and_not_asked_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "PING_INTERVAL", 0.1)
+    pings: list[float] = []
+
+    async def behave(peer: Peer) -> None:
+        await peer.greet()
+        stream = await peer.asked()
+        for _ in range(3):
+            _, _, _, payload = await peer.frame(frames.PING)
+            pings.append(asyncio.get_running_loop().time())
+            peer.send(frames.frame(frames.PING, frames.ACK, 0, payload))
+        peer.send(peer.answer(stream, b"late"))
+        await peer.reader.read()
+
+    def wrong() -> None:
+        raise AssertionError("it has answered")
+
+    async with serving(behave, patience=0.02, on_silent=wrong) as channel:
+        await channel.connect()
+        assert await asyncio.wait_for(channel.unary("/s/Read", b"", 60, repeatable=True), 10) == b"late"
+    assert all(later - earlier > 0.09 for earlier, later in pairwise(pings))
 
 
 @pytest.mark.parametrize(

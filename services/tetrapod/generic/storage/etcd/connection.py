@@ -1,6 +1,6 @@
 """Connections to the members of an etcd cluster: one channel per endpoint, TLS, keepalive, and which of them is used now.
 
-An endpoint that does not answer in time is left for the next one at once.
+An endpoint that does not answer in time is left for the next one at once; one that answers nothing at all, not even a ping, before that.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -25,6 +26,8 @@ from tetrapod.generic.tracing.spans import CLIENT, Span, current
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS: Final = 3.0
+PATIENCE: Final = 1.0
+"""Seconds that a call waits before its member is asked whether it is there, and as long for the answer; where there are others."""
 _OTELGRPC: Final = "go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
@@ -56,42 +59,46 @@ def progress_reliable(version: str) -> bool:
 
 
 class Connection:
-    """The channel to one endpoint, and the calls it offers."""
+    """The channel to one endpoint, and the calls it offers. `on_silent` is told that it says nothing, where there are others to turn to."""
 
-    def __init__(self, url: str, credentials: Credentials) -> None:
+    def __init__(self, url: str, credentials: Credentials, on_silent: Callable[[Connection], None] | None = None) -> None:
         self.url = url
         scheme, host, port = _endpoint(url)
         if scheme == "https":
             credentials.load()  # what is wrong with the files is said at the start
-        self.channel = Channel(host, port, credentials.load if scheme == "https" else None)
+        tls = credentials.load if scheme == "https" else None
+        if on_silent is None:
+            self.channel = Channel(host, port, tls)
+        else:
+            self.channel = Channel(host, port, tls, patience=PATIENCE, on_silent=partial(on_silent, self))
         self._peer = {"server.address": host, "server.port": port}
         self.version = ""
         self.cluster = 0
         self._checking = asyncio.Lock()
-        self.range = self._unary("KV/Range", pb.RangeResponse)
+        self.range = self._unary("KV/Range", pb.RangeResponse, repeatable=True)
         self.txn = self._unary("KV/Txn", pb.TxnResponse)
         self.compact = self._unary("KV/Compact", pb.CompactionResponse)
         self.grant = self._unary("Lease/LeaseGrant", pb.LeaseGrantResponse)
-        self.time_to_live = self._unary("Lease/LeaseTimeToLive", pb.LeaseTimeToLiveResponse)
-        self.status = self._unary("Maintenance/Status", pb.StatusResponse)
+        self.time_to_live = self._unary("Lease/LeaseTimeToLive", pb.LeaseTimeToLiveResponse, repeatable=True)
+        self.status = self._unary("Maintenance/Status", pb.StatusResponse, repeatable=True)
 
-    def _unary(self, method: str, response: Any) -> Callable[..., Awaitable[Any]]:
-        path, parse, unary = f"/etcdserverpb.{method}", response.FromString, self.channel.unary
+    def _unary(self, method: str, response: Any, *, repeatable: bool = False) -> Callable[..., Awaitable[Any]]:
+        path, parse, unary = f"/etcdserverpb.{method}", response.FromString, partial(self.channel.unary, repeatable=repeatable)
 
         async def call(request: Any, *, timeout: float) -> Any:
             if (span := current()) is not None:
-                return parse(await self._traced(span, method, request.SerializeToString(), timeout))
+                return parse(await self._traced(span, method, request.SerializeToString(), timeout, unary))
             return parse(await unary(path, request.SerializeToString(), timeout))
 
         return call
 
-    async def _traced(self, parent: Span, method: str, message: bytes, timeout: float) -> bytes:
+    async def _traced(self, parent: Span, method: str, message: bytes, timeout: float, unary: Callable[..., Awaitable[bytes]]) -> bytes:
         """A step of the request that is traced, and etcd is told of it (upstream: otelgrpc)."""
         with parent.child(f"etcdserverpb.{method}", CLIENT, _OTELGRPC) as span:
             span.put({"rpc.method": f"etcdserverpb.{method}", "rpc.system.name": "grpc", **self._peer})
             metadata = (("traceparent", traceparent(span)),) if isinstance(span, Span) else ()
             try:
-                answer = await self.channel.unary(f"/etcdserverpb.{method}", message, timeout, metadata)
+                answer = await unary(f"/etcdserverpb.{method}", message, timeout, metadata)
             except RpcError as error:
                 span.put({"rpc.response.status_code": error.code.name})
                 raise
@@ -186,9 +193,13 @@ class Endpoints:
         if self._urls[self._current] == connection.url:
             self._current = (self._current + 1) % len(self._urls)
 
+    def _silent(self, connection: Connection) -> None:
+        log.info("etcd at %s is silent, and passed over", connection.url)
+        self.leave(connection)
+
     def _open(self, url: str) -> Connection:
         if url not in self._connections:
-            self._connections[url] = Connection(url, self._credentials)
+            self._connections[url] = Connection(url, self._credentials, self._silent if len(self._urls) > 1 else None)
         return self._connections[url]
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from collections.abc import Callable
 
@@ -14,14 +15,28 @@ from tetrapod.generic.storage.etcd.rpc.stream import Call
 
 
 class Channel:
-    def __init__(self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None, *, path: str = "") -> None:
-        """`tls` is asked at each connection. With `path`, over that socket of this host; `host` is what the server is called then."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        *,
+        path: str = "",
+        patience: float = math.inf,
+        on_silent: Callable[[], None] | None = None,
+    ) -> None:
+        """`tls` is asked at each connection. With `path`, over that socket of this host; `host` is what the server is called then.
+
+        `patience` and `on_silent`: see Http2Connection.
+        """
         self._host = host
         self._port = port
         self._tls = tls
         self._scheme = "https" if tls is not None else "http"
         self._authority = host if path else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._path = path
+        self._patience = patience
+        self._on_silent = on_silent
         self._connection: Http2Connection | None = None
         self._closed = False
 
@@ -35,7 +50,7 @@ class Channel:
             return
         if self._closed:
             raise RpcError(Code.CANCELLED, "the channel is closed")
-        connection = Http2Connection()
+        connection = Http2Connection(self._patience, self._on_silent)
         await self._reach(connection)
         try:
             await connection.greeted
@@ -53,14 +68,16 @@ class Channel:
         name = self._host if tls is not None else None
         await loop.create_connection(lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name)
 
-    async def unary(self, path: str, message: bytes, timeout: float, metadata: tuple[tuple[str, str], ...] = ()) -> bytes:
-        """The one message of the answer. Raises RpcError."""
-        call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, metadata), message)
+    async def unary(
+        self, path: str, message: bytes, timeout: float, metadata: tuple[tuple[str, str], ...] = (), *, repeatable: bool = False
+    ) -> bytes:
+        """The one message of the answer. `repeatable`: it changes nothing, and is ended where the server is silent. Raises RpcError."""
+        call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, metadata), message, repeatable=repeatable)
         return await call.unary(timeout)
 
     async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:
-        """A call of any number of messages, either way. Raises RpcError."""
-        return await self._open.begin(request_block(self._scheme, self._authority, path, None, metadata), None)
+        """A call of any number of messages, either way, which is ended where the server is silent. Raises RpcError."""
+        return await self._open.begin(request_block(self._scheme, self._authority, path, None, metadata), None, repeatable=True)
 
     @property
     def _open(self) -> Http2Connection:

@@ -1,20 +1,20 @@
-"""`Http2Connection`: one connection to an etcd member: frames in and out, flow control, pings, and who may still call."""
+"""`Http2Connection`: one connection to an etcd member: frames in and out, flow control, and who may still call."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.generic.storage.etcd.rpc import frames
 from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
 from tetrapod.generic.storage.etcd.rpc.headers import LARGEST, HeaderReader
+from tetrapod.generic.storage.etcd.rpc.silence import Silence
 from tetrapod.generic.storage.etcd.rpc.stream import Call
 
-KEEPALIVE: Final = 10.0
-"""Seconds of silence after which an open call makes us ask whether the member is there. etcd tolerates no more than one ping in 5 s."""
-KEEPALIVE_TIMEOUT: Final = 5.0
 _FRAME: Final = 1 << 20
 _REPLENISH: Final = 1 << 30
 _PING: Final = b"tetrapod"
@@ -33,12 +33,18 @@ _GREETING: Final = (
 
 
 class Http2Connection(asyncio.Protocol):
-    """`greeted` is done when the server has said its settings: from then on it may be called, until `closing`."""
+    """`greeted` is done when the server has said its settings: from then on it may be called, until `closing`.
 
-    def __init__(self) -> None:
+    With `patience`, a server that is silent for longer while a call waits is given up by `on_silent`: it is called no more, calls that may
+    be repeated end, and the others wait on, since what they do may be done yet.
+    """
+
+    def __init__(self, patience: float = math.inf, on_silent: Callable[[], None] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = self.loop.create_future()
         self.closing = False
+        self.patience = patience
+        self._on_silent = on_silent
         self._transport: Any = None
         self._buffer = b""
         self._calls: dict[int, Call] = {}
@@ -51,13 +57,11 @@ class Http2Connection(asyncio.Protocol):
         self._most_calls = 1 << 31
         self._room: deque[asyncio.Future[None]] = deque()  # who waits for a call to end
         self._received = 0
-        self._heard = self.loop.time()
-        self._pinged = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._silence = Silence(self._ping, lambda: bool(self._calls) and not self.closing, self._lost, self._silent)
 
     # --- calls
 
-    async def begin(self, block: bytes, message: bytes | None) -> Call:
+    async def begin(self, block: bytes, message: bytes | None, *, repeatable: bool) -> Call:
         """A new call, with its only message, or without one yet. Raises RpcError."""
         while len(self._calls) >= self._most_calls and not self.closing:
             room: asyncio.Future[None] = self.loop.create_future()
@@ -65,13 +69,12 @@ class Http2Connection(asyncio.Protocol):
             await room
         if self.closing:
             raise RpcError(Code.UNAVAILABLE, "the connection is closing")
-        call = Call(self, next(self._ids), self._first_window)
+        call = Call(self, next(self._ids), self._first_window, repeatable)
         self._calls[call.id] = call
         self.write(frames.frame(frames.HEADERS, frames.END_HEADERS, call.id, block))
         if message is not None:
             call.send(message, last=True)
-        if self._timer is None:
-            self._watch_silence()
+        self._silence.watch()
         return call
 
     def forget(self, call: Call) -> None:
@@ -127,32 +130,38 @@ class Http2Connection(asyncio.Protocol):
             call.end(error)
         while self._room:
             self._make_room()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._silence.end()
 
     # --- is the member there?
 
-    def _watch_silence(self) -> None:
-        self._timer = self.loop.call_later(KEEPALIVE, self._silence)
+    def doubt(self) -> None:
+        self._silence.doubt(self.patience)
 
-    def _silence(self) -> None:
-        self._timer = None
-        if self.closing or not self._calls:
-            return
-        if self.loop.time() - self._heard < KEEPALIVE:
-            self._watch_silence()
-            return
-        self._pinged = True
+    def _ping(self) -> None:
         self.write(frames.frame(frames.PING, 0, 0, _PING))
-        self._timer = self.loop.call_later(KEEPALIVE_TIMEOUT, self._unanswered)
 
-    def _unanswered(self) -> None:
-        self._timer = None
-        if self._pinged:
-            self._transport.abort()
-            self._ended(RpcError(Code.UNAVAILABLE, "keepalive watchdog timeout"))
-        elif self._calls:
-            self._watch_silence()
+    def _lost(self) -> None:
+        self._transport.abort()
+        self._ended(RpcError(Code.UNAVAILABLE, "keepalive watchdog timeout"))
+
+    def _silent(self) -> None:
+        if self.closing:
+            return
+        if self._on_silent is not None:
+            self._on_silent()
+        self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
+
+    def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
+        """No new ones; of those that there are these end, and with the last of the others the connection."""
+        self.closing = True
+        for call in list(self._calls.values()):
+            if ended(call):
+                call.last_sent = True
+                call.end(error)
+        while self._room:
+            self._make_room()
+        if not self._calls:
+            self._transport.close()
 
     # --- the transport's side
 
@@ -164,8 +173,8 @@ class Http2Connection(asyncio.Protocol):
         self._ended(RpcError(Code.UNAVAILABLE, str(exc) if exc else "connection closed by the server"))
 
     def data_received(self, data: bytes) -> None:
-        self._heard = self.loop.time()
-        self._pinged = False
+        self._silence.heard = self.loop.time()
+        self._silence.pinged = False
         if self._buffer:
             data = self._buffer + data
         at, size = 0, len(data)
@@ -280,13 +289,5 @@ class Http2Connection(asyncio.Protocol):
     def _goaway(self, payload: bytes) -> None:
         """The member stops: calls that it has taken go on, the others and new ones do not."""
         last, code, text = frames.read_goaway(payload)
-        self.closing = True
         error = RpcError(Code.UNAVAILABLE, f"the server is closing the connection (code {code}) {text.decode('utf-8', 'replace')}".strip())
-        for call in list(self._calls.values()):
-            if call.id > last:
-                call.last_sent = True
-                call.end(error)
-        while self._room:
-            self._make_room()
-        if not self._calls:
-            self._transport.close()
+        self._stop_calls(lambda call: call.id > last, error)
