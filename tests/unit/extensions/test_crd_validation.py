@@ -112,11 +112,15 @@ def test_metadata_can_restrict_names_only() -> None:
     ]
 
 
-def test_what_stands_beside_a_status_subresource_at_the_root_is_limited() -> None:
-    obj = crd({"type": "object", "anyOf": [{}]})
+@pytest.mark.parametrize("more", [{"anyOf": [{}]}, {"not": {}}, {"default": {}}, {"$ref": ""}, {"x-kubernetes-map-type": "atomic"}])
+def test_what_stands_beside_a_status_subresource_at_the_root_is_limited(more: Object) -> None:
+    obj = crd({"type": "object", **more})
     obj["spec"]["versions"][0]["subresources"] = {"status": {}}
-    [error] = complaints(obj)
-    assert "fields are allowed at the root of the schema if the status subresource is enabled" in error
+    assert "fields are allowed at the root of the schema if the status subresource is enabled" in complaints(obj)[0]
+
+
+def test_a_value_validation_may_say_nothing_of_documents_and_no_more_properties() -> None:
+    assert complaints(crd({"type": "object", "allOf": [{"externalDocs": {"url": "x"}, "additionalProperties": False}]})) == []
 
 
 def test_community_groups_need_an_approval() -> None:

@@ -58,6 +58,14 @@ _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
 }
 
 
+_ZEROS: Final = dict(_FIELDS.values())
+
+
+def is_set(key: str, value: Any) -> bool:
+    """Whether a schema's field is not its Go type's zero value; behind a pointer that is null alone."""
+    return value is not None and (_ZEROS.get(key, "") is None or bool(value))
+
+
 def schema_struct(schema: Object) -> Object:
     found: Object = {}
     for name, (key, zero) in _FIELDS.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
-from tetrapod.extensions.validation.gostructs import rule_struct, schema_struct
+from tetrapod.extensions.validation.gostructs import is_set, rule_struct, schema_struct
 from tetrapod.extensions.validation.internal import Version
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.machinery.field import FieldError, child, index, invalid
@@ -84,7 +84,7 @@ def _root_errors(schema: Object, path: str) -> list[FieldError]:
     if kind and kind != "object":
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         return [invalid(child(path, "openAPIV3Schema.type"), kind, text)]
-    if all(name in _AT_ROOT or value in (None, False, "", [], {}) for name, value in schema.items()):
+    if all(name in _AT_ROOT or not is_set(name, value) for name, value in schema.items()):
         return []
     allowed = " ".join(_AT_ROOT.values())
     text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"

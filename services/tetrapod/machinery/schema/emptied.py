@@ -31,6 +31,7 @@ TOLD_FROM_ABSENT: Final = frozenset(
         (f"{_CORE}PodSpec", "overhead"),
         (f"{_CORE}VolumeResourceRequirements", "requests"),
         ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
+        ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "dependencies"),
         *((definition, name) for definition, names in _OMITTED.items() for name in names),
     }
 )

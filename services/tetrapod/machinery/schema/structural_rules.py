@@ -30,7 +30,6 @@ _NESTED_FORBIDDEN: Final = (
     ("title", "must be empty to be structural"),
     ("description", "must be empty to be structural"),
     ("nullable", "must be false to be structural"),
-    ("externalDocs", "must be undefined to be structural"),
     ("x-kubernetes-preserve-unknown-fields", "must be false to be structural"),
     ("x-kubernetes-embedded-resource", "must be false to be structural"),
     ("x-kubernetes-int-or-string", "must be false to be structural"),
@@ -39,7 +38,7 @@ _NESTED_FORBIDDEN: Final = (
     ("x-kubernetes-map-type", "must be undefined to be structural"),
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
-_DEFINED_COUNTS: Final = frozenset({"additionalProperties", "default", "externalDocs", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+_DEFINED_COUNTS: Final = frozenset({"additionalProperties", "default", "x-kubernetes-list-type", "x-kubernetes-map-type"})
 _METADATA: Final = "must not specify anything other than name and generateName, but metadata is implicitly specified"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -179,7 +178,7 @@ def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]
         errors += _nested(prop, key(child(path, "properties"), name))
     for name, text in _NESTED_FORBIDDEN:
         value = s.get(name)
-        if value if name not in _DEFINED_COUNTS else value is not None:
+        if value if name not in _DEFINED_COUNTS else value is not None and value is not False:
             errors.append(forbidden(child(path, name), text))
     if "metadata" in properties:
         errors.append(forbidden(key(child(path, "properties"), "metadata"), "must not be specified in a nested context"))
