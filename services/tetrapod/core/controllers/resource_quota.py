@@ -9,8 +9,9 @@ import asyncio
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import discover
+from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.scopes import in_scope
-from tetrapod.core.quota.usage import counts_as_pod, tracked, usage_of
+from tetrapod.core.quota.usage import tracked, usage_of
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
@@ -53,8 +54,7 @@ class ResourceQuotaController:
 
     def _on_object(self, resource: GroupResource) -> Any:
         def changed(old: Object | None, new: Object | None) -> None:
-            ended = resource == ("", "pods") and old is not None and new is not None and counts_as_pod(old) and not counts_as_pod(new)
-            if new is not None and not ended:
+            if new is not None and (old is None or not gives_back(resource, old, new)):
                 return
             namespace = (old or new or {})["metadata"].get("namespace", "")
             for where, name in self._quotas.objects:

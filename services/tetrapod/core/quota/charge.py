@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tetrapod.core.quota.usage import Usage, pod_totals
+from tetrapod.core.quota.pods import Usage, says_resources
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -19,7 +19,7 @@ _ZERO: Final = Quantity.from_int(0)
 def unspecified(pod: Object, hard: Iterable[str]) -> str:
     """Which containers leave out what the quota limits: `cpu for: a,b; limits.memory for: a`; "" where none does."""
     required = sorted(_MUST_SPECIFY & set(hard))
-    if not required or _specified_for_the_pod(pod, required):
+    if not required or says_resources(pod):
         return ""
     spec = pod.get("spec") or {}
     missing: dict[str, list[str]] = {}
@@ -28,14 +28,6 @@ def unspecified(pod: Object, hard: Iterable[str]) -> str:
             if not _specifies(container.get("resources") or {}, name):
                 missing.setdefault(name, []).append(container.get("name", ""))
     return "; ".join(f"{name} for: {','.join(sorted(set(who)))}" for name, who in sorted(missing.items()))
-
-
-def _specified_for_the_pod(pod: Object, required: list[str]) -> bool:
-    resources = (pod.get("spec") or {}).get("resources")
-    if not resources:
-        return False
-    pod_totals(pod)
-    return all(_specifies(resources, name) for name in required)
 
 
 def _specifies(resources: Object, name: str) -> bool:

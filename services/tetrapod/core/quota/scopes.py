@@ -19,14 +19,14 @@ def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
 def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
     name = scope.get("scopeName")
     if resource == ("", "persistentvolumeclaims"):
-        return name == "VolumeAttributesClass" and _selects(scope, (obj.get("spec") or {}).get("volumeAttributesClassName"))
+        return name == "VolumeAttributesClass" and any(_selects(scope, one) for one in _attributes_classes(obj) or (None,))
     if resource != ("", "pods"):
         return False
     spec = obj.get("spec") or {}
     if name == "Terminating":
-        return _terminating(spec)
+        return is_terminating(obj)
     if name == "NotTerminating":
-        return not _terminating(spec)
+        return not is_terminating(obj)
     if name == "BestEffort":
         return qos_class(spec) == "BestEffort"
     if name == "NotBestEffort":
@@ -36,8 +36,20 @@ def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
     return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec)
 
 
-def _terminating(spec: Object) -> bool:
+def is_terminating(pod: Object) -> bool:
+    spec = pod.get("spec") or {}
     return spec.get("activeDeadlineSeconds") is not None and spec["activeDeadlineSeconds"] >= 0
+
+
+def _attributes_classes(claim: Object) -> list[str]:
+    """The classes that it asks for, has and is on its way to."""
+    status = claim.get("status") or {}
+    named = (
+        (claim.get("spec") or {}).get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return [name for name in named if name]
 
 
 def _selects(scope: Object, value: str | None) -> bool:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 from tetrapod.core.quota.devices import CLAIMS, CLASS_SUFFIX, IMPLICIT, device_usage
+from tetrapod.core.quota.pods import Usage, counts_as_pod, pod_totals
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
-
-Usage: TypeAlias = dict[str, Quantity]
 
 _LEGACY_COUNTS: Final = frozenset(
     {"configmaps", "secrets", "services", "replicationcontrollers", "resourcequotas", "persistentvolumeclaims"}
 )
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-_ENDED: Final = ("Succeeded", "Failed")
 _CLASS_SUFFIX: Final = ".storageclass.storage.k8s.io/"
 
 
@@ -44,11 +42,6 @@ def usage_of(resource: GroupResource, obj: Object) -> Usage:
 _ONE: Final = Quantity.from_int(1)
 
 
-def counts_as_pod(pod: Object) -> bool:
-    """Ended pods use nothing but an object."""
-    return (pod.get("status") or {}).get("phase") not in _ENDED
-
-
 def _pod(pod: Object, used: Usage) -> None:
     if not counts_as_pod(pod):
         return
@@ -61,52 +54,6 @@ def _pod(pod: Object, used: Usage) -> None:
     for name, quantity in limits.items():
         if name in _STANDARD:
             used[f"limits.{name}"] = quantity
-
-
-def pod_totals(pod: Object) -> tuple[Usage, Usage]:
-    """Requests and limits of a whole pod: the sum of what runs together, or the most that an init container needs."""
-    spec = pod.get("spec") or {}
-    overhead = {k: Quantity.of(v) for k, v in (spec.get("overhead") or {}).items()}
-    totals = []
-    for kind in ("requests", "limits"):
-        total = _sum(_resources(c, kind) for c in spec.get("containers") or ())
-        sidecars: Usage = {}
-        most: Usage = {}
-        for container in spec.get("initContainers") or ():
-            needs = _resources(container, kind)
-            if container.get("restartPolicy") == "Always":
-                _add(sidecars, needs)
-                _add(total, needs)
-                needs = dict(sidecars)
-            else:
-                needs = _sum((needs, sidecars))
-            for name, quantity in needs.items():
-                most[name] = max(most.get(name, quantity), quantity)
-        for name, quantity in most.items():
-            total[name] = max(total.get(name, quantity), quantity)
-        for name, value in ((spec.get("resources") or {}).get(kind) or {}).items():
-            total[name] = Quantity.of(value)
-        for name, quantity in overhead.items():
-            if kind == "requests" or name in total:
-                _add(total, {name: quantity})
-        totals.append(total)
-    return totals[0], totals[1]
-
-
-def _resources(container: Object, kind: str) -> Usage:
-    return {name: Quantity.of(value) for name, value in ((container.get("resources") or {}).get(kind) or {}).items()}
-
-
-def _sum(parts: Iterable[Usage]) -> Usage:
-    total: Usage = {}
-    for part in parts:
-        _add(total, part)
-    return total
-
-
-def _add(total: Usage, part: Usage) -> None:
-    for name, quantity in part.items():
-        total[name] = total[name] + quantity if name in total else quantity
 
 
 def _service(spec: Object, used: Usage) -> None:
@@ -128,7 +75,8 @@ def _claim(claim: Object, used: Usage) -> None:
         used[f"{prefix}persistentvolumeclaims"] = _ONE
     storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if storage is not None:
-        quantity = Quantity.of(storage)
+        allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+        quantity = max(Quantity.of(storage), Quantity.of(allocated)) if allocated is not None else Quantity.of(storage)
         used["requests.storage"] = quantity
         if prefix:
             used[f"{prefix}requests.storage"] = quantity

@@ -1,0 +1,66 @@
+"""What pods take of a quota, and when they give it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tetrapod.core.quota.charge import unspecified
+from tetrapod.core.quota.pods import counts_as_pod, pod_totals
+from tetrapod.core.quota.replenishing import gives_back
+from tetrapod.machinery.gvk import GroupResource
+
+PODS = GroupResource("", "pods")
+
+
+def pod(requests: Any = None, *, status: Any = None, **spec: Any) -> Any:
+    container = {"name": "c", "resources": {"requests": requests or {}}}
+    return {"metadata": {"name": "p"}, "spec": {"containers": [container], **spec}, "status": status or {}}
+
+
+def has(requests: Any, allocated: Any = None) -> Any:
+    return {"containerStatuses": [{"name": "c", "resources": {"requests": requests}, "allocatedResources": allocated or requests}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "cpu"),
+    [
+        ({}, "2"),
+        (has({"cpu": "1"}), "2"),
+        (has({"cpu": "3"}), "3"),
+        (has({"cpu": "1"}, {"cpu": "4"}), "4"),
+        ({**has({"cpu": "1"}), "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}, "1"),
+        ({**has({"cpu": "1"}), "conditions": [{"type": "PodResizePending", "reason": "Deferred"}]}, "2"),
+    ],
+)
+def test_a_pod_takes_the_most_of_what_it_asks_for_and_what_it_has(status: Any, cpu: str) -> None:
+    assert str(pod_totals(pod({"cpu": "2"}, status=status))[0]["cpu"]) == cpu
+
+
+def test_a_pod_that_says_its_resources_itself_must_not_say_those_of_its_containers() -> None:
+    assert unspecified(pod(), ["cpu", "memory"]) == "cpu for: c; memory for: c"
+    assert unspecified(pod(resources={"requests": {"cpu": "1"}}), ["cpu", "memory"]) == ""
+    assert unspecified(pod(resources={"requests": {"example.com/gpu": "1"}}), ["cpu"]) == "cpu for: c"
+
+
+def test_pods_that_should_be_gone_are_not_counted() -> None:
+    gone = {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}}
+    going = {"metadata": {"deletionTimestamp": "2999-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}}
+    assert (counts_as_pod(gone), counts_as_pod(going)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("resource", "old", "new", "expected"),
+    [
+        (PODS, pod(), pod(), False),
+        (PODS, pod(), pod(activeDeadlineSeconds=5), True),
+        (PODS, pod(), pod(status={"phase": "Failed"}), True),
+        (PODS, pod(status=has({"cpu": "2"})), pod(status=has({"cpu": "1"})), True),
+        (GroupResource("", "services"), {"spec": {"type": "NodePort"}}, {"spec": {"type": "ClusterIP"}}, True),
+        (GroupResource("", "services"), {"spec": {"type": "ExternalName"}}, {"spec": {"type": "ClusterIP"}}, False),
+        (GroupResource("", "secrets"), {}, {"data": {}}, False),
+    ],
+)
+def test_what_lets_a_quota_be_counted_anew(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
+    assert gives_back(resource, old, new) is expected
