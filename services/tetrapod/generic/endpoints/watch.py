@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
@@ -21,12 +22,14 @@ from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.storage.cacher.tally import tally_of
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.requestinfo import scope_of
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import method_not_supported, not_acceptable
@@ -41,7 +44,6 @@ MOST_BEHIND: Final = 4096
 """Events that may wait for a client that is behind."""
 BATCH: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_EVENTS: Final = Counter("apiserver_watch_events_total", "Number of events sent in watch clients", ("group", "version", "resource"))
 
 
 async def watch(scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted) -> Response:
@@ -62,7 +64,7 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     )
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
-    return StreamResponse(200, frames.headers(), _Serving(source, frames, seconds).run, endless=True)
+    return StreamResponse(200, frames.headers(), _Serving(source, frames, seconds, request).run, endless=True)
 
 
 class _Serving:
@@ -71,8 +73,9 @@ class _Serving:
     While the client is behind, they queue up as shared events, not as bytes of its own; a client that stays behind is ended.
     """
 
-    def __init__(self, source: Watch, frames: Frames, seconds: float) -> None:
+    def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request) -> None:
         self._source, self._frames, self._seconds = source, frames, seconds
+        self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
         self._behind: deque[WatchEvent] = deque()
         self._catching_up: asyncio.Task[None] | None = None
 
@@ -95,6 +98,7 @@ class _Serving:
             if not self._write(list(map(self._frames.frame, batch))):
                 return
             await self._keep_pace()
+            self._begun(batch)
         source.subscribe(self._take)
         await source.ended()
         if self._catching_up is not None:
@@ -106,6 +110,8 @@ class _Serving:
             self._behind.extend(events)
             if len(self._behind) > MOST_BEHIND:
                 log.warning("a watch was ended: its client is too slow")
+                group, _, resource = self._frames.of
+                tally_of(group, resource).terminated += 1
                 self._behind.clear()
                 self._source.close()
             return
@@ -131,6 +137,12 @@ class _Serving:
             if not self._write(list(map(frames.frame, batch))):
                 return
             await self._keep_pace()
+            self._begun(batch)
+
+    def _begun(self, batch: Sequence[WatchEvent]) -> None:
+        """Whether all that there was has been told now."""
+        if batch and batch[-1].initial_end:
+            TO_INITIAL_END.observe((*self._frames.of, self._scope), time.monotonic() - self._received)
 
     def _write(self, frames: list[bytes]) -> bool:
         """False: nothing can be written in this form."""
@@ -138,7 +150,7 @@ class _Serving:
         if not data and self._frames.impossible:
             return False
         self._writer.write(data)
-        _EVENTS.add(self._frames.counted, len(frames))
+        self._frames.sent.count(frames)
         return True
 
     async def _keep_pace(self) -> None:
@@ -157,7 +169,8 @@ class Frames:
         self.asynchronous = scope.definition.convert_many is not None
         self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list: upstream gives up at the first event
         self._scope = scope
-        self.counted = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
+        self.of = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
+        self.sent = sent_of(self.of)
         self._conversion = scope.representation.conversion
         self._plain = not accepted.form
         self._form, self._version = accepted.form, accepted.form_version

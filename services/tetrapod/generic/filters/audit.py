@@ -18,6 +18,7 @@ from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.metrics import LEVEL_TOTAL, REQUESTS_REJECTED_TOTAL
 from tetrapod.generic.audit.policy import LEVEL_NAMES, PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED, Level, Policy
 from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.internal_error import internal_error
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
@@ -53,14 +54,19 @@ class Audit:
 def with_audit(handler: Handler, audit: Audit) -> Handler:
     """Behind authentication, for it must be known who asks; before all that may refuse him."""
 
+    latency = FilterLatency("audit")
+
     async def audited(request: Request) -> Response:
+        began = time.monotonic()
         context = request.audit = audit.context(request, request.user)
         if context is None:
+            latency.took(time.monotonic() - began)
             return await handler(request)
         context.took("authentication", request.received)  # nothing else of weight has been done for it
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
             return internal_error(request, "failed to store audit event")
+        latency.took(time.monotonic() - began)
         return await _serve(handler, request, context)
 
     return audited

@@ -10,11 +10,14 @@ import time
 
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.filters.auth_metrics import authenticated, not_authenticated
+from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery import status
 
 
 def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
+    latency = FilterLatency("authentication")
+
     async def authentication(request: Request) -> Response:
         began = time.monotonic()
         try:
@@ -25,7 +28,9 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -
         if result is None:
             not_authenticated(time.monotonic() - began, error=False)
             raise status.unauthorized()
-        authenticated(result.user.name, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        authenticated(result.user.name, seconds)
+        latency.took(seconds)
         request.user = result.user
         request.headers = [h for h in request.headers if h[0] != b"authorization" and not h[0].startswith(b"x-remote-")]
         return await handler(request)

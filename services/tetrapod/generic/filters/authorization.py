@@ -7,17 +7,21 @@ import time
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
 from tetrapod.generic.filters.auth_metrics import authorized
+from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.internal_error import internal_error
 from tetrapod.generic.filters.selector_attributes import requirements_of
 from tetrapod.generic.request import Handler, Request, Response
 
 
 def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
+    latency = FilterLatency("authorization")
+
     async def authorization(request: Request) -> Response:
         attributes = attributes_of(request)
         began = time.monotonic()
         answer = await authorizer.authorize(attributes)
-        authorized(answer, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        authorized(answer, seconds)
         if request.audit is not None:
             request.audit.took("authorization", began)
         if answer.decision is not Decision.ALLOW and answer.error:
@@ -27,6 +31,7 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
             request.annotations["authorization.k8s.io/decision"] = "forbid"
             request.annotations["authorization.k8s.io/reason"] = answer.reason
             raise forbidden_error(attributes, answer.reason)
+        latency.took(seconds)
         request.annotations["authorization.k8s.io/decision"] = "allow"
         request.annotations["authorization.k8s.io/reason"] = answer.reason
         return await handler(request)

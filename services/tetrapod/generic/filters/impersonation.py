@@ -14,6 +14,7 @@ from tetrapod.generic.authentication.bearer import utf8
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer
 from tetrapod.generic.filters.authorization import attributes_of
+from tetrapod.generic.filters.filter_metrics import CountedAuthorizer, FilterLatency, impersonated, impersonation_refused
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.field import go_quote
@@ -29,20 +30,29 @@ _REMEMBERED_USERS: Final = 10_000
 
 def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
     """Leaves who really asked in `request.state["impersonator"]`, and by what verb in `request.state["impersonation_constraint"]`."""
-    tracker = ModeTracker(all_modes(authorizer))
+    tracker = ModeTracker(all_modes(CountedAuthorizer(authorizer)))
+    latency = FilterLatency("constrainedimpersonation")
 
     async def impersonation(request: Request) -> Response:
         wanted = wanted_user(request)
         if wanted is None:
+            latency.passed()
             return await handler(request)
         began = time.monotonic()
-        impersonated = await tracker.impersonate(wanted, attributes_of(request))
+        try:
+            acting = await tracker.impersonate(wanted, attributes_of(request))
+        except StatusError:
+            impersonation_refused(time.monotonic() - began)
+            raise
+        seconds = time.monotonic() - began
+        impersonated(acting.constraint, seconds)
+        latency.took(seconds)
         if request.audit is not None:
             request.audit.took("impersonation", began)
         request.headers = [h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)]
         request.state["impersonator"] = request.user
-        request.state["impersonation_constraint"] = impersonated.constraint
-        request.user = impersonated.user
+        request.state["impersonation_constraint"] = acting.constraint
+        request.user = acting.user
         return await handler(request)
 
     return impersonation

@@ -8,13 +8,24 @@ import time
 import weakref
 from typing import Any
 
+from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.filters.long_running import is_long_running
-from tetrapod.generic.filters.request_metrics import ABORTS, IN_FLIGHT, LONG_RUNNING, RequestMetrics, Series, verb_of
+from tetrapod.generic.filters.request_metrics import (
+    ABORTS,
+    FIELD_VALIDATION,
+    IN_FLIGHT,
+    LONG_RUNNING,
+    RequestMetrics,
+    Series,
+    field_validation_of,
+    verb_of,
+)
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 
 access = logging.getLogger("tetrapod.access")
 
 _KINDS = {True: ("readOnly",), False: ("mutating",)}
+_VALIDATED = frozenset({"POST", "PUT", "PATCH"})
 _READS = frozenset({"get", "list", "watch"})
 
 
@@ -46,6 +57,10 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
                     _until_ended(request, response, series, metrics.labels(request))
                 else:
                     series.count(code, seconds, seconds - request.excused, size)
+                if request.user.name == LOOPBACK.name:
+                    series.count_self()
+                if request.method in _VALIDATED:
+                    FIELD_VALIDATION.observe((field_validation_of(request.query_string),), seconds)
             if access.isEnabledFor(logging.INFO):
                 _log(request, code, seconds)
 

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.flowcontrol import meters
@@ -28,10 +29,12 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
     clock = time.monotonic
 
     turns = control.turns
+    latency = FilterLatency("priorityandfairness")
 
     async def priority_and_fairness(request: Request) -> Response:
         info = request.info
         if info is None or (info.verb != "watch" and is_long_running(info)):
+            latency.passed()
             return await handler(request)
         flow = control.classify(request.user, info)
         queues = flow.level.queues
@@ -46,6 +49,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         try:
             if not flow.exempt and not turns.taken(flow.key):
                 await turns.wait(flow.key)
+            latency.took(clock() - ticket.arrival)
             response = await handler(request)
         except BaseException as error:
             if forget is not None:

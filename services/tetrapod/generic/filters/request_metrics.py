@@ -63,6 +63,23 @@ IN_FLIGHT: Final = Gauge(
     "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
     ("request_kind",),
 )
+IN_QUEUE: Final = Gauge(
+    "apiserver_current_inqueue_requests",
+    "Maximal number of queued requests in this apiserver per request kind in last second.",
+    ("request_kind",),
+)
+SELF: Final = Counter(
+    "apiserver_selfrequest_total",
+    "Counter of apiserver self-requests broken out for each verb, API resource and subresource.",
+    ("verb", "group", "resource", "subresource"),
+)
+FIELD_VALIDATION: Final = Histogram(
+    "field_validation_request_duration_seconds",
+    "Response latency distribution in seconds for each field validation value",
+    ("field_validation",),
+    _SLI_BUCKETS,
+)
+_VALIDATIONS: Final = frozenset({"", "Ignore", "Strict", "Warn"})
 _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES: Final = "application/apply-patch"
@@ -85,11 +102,12 @@ _CODES: Final = {code: str(code) for code in range(100, 600)}
 class Series:
     """What is counted of requests of one kind."""
 
-    __slots__ = ("_codes", "_duration", "_labels", "_sizes", "_sli", "dry_run", "verb")
+    __slots__ = ("_codes", "_duration", "_labels", "_self", "_sizes", "_sli", "dry_run", "verb")
 
     def __init__(self, verb: str, dry_run: str, of: tuple[str, ...]) -> None:
         self.verb, self.dry_run = verb, dry_run
         self._labels = (verb, dry_run, *of)
+        self._self = (verb, of[0], of[2], of[3])
         self._codes: dict[int, tuple[str, ...]] = {}
         self._duration = DURATION.row(self._labels)
         self._sli = SLI_DURATION.row((verb, *of)) if not dry_run else None
@@ -106,6 +124,10 @@ class Series:
             SLI_DURATION.count(self._sli, sli_seconds)
         if self._sizes is not None and size >= 0:
             RESPONSE_SIZES.count(self._sizes, size)
+
+    def count_self(self) -> None:
+        """It was the server itself that asked."""
+        SELF.add(self._self)
 
 
 class RequestMetrics:
@@ -168,6 +190,12 @@ def verb_of(request: Request) -> str:
     if verb == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
         return "APPLY"
     return verb if verb in _VALID else "other"
+
+
+def field_validation_of(query: str) -> str:
+    """Upstream: cleanFieldValidation."""
+    values = parse_qs(query, keep_blank_values=True).get("fieldValidation", [""])
+    return values[0] if len(values) == 1 and values[0] in _VALIDATIONS else "invalid"
 
 
 def dry_run_of(query: str) -> str:

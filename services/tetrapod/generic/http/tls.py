@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tetrapod.generic.certificates.verification import verify_as_go
+from tetrapod.generic.metrics import Counter
+
+_HANDSHAKE_ERRORS: Final = Counter(
+    "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,10 @@ class _Connection(ssl.SSLObject):
     def do_handshake(self) -> None:
         try:
             super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
         except ssl.SSLError as error:
+            _HANDSHAKE_ERRORS.add()
             if error.reason != "HTTP_REQUEST" or self._refused:
                 raise
             self._refused = True

@@ -10,11 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.storage.backend import Backend
 
 REUSE_SECONDS: Final = 60
 REUSE_SHARE: Final = 0.05
 MOST_OBJECTS: Final = 1000
+
+_OBJECTS: Final = Histogram(
+    "etcd_lease_object_counts", "Number of objects attached to a single etcd lease.", (), (10, 50, 100, 500, 1000, 2500, 5000)
+)
 
 
 class LeaseManager:
@@ -33,6 +38,7 @@ class LeaseManager:
         if now + ttl < self._expires < now + ttl + spare and self._objects <= MOST_OBJECTS:
             return self._lease
         lease = await self._backend.grant_lease(ttl + spare)
+        _OBJECTS.observe((), self._objects)
         self._lease, self._expires, self._objects = lease, now + ttl + spare, 1
         return lease
 

@@ -26,20 +26,55 @@ _SECONDS: Final = Histogram(
 )
 _TOTAL: Final = Counter("etcd_requests_total", "Etcd request counts for each operation and object type.", _LABELS)
 _ERRORS: Final = Counter("etcd_request_errors_total", "Etcd failed request counts for each operation and object type.", _LABELS)
-_PLACES: Final = {
-    "controllers": "replicationcontrollers",
-    "ingress": "ingresses",
-    "minions": "nodes",
-    "services/endpoints": "endpoints",
-    "services/specs": "services",
-}
-"""Resources that are stored under another name."""
+_STORAGE: Final = (*_OF, "storage")
+_LISTS: Final = Counter("apiserver_storage_list_total", "Number of LIST requests served from storage", (*_STORAGE, "index"))
+_FETCHED: Final = Counter(
+    "apiserver_storage_list_fetched_objects_total",
+    "Number of objects read from storage in the course of serving a LIST request",
+    (*_STORAGE, "index"),
+)
+_EVALUATED: Final = Counter(
+    "apiserver_storage_list_evaluated_objects_total",
+    "Number of objects tested in the course of serving a LIST request from storage",
+    _STORAGE,
+)
+_RETURNED: Final = Counter(
+    "apiserver_storage_list_returned_objects_total", "Number of objects returned for a LIST request from storage", _STORAGE
+)
+_LIST_SECONDS: Final = Histogram(
+    "apiserver_storage_list_duration_seconds",
+    "Latency of the storage layer GetList call in seconds, including object decode, split by whether etcd RangeStream was used.",
+    ("streamed", *_OF),
+    _SECONDS.buckets,
+)
 
 
-def resource_of(config: StorageConfig) -> tuple[str, str]:
-    """Group and resource."""
-    group, slash, _ = config.api_version.partition("/")
-    return group if slash else "", _PLACES.get(config.prefix) or config.prefix.rpartition("/")[2]
+class Lists:
+    """What is counted of lists of one resource. (Objects of the cache are tested too, but upstream counts none of that.)"""
+
+    def __init__(self, group: str, resource: str) -> None:
+        self._of = (group, resource)
+        self._cache, self._store = (group, resource, "watchcache"), (group, resource, "etcd")
+        self._cache_index, self._store_index = (*self._cache, ""), (*self._store, "")
+        self._seconds = ("false", group, resource)
+
+    def cached(self, fetched: int, returned: int) -> None:
+        """Answered from the cache."""
+        _LISTS.add(self._cache_index)
+        _FETCHED.add(self._cache_index, fetched)
+        _EVALUATED.add(self._cache, 0)
+        _RETURNED.add(self._cache, returned)
+
+    def stored(self, fetched: int, evaluated: int, returned: int, seconds: float) -> None:
+        """Answered from the store."""
+        _LISTS.add(self._store_index)
+        _FETCHED.add(self._store_index, fetched)
+        _EVALUATED.add(self._store, evaluated)
+        _RETURNED.add(self._store, returned)
+        _LIST_SECONDS.observe(self._seconds, seconds)
+
+
+_OPERATIONS: Final = ("get", "list", "listWithCount", "listOnlyKeys", "create", "update", "delete")
 
 
 class Measured(ForwardingBackend):
@@ -47,9 +82,9 @@ class Measured(ForwardingBackend):
 
     def __init__(self, backend: Backend, config: StorageConfig) -> None:
         super().__init__(backend)
-        group, resource = resource_of(config)
-        self._get, self._list, self._create, self._update, self._delete = (
-            _Operation((operation, group, resource)) for operation in ("get", "list", "create", "update", "delete")
+        group, resource = config.group_resource
+        self._get, self._list, self._count, self._keys, self._create, self._update, self._delete = (
+            _Operation((operation, group, resource)) for operation in _OPERATIONS
         )
         self.close = backend.close
 
@@ -60,7 +95,7 @@ class Measured(ForwardingBackend):
     async def range(
         self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
     ) -> Range:
-        with self._list():
+        with (self._count if count_only else self._keys if keys_only else self._list)():
             return await self._inner.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
 
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
@@ -108,6 +143,8 @@ class _Cached(Protocol):
 
     def statistics(self) -> tuple[int, int] | None: ...
 
+    def capacity(self) -> int: ...
+
     @property
     def revision(self) -> int: ...
 
@@ -125,7 +162,7 @@ def _of_all(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tuple[tup
     for cacher in list(_cachers):
         statistics = cacher.statistics()
         if statistics is not None:
-            found[resource_of(cacher.config)] = read(cacher, statistics)
+            found[cacher.config.group_resource] = read(cacher, statistics)
     return sorted(found.items())
 
 
@@ -147,4 +184,10 @@ GaugeFunction(
     "Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits.",
     _OF,
     lambda: _of_all(lambda cacher, _: float(cacher.revision % 10**15)),
+)
+GaugeFunction(
+    "watch_cache_capacity",
+    "Total capacity of watch cache broken by resource type.",
+    _OF,
+    lambda: _of_all(lambda cacher, _: float(cacher.capacity())),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
@@ -11,6 +12,7 @@ from tetrapod.generic.storage.backend import BackendEvent
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.packed import packed
+from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.encoding import CorruptObject
@@ -21,21 +23,22 @@ log = logging.getLogger(__name__)
 class Cache:
     """Filled by a Reflector. `revision`: every change up to it has been applied."""
 
-    def __init__(self, prefix_length: int, *, window: int = MOST, packed: bool = False) -> None:
+    def __init__(self, prefix_length: int, tally: Tally, *, window: int = MOST, packed: bool = False) -> None:
         self._prefix_length = prefix_length
+        self.tally = tally
         self._window_size = window
         self._packed = packed
         self.filled = False
         self.revision = 0
         self.entries = Entries()
-        self.window = Window(0, most=window)
-        self.fanout = Fanout(lambda: self.revision)
+        self.window = Window(0, most=window, tally=tally)
+        self.fanout = Fanout(lambda: self.revision, tally)
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
 
     def replace(self, entries: Iterable[StoredEntry], revision: int) -> None:
         """Begin anew from a list. Open watches are ended: what lies between is unknown, so their clients must find out."""
         self.entries = Entries(map(packed, entries) if self._packed else entries)
-        self.window = Window(revision, most=self._window_size)
+        self.window = Window(revision, most=self._window_size, tally=self.tally)
         self.filled = True
         self.fanout.close()
         self.advance(revision)
@@ -46,6 +49,12 @@ class Cache:
         self.fanout.close()
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
+        if not events:
+            self.tally.bookmarks += 1
+            self.tally.dispatched += 1
+            return
+        came = time.monotonic()
+        self.tally.received += len(events)
         changes = []
         for event in events:
             if event.revision > self.revision and (change := self._change(event)) is not None:
@@ -53,7 +62,8 @@ class Cache:
                 changes.append(change)
         if changes:
             self.revision = max(self.revision, changes[-1].revision)
-            self.fanout.deliver(changes)
+            self.tally.dispatched += len(changes)
+            self.fanout.deliver(changes, came)
 
     def _change(self, event: BackendEvent) -> Change | None:
         key = event.key[self._prefix_length :]
@@ -64,6 +74,7 @@ class Cache:
             entry = StoredEntry.stored(key, event.value, event.revision, event.lease)
         except CorruptObject as error:
             log.error("%s cannot be served: %s", event.key, error)
+            self.tally.undecodable += 1
             return None
         if self._packed:
             entry = packed(entry)

@@ -18,6 +18,7 @@ from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
 from tetrapod.generic.storage.cacher.listing import Lister
 from tetrapod.generic.storage.cacher.reflector import Reflector
+from tetrapod.generic.storage.cacher.tally import tally_of
 from tetrapod.generic.storage.cacher.watching import CacheWatch
 from tetrapod.generic.storage.cacher.window import MOST
 from tetrapod.generic.storage.cacher.writing import Writer
@@ -60,10 +61,11 @@ class Cacher:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend = metrics.Measured(backend, config)
-        self._cache = Cache(len(self.prefix), window=window, packed=config.packed)
+        tally = tally_of(*config.group_resource)
+        self._cache = Cache(len(self.prefix), tally, window=window, packed=config.packed)
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource)
         self._freshness = Freshness(backend, self._cache, self._reflector)
-        self._lister = Lister(backend, self.prefix, self._cache, self._freshness)
+        self._lister = Lister(backend, self.prefix, self._cache, self._freshness, metrics.Lists(*config.group_resource))
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
         self._bookmark_timer: asyncio.TimerHandle | None = None
@@ -105,6 +107,10 @@ class Cacher:
         entries = self._cache.entries
         return (len(entries), entries.average_size()) if self._cache.filled else None
 
+    def capacity(self) -> int:
+        """Of the window of changes."""
+        return self._cache.window.capacity
+
     async def ready(self) -> None:
         await self._freshness.filled()
 
@@ -133,7 +139,9 @@ class Cacher:
         elif asked:
             if asked < self._cache.window.start:
                 return self._too_old(watch, asked)
-            watch.push(self._missed(query, asked))
+            missed = self._missed(query, asked)
+            self._cache.tally.initial += len(missed)
+            watch.push(missed)
         self._cache.fanout.add(watch)
         if query.bookmarks and not self._bookmarks_planned:
             self._plan_bookmarks()

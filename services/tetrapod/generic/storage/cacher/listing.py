@@ -7,6 +7,7 @@ k8s.io/apiserver/pkg/storage/cacher/delegator (what the cache may answer) and et
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, TooLargeResourceVersion, TooOldResourceVersion
 from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.metrics import Lists
 from tetrapod.generic.storage.resource_version import parse_resource_version
 
 Snapshot: TypeAlias = Sequence[StoredEntry]
@@ -34,8 +36,9 @@ TOKEN_TOO_OLD: Final = (
 
 
 class Lister:
-    def __init__(self, backend: Backend, prefix: str, cache: Cache, freshness: Freshness) -> None:
+    def __init__(self, backend: Backend, prefix: str, cache: Cache, freshness: Freshness, lists: Lists) -> None:
         self._backend = backend
+        self._lists = lists
         self._prefix = prefix
         self._cache = cache
         self._freshness = freshness
@@ -74,7 +77,9 @@ class Lister:
 
     async def _latest(self, query: ListQuery, start: str) -> ListPage:
         if await self._freshness.latest():
+            self._cache.tally.consistent += 1
             return await self._from_cache(query, start, limit=query.limit)
+        self._cache.tally.fallbacks += self._backend.progress_reliable
         return await self._from_backend(query, start, 0)
 
     async def _at(self, query: ListQuery, revision: int, start: str) -> ListPage:
@@ -124,16 +129,20 @@ class Lister:
                         break
                 if not count % YIELD_EVERY:
                     await asyncio.sleep(0)
+        self._lists.cached(len(entries), len(chosen))
         return _finished(query, chosen, revision, more, remaining)
 
     async def _from_backend(self, query: ListQuery, start: str, revision: int) -> ListPage:
+        began, fetched, evaluated = time.monotonic(), 0, 0
         chosen: list[Entry] = []
         first: Range | None = None
         more = False
         async for page in self._backend_pages(query, start, revision):
             first = first or page
+            fetched += len(page.kvs)
             for count, kv in enumerate(page.kvs, 1):
                 entry = StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease)
+                evaluated += 1
                 if query.predicate.matches(entry):
                     chosen.append(entry)
                     if len(chosen) == query.limit:
@@ -142,6 +151,7 @@ class Lister:
             if len(chosen) == query.limit:
                 break
         assert first is not None
+        self._lists.stored(fetched, evaluated, len(chosen), time.monotonic() - began)
         return _finished(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -68,6 +69,7 @@ class Reflector:
         """Wait until `revision` has been applied; False if it takes longer than `seconds`."""
         if self.revision() >= revision:
             return True
+        began = time.monotonic()
         reached = self._cache.reached(revision)
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask_progress())
@@ -76,6 +78,8 @@ class Reflector:
                 await reached
         except TimeoutError:
             return self.revision() >= revision
+        finally:
+            self._cache.tally.waited(time.monotonic() - began)
         return True
 
     async def _ask_progress(self) -> None:
@@ -116,17 +120,26 @@ class Reflector:
             self._report(error)
 
     async def _fill(self) -> None:
-        """Read everything at one revision, in pages."""
+        began = time.monotonic()
+        try:
+            self._cache.replace(*await self._everything())
+        except Exception:
+            self._cache.tally.fill_errors += 1
+            raise
+        self._cache.tally.filled(time.monotonic() - began)
+        self._unreadable = None
+        if self._first is not None and not self._first.done():
+            self._first.set_result(None)
+        self._first = None
+
+    async def _everything(self) -> tuple[list[StoredEntry], int]:
+        """Read at one revision, in pages."""
         page = await self._backend.range(self._prefix, self._end, limit=PAGE)
         revision, entries = page.revision, self._entries(page.kvs)
         while page.more:
             page = await self._backend.range(page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision)
             entries += self._entries(page.kvs)
-        self._cache.replace(entries, revision)
-        self._unreadable = None
-        if self._first is not None and not self._first.done():
-            self._first.set_result(None)
-        self._first = None
+        return entries, revision
 
     def _entries(self, kvs: Sequence[KeyValue]) -> list[StoredEntry]:
         entries, encrypted = [], []
@@ -135,6 +148,7 @@ class Reflector:
                 entries.append(StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease))
             except CorruptObject as error:
                 log.error("%s cannot be served: %s", kv.key, error)
+                self._cache.tally.undecodable += 1
             except NotTransformable as error:
                 encrypted.append((kv.key, error.reason))
         if encrypted:

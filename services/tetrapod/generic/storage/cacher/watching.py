@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.interface import Predicate, Sink, WatchEvent, WatchQuery
 
@@ -65,6 +67,7 @@ class CacheWatch:
         self._queue.extend(events)
         if len(self._queue) > QUEUE:
             log.warning("a watch of %r was ended: its client is too slow", self.scope)
+            self._fanout.tally.terminated += 1
             self._queue.clear()
             self._snapshot.clear()
             self._snapshot_end = None
@@ -131,6 +134,7 @@ class CacheWatch:
         matches = self.predicate.matches
         taken = [self._snapshot.popleft() for _ in range(min(CHUNK, len(self._snapshot)))]
         chunk = [WatchEvent("ADDED", entry, entry.revision) for entry in taken if matches(entry)]
+        self._fanout.tally.initial += len(chunk)
         if not self._snapshot and self._snapshot_end is not None:
             chunk.append(self._snapshot_end)
             self._snapshot_end = None
@@ -151,8 +155,9 @@ class CacheWatch:
 class Fanout:
     """Open watches by what they watch: everything, a namespace ("ns/"), or one key."""
 
-    def __init__(self, revision: Callable[[], int]) -> None:
+    def __init__(self, revision: Callable[[], int], tally: Tally) -> None:
         self.revision = revision
+        self.tally = tally
         self._by_scope: dict[str, dict[CacheWatch, None]] = {}
 
     def add(self, watch: CacheWatch) -> None:
@@ -168,13 +173,16 @@ class Fanout:
     def __len__(self) -> int:
         return sum(map(len, self._by_scope.values()))
 
-    def deliver(self, changes: Sequence[Change]) -> None:
-        """Hand the changes of one step to everybody concerned, in one push each."""
+    def deliver(self, changes: Sequence[Change], came: float) -> None:
+        """Hand the changes of one step, which came at this time, to everybody concerned, in one push each."""
         if not self._by_scope:
             return
-        if len(changes) == 1:
-            self._deliver_one(changes[0])
-            return
+        times = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)
+        if times:
+            self.tally.delivered(times, came, changes[0].at, time.monotonic())
+
+    def _deliver_many(self, changes: Sequence[Change]) -> int:
+        """How many events that were."""
         batches: dict[CacheWatch, list[WatchEvent]] = {}
         for change in changes:
             for watch in self._concerned(change.key):
@@ -182,14 +190,18 @@ class Fanout:
                     batches.setdefault(watch, []).append(event)
         for watch, events in batches.items():
             watch.push(events)
+        return sum(map(len, batches.values()))
 
-    def _deliver_one(self, change: Change) -> None:
+    def _deliver_one(self, change: Change) -> int:
         batch: tuple[WatchEvent, ...] = ()
+        times = 0
         for watch in self._concerned(change.key):
             if change.revision > watch.after and (event := change.event(watch.predicate)) is not None:
                 if not batch or batch[0] is not event:
                     batch = (event,)
                 watch.push(batch)
+                times += 1
+        return times
 
     def _concerned(self, key: str) -> list[CacheWatch]:
         namespace = key[: key.find("/") + 1]

@@ -11,6 +11,7 @@ from collections import deque
 from typing import Final
 
 from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.interface import Predicate, WatchEvent
 
 FRESH_SECONDS: Final = 75.0
@@ -62,19 +63,27 @@ class Change:
 
 
 class Window:
-    """Every change after `start` is here."""
+    """Every change after `start` is here. `capacity` is that of upstream's array: it doubles when full, and is halved when idle."""
 
-    def __init__(self, start: int, *, most: int = MOST) -> None:
+    def __init__(self, start: int, *, most: int = MOST, tally: Tally | None = None) -> None:
         self.start = start
+        self.capacity = FEWEST
+        self._tally = tally or Tally(("", ""))
         self._most = most
         self._changes: deque[Change] = deque()
 
     def append(self, change: Change) -> None:
         self._changes.append(change)
+        if len(self._changes) > self.capacity:
+            self.capacity *= 2
+            self._tally.capacity_increases += 1
         oldest = self._changes[0]
         while len(self._changes) > self._most or (len(self._changes) > FEWEST and change.at - oldest.at > FRESH_SECONDS):
             self.start = self._changes.popleft().revision
             oldest = self._changes[0]
+            if len(self._changes) * 4 < self.capacity > FEWEST:
+                self.capacity //= 2
+                self._tally.capacity_decreases += 1
 
     def since(self, revision: int) -> list[Change]:
         """Changes after `revision`, which is not before `start`."""

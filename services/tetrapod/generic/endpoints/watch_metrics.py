@@ -1,0 +1,55 @@
+"""What is sent in watches, in numbers (upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
+
+The same frame goes to every watcher of a resource, one after the other: its size is looked up once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from tetrapod.generic.metrics import CounterFunction, Histogram
+
+_Of: TypeAlias = tuple[str, str, str]
+_OF: Final = ("group", "version", "resource")
+_SIZES: Final = Histogram("apiserver_watch_events_sizes", "Watch event size distribution in bytes", _OF, tuple(1024 << i for i in range(8)))
+TO_INITIAL_END: Final = Histogram(
+    "apiserver_watch_list_duration_seconds",
+    "Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.",
+    (*_OF, "scope"),
+    (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300),
+)
+
+
+class Sent:
+    """The events of one resource's watches."""
+
+    __slots__ = ("_bucket", "_last", "_row")
+
+    def __init__(self, of: _Of) -> None:
+        self._row = _SIZES.row(of)
+        self._last, self._bucket = b"", 0
+
+    def count(self, frames: Sequence[bytes]) -> None:
+        row = self._row
+        for frame in frames:
+            if frame is not self._last:
+                self._last, self._bucket = frame, bisect_left(_SIZES.buckets, len(frame))
+            row[self._bucket] += 1
+            row[-1] += len(frame)
+
+
+_sent: Final[dict[_Of, Sent]] = {}
+
+
+def sent_of(of: _Of) -> Sent:
+    return _sent.get(of) or _sent.setdefault(of, Sent(of))
+
+
+CounterFunction(
+    "apiserver_watch_events_total",
+    "Number of events sent in watch clients",
+    _OF,
+    lambda: [(of, sum(row[:-1])) for of, row in list(_SIZES.values.items())],
+)
