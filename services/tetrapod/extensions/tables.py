@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 
 def _row(obj: Object) -> list[Any]:

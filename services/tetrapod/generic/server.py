@@ -104,7 +104,7 @@ class GenericAPIServer:
             namespaced=definition.namespaced,
         )
         storage = self.storage.resource(config)
-        store = (definition.store or Store)(definition, storage)
+        store = definition.store(definition, storage)
         self.stores[definition.group_resource] = store
         return store
 

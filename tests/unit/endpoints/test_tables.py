@@ -1,4 +1,4 @@
-"""Tables without rows."""
+"""Tables: columns, rows, and none of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from tetrapod.generic.endpoints.accept import Accepted
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.tables import Tables
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.table import Column, TableConvertor
 
 
 def test_only_the_default_convertor_says_null_for_no_rows() -> None:
     own = TableConvertor((Column("Name"),), lambda obj: [obj["metadata"]["name"]])
     assert orjson.loads(Tables(own, "v1", "Metadata").table((), {}))["rows"] == []
     assert orjson.loads(Tables(None, "v1", "Metadata").table((), {}))["rows"] is None
+
+
+def test_columns_of_kinds_that_have_none_are_described_in_full() -> None:
+    name, created = orjson.loads(Tables(None, "v1", "Metadata").table((), {}))["columnDefinitions"]
+    assert (name["format"], created["type"]) == ("name", "date")
+    assert name["description"].startswith("Name must be unique within a namespace. Is required when creating resources")
+    assert created["description"].startswith(
+        "CreationTimestamp is a timestamp representing the server time when this object was created. It"
+    )
 
 
 def test_a_list_made_on_demand_has_a_row_for_each_item() -> None:

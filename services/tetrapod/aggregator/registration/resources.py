@@ -8,9 +8,10 @@ from typing import Any, Final
 from tetrapod.aggregator.apiservice import AVAILABLE, GROUP, service_of
 from tetrapod.aggregator.registration.strategy import APIServiceStatusStrategy, APIServiceStrategy
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.definition import Column, ResourceDefinition, TableConvertor
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timestamps import age
 
 STORAGE_PREFIX: Final = f"{GROUP}/apiservices"

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tetrapod.generic.registry.definition import Column
 from tetrapod.machinery.duration import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import format_label_selector
+from tetrapod.machinery.table import Column
 from tetrapod.machinery.timestamps import parse
 
 NAME: Final = Column("Name", format="name", description="Name must be unique within a namespace.")

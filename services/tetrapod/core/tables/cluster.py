@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.tables.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 NAMESPACES: Final = TableConvertor(
     (NAME, Column("Status", description="The phase of the namespace."), AGE),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.tables.cells import AGE, NAME, NONE, age, containers, labels_text, name_of, pod_template, since, spec_of, status_of
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 _SUCCEEDED: Final[list[Object]] = [
     {"type": "Completed", "status": "True", "reason": "Succeeded", "message": "The pod has completed successfully."}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.core.tables.cells import AGE, NAME, NONE, UNSET, age, name_of, spec_of, status_of
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 _ACCESS_MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"

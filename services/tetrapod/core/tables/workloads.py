@@ -19,9 +19,9 @@ from tetrapod.core.tables.cells import (
     spec_of,
     status_of,
 )
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery.duration import human_duration
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 _CONTAINERS: Final = Column("Containers", priority=1, description="Names of each container in the template.")
 _IMAGES: Final = Column("Images", priority=1, description="Images referenced by each container in the template.")

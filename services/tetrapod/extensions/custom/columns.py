@@ -6,11 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.machinery import timestamps
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.jsonpath import JsonPath, JsonPathError, compile_path, print_value
-from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION
+from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Column, TableConvertor
 
 log = logging.getLogger(__name__)
 _AGE: Final[Object] = {"name": "Age", "type": "date", "description": CREATED_DESCRIPTION, "jsonPath": ".metadata.creationTimestamp"}

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tetrapod.generic.aggregated.schemas import structural_schema
 from tetrapod.generic.openapi.custom import CustomKind
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.definition import Column, ResourceDefinition, Subresource, TableConvertor
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
@@ -20,6 +20,7 @@ from tetrapod.machinery.schema import defaulting
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.validation import validate
+from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timestamps import age
 
 _STORED: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

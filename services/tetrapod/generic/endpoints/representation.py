@@ -20,13 +20,14 @@ from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, gathered, in_turn, joined, large, pieces_of
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
-from tetrapod.generic.registry.definition import ResourceDefinition, TableConvertor
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import StatusError, not_acceptable
+from tetrapod.machinery.table import TableConvertor
 
 _PIECE_MESSAGES: Final = 50
 """Encoding one as protobuf for the first time takes longer."""

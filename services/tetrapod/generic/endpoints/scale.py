@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.definition import Column, ResourceDefinition, TableConvertor
+from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.registry.errors import storage_error_text
 from tetrapod.generic.registry.rest import Rest
@@ -26,7 +26,7 @@ from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import name_is_dns_subdomain
 from tetrapod.machinery.status import bad_request, conflict, internal_error
 from tetrapod.machinery.status import invalid as invalid_object
-from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION
+from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Column, TableConvertor
 from tetrapod.machinery.timestamps import age
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -35,7 +35,7 @@ _UNSET: Final = -(1 << 31)
 
 
 @dataclass(frozen=True)
-class ScalePaths(Rest):
+class ScalePaths(RestOfVersions):
     """The `rest` of a scale subresource: where the resource keeps what a Scale shows.
 
     `selector` leads to a LabelSelector, to a map of labels or to their text. Versions that keep them elsewhere declare a

@@ -13,7 +13,8 @@ from tetrapod.generic.endpoints.ownership import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.versions import AdmissionVersions
-from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
+from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions, Subresource
+from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
@@ -38,7 +39,7 @@ class Scopes:
 
     def resource(self) -> Scope:
         definition, version = self._definition, self._version
-        rest = definition.rest.bind(definition, version, self._store) if definition.rest is not None else None
+        rest = self._bound(definition.rest)
         offer = Offer(messages=not definition.custom, table=rest is None or definition.table is not None)
         decoder = self._decoder(definition.strategy)
         return Scope(
@@ -60,7 +61,7 @@ class Scopes:
         definition, version = self._definition, self._version
         own = declared.kind is None or declared.kind == definition.gvk(version)
         kind = definition.gvk(version) if declared.kind is None else declared.kind
-        rest = declared.rest.bind(definition, version, self._store) if declared.rest is not None else None
+        rest = self._bound(declared.rest)
         table = rest.table if rest is not None else None
         owner: Ownership | None
         if own:
@@ -90,6 +91,9 @@ class Scopes:
                 table=table is not None or (rest is None and (declared.strategy is None or declared.strategy.tabular)),
             ),
         )
+
+    def _bound(self, rest: Rest | None) -> Rest | None:
+        return rest.bind(self._definition, self._version, self._store) if isinstance(rest, RestOfVersions) else rest
 
     def _decoder(self, strategy: Strategy) -> Decoder:
         return self._decoder_of(self._definition, self._version, strategy)

@@ -9,26 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.partial import partial_bytes
-from tetrapod.generic.registry.definition import Column, TableConvertor
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.table import DEFAULT_TABLE, TableConvertor
 
 log = logging.getLogger(__name__)
-
-DEFAULT_TABLE: Final = TableConvertor(
-    columns=(
-        Column("Name", "string", "name", 0, "Name must be unique within a namespace."),
-        Column("Created At", "date", "", 0, "CreationTimestamp is a timestamp representing the server time when this object was created."),
-    ),
-    row=lambda obj: [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")],
-)
 
 
 def check_include_object(value: str) -> str:

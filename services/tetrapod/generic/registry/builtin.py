@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from tetrapod.generic.registry.definition import ResourceDefinition, Subresource, TableConvertor
+from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.table import TableConvertor
 from tetrapod.machinery.types.resources import ResourceFacts, resource_facts
 
 _facts = cache(resource_facts)

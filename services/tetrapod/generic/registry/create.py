@@ -6,12 +6,13 @@ Follows Store.Create of k8s.io/apiserver/pkg/registry/generic/registry/store.go 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored, copy_object
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Taken, ValidateObject
+from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.machinery.field import distinct
@@ -21,15 +22,12 @@ from tetrapod.machinery.names import name_is_path_segment
 from tetrapod.machinery.status import StatusError, bad_request, generate_name_conflict, invalid
 from tetrapod.machinery.timestamps import now_rfc3339
 
-if TYPE_CHECKING:
-    from tetrapod.generic.registry.store import Store
-
 _MAX_NAME_ATTEMPTS: Final = 8
 """Enough for a million objects of one generateName with one failure in a thousand (upstream's reckoning)."""
 _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
 
 
-async def create(store: Store, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     meta = obj.get("metadata") or {}
     if meta.get("name") or not meta.get("generateName"):
         return await _create(store, ctx, obj, validate)
@@ -42,7 +40,7 @@ async def create(store: Store, ctx: Context, obj: Object, validate: ValidateObje
     return await _create(store, ctx, obj, validate)
 
 
-async def _create(store: Store, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     strategy = store.strategy
     version = (obj.get("metadata") or {}).get("resourceVersion") or ""
     meta = fill_system_fields(obj)
@@ -80,7 +78,7 @@ def _then_refuse(validate: ValidateObject | None) -> ValidateObject:
     return refuse
 
 
-async def _store(store: Store, ctx: Context, obj: Object) -> Entry:
+async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:
     name = obj["metadata"]["name"]
     key = store.key(ctx, name)
     try:
@@ -96,7 +94,7 @@ async def _store(store: Store, ctx: Context, obj: Object) -> Entry:
         raise
 
 
-async def _already_exists(store: Store, key: str, obj: Object, refusal: StatusError) -> StatusError:
+async def _already_exists(store: Stored, key: str, obj: Object, refusal: StatusError) -> StatusError:
     """Says so where the name was generated, and where the other object is on its way out."""
     meta = obj["metadata"]
     if meta.get("generateName"):
@@ -119,11 +117,11 @@ def fill_system_fields(obj: Object) -> Object:
     return meta
 
 
-async def prepare(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:
+async def prepare(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
     await without_delay(ctx, before_create, store, strategy, ctx, obj)
 
 
-def before_create(store: Store, strategy: Strategy, ctx: Context, obj: Object) -> None:
+def before_create(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
     """Make `obj` what will be stored, or refuse it."""
     meta = obj["metadata"]
     ensure_namespace(meta, ctx.namespace if store.namespaced else "")

@@ -4,45 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object
 from tetrapod.machinery.schema.node import SchemaNode
-
-if TYPE_CHECKING:
-    from tetrapod.generic.registry.rest import Rest
-    from tetrapod.generic.registry.store import Store
-    from tetrapod.generic.storage.interface import ResourceStorage
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a Table. `format` is "name" for names; `priority` above 0 shows with -o wide only."""
-
-    name: str
-    type: str = "string"
-    format: str = ""
-    priority: int = 0
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TableConvertor:
-    """How objects of a kind become rows. `row` gives the cells of a (read-only) object; `conditions` marks ended rows.
-
-    `of_list` is for kinds whose cells depend on the other objects of a list: given them all, it makes the `row` for that list.
-    """
-
-    columns: Sequence[Column]
-    row: Callable[[Object], list[Any]]
-    conditions: Callable[[Object], list[Object]] | None = None
-    null_rows: bool = False  # no rows at all are null, not an empty list
-    of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
-
-
-def identity(obj: Object) -> Object:
-    return obj
+from tetrapod.machinery.table import TableConvertor
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +63,7 @@ class ResourceDefinition:
     hidden_annotations: frozenset[str] = frozenset()  # that upstream keeps as fields: not there in Tables and PartialObjectMetadata
     storage_group: str | None = None  # where it is stored under another group (events)
     equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple  # who serves the same objects under another group (events)
-    store: Callable[[ResourceDefinition, ResourceStorage], Store] | None = None  # a Store with a verb of its own (namespaces)
+    store: Callable[[ResourceDefinition, ResourceStorage], Store] = Store  # a class of its own where a verb differs (namespaces)
 
     @property
     def group_resource(self) -> GroupResource:
@@ -106,3 +75,11 @@ class ResourceDefinition:
 
     def gvk(self, version: str) -> GroupVersionKind:
         return GroupVersionKind(self.group, version, self.kind)
+
+
+class RestOfVersions(Rest):
+    """A Rest that depends on the version that it is asked in, and on what it is below of (scale)."""
+
+    def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
+        """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""
+        raise NotImplementedError

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import Translated, storage_error_text
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
+from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import conflict, not_found
 from tetrapod.machinery.timestamps import format_time, now, now_rfc3339, parse
-
-if TYPE_CHECKING:
-    from tetrapod.generic.registry.store import Store
 
 _NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is decodable from storage"
 
@@ -34,7 +32,7 @@ class Grace(Enum):
     PENDING = auto()  # it is being deleted already, and the period asked for is no shorter
 
 
-async def delete(store: Store, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]:
+async def delete(store: Stored, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]:
     """Returns the object as it is now or was last, and whether it is gone."""
     key = store.key(ctx, name)
     with Translated(store.resource, name, "delete", store.path(key, dry_run=ctx.dry_run)):
@@ -47,7 +45,7 @@ async def delete(store: Store, ctx: Context, name: str, options: Object, validat
 class _Delete:
     """One deletion. `options` is its own: a strategy's grace period is written into it."""
 
-    def __init__(self, store: Store, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
+    def __init__(self, store: Stored, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
         self.store, self.ctx, self.key, self.options, self.validate = store, ctx, key, options, validate
         given = options.get("preconditions") or {}
         self.preconditions = Preconditions(given.get("uid"), given.get("resourceVersion"))
@@ -141,7 +139,7 @@ class _DeleteNow(Exception):
         self.entry = entry
 
 
-def before_delete(store: Store, ctx: Context, obj: Object, options: Object) -> Grace:
+def before_delete(store: Stored, ctx: Context, obj: Object, options: Object) -> Grace:
     """Check the preconditions and settle the grace period, writing it into `obj` where it begins or shrinks."""
     meta = obj["metadata"]
     _check_preconditions(store, meta, options.get("preconditions") or {})
@@ -177,7 +175,7 @@ def _again(meta: Object, options: Object) -> Grace:
     return Grace.STARTED
 
 
-def _check_preconditions(store: Store, meta: Object, wanted: Object) -> None:
+def _check_preconditions(store: Stored, meta: Object, wanted: Object) -> None:
     # Upstream names the kind here where every other text has the resource.
     kind = GroupResource(*store.kind)
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")

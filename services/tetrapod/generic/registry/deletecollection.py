@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.hooks import ValidateObject
@@ -17,14 +17,19 @@ from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
-if TYPE_CHECKING:
-    from tetrapod.generic.registry.store import Store
-
 _PAGE_SIZE: Final = 10_000
 _WORKERS: Final = 8
 
 
-async def delete_collection(store: Store, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None) -> ListPage:
+class Verbs(Protocol):
+    """Of a `Store` the verbs that a collection is deleted with: a kind may have its own."""
+
+    async def list(self, ctx: Context, query: ListQuery) -> ListPage: ...
+
+    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]: ...
+
+
+async def delete_collection(store: Verbs, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None) -> ListPage:
     """Returns the objects as they were before, as a list would have. A limit in the query bounds what is deleted."""
     page = await store.list(ctx, query if query.limit else replace(query, limit=_PAGE_SIZE))
     await _delete_all(store, ctx, options, page.entries, validate)
@@ -41,7 +46,7 @@ async def delete_collection(store: Store, ctx: Context, options: Object, query: 
     return ListPage(entries, page.resource_version, "", None)
 
 
-async def _delete_all(store: Store, ctx: Context, options: Object, entries: Sequence[Entry], validate: ValidateObject | None) -> None:
+async def _delete_all(store: Verbs, ctx: Context, options: Object, entries: Sequence[Entry], validate: ValidateObject | None) -> None:
     if not entries:
         return
     waiting = iter(entries)
@@ -52,7 +57,7 @@ async def _delete_all(store: Store, ctx: Context, options: Object, entries: Sequ
             raise result
 
 
-async def _worker(store: Store, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None) -> None:
+async def _worker(store: Verbs, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None) -> None:
     try:
         for entry in waiting:
             try:

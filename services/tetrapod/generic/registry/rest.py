@@ -6,15 +6,12 @@ for `connect`, which gets the raw request. Upstream: rest.Storage and its option
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
-
-if TYPE_CHECKING:
-    from tetrapod.generic.registry.definition import ResourceDefinition, TableConvertor
-    from tetrapod.generic.registry.store import Store
+from tetrapod.machinery.table import TableConvertor
 
 
 class Rest:
@@ -25,10 +22,6 @@ class Rest:
     def table(self) -> TableConvertor | None:
         """How a subresource's own kind is printed; None: it has no table."""
         return None
-
-    def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
-        """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""
-        return self
 
     def default(self, obj: Object) -> None:
         """Upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before ownership is recorded."""

@@ -9,38 +9,18 @@ from __future__ import annotations
 
 from tetrapod.generic.registry import create, delete, deletecollection, update
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.errors import TranslatedRead
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
-from tetrapod.generic.registry.keys import object_key
+from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, ResourceStorage, Watch, WatchQuery
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, Watch, WatchQuery
 from tetrapod.generic.tracing.spans import seen
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import not_found
 
 
-class Store:
-    def __init__(self, definition: ResourceDefinition, storage: ResourceStorage) -> None:
-        self.definition, self.storage = definition, storage
-        self.strategy = definition.strategy
-        self.namespaced = definition.namespaced
-        self.resource, self.kind = definition.group_resource, definition.group_kind
-        strategy = type(self.strategy)
-        self.takes_on_create = strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create
-
-    def key(self, ctx: Context, name: str) -> str:
-        """
-        Raises:
-            StatusError: 400 for names that no path can have.
-        """
-        return object_key(self.namespaced, ctx.namespace, name, self.definition.storage_prefix)
-
-    def path(self, key: str, *, dry_run: bool = False) -> str:
-        """The whole key, as errors of storage show it; dry runs do not come as far as its root."""
-        return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
-
+class Store(Stored):
     @seen("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         key = self.key(ctx, name)
@@ -96,8 +76,3 @@ class Store:
     async def written(self, ctx: Context, entry: Entry) -> Entry:
         """What a create or an update is answered with: what was stored, or in a dry run would have been."""
         return entry
-
-    async def after_delete(self, ctx: Context, entry: Entry) -> None:
-        """Called once an object is gone, and in a dry run never."""
-        if type(self.strategy).after_delete is not Strategy.after_delete:
-            await self.strategy.after_delete(ctx, entry.object())
