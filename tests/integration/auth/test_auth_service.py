@@ -164,7 +164,7 @@ async def test_nobody_grants_what_they_have_not(cluster: Cluster) -> None:
     await cluster.put("roles", "ns", "same", user=EVE, rules=[{**manage, "verbs": ["get"]}])
     with pytest.raises(StatusError) as caught:
         await cluster.put("rolebindings", "ns", "b", user=EVE, roleRef={"kind": "Role", "name": "missing"}, subjects=[])
-    assert (caught.value.code, caught.value.message) == (404, f'rolebindings.{GROUP} "unknown" not found')
+    assert (caught.value.code, caught.value.message) == (404, f'rolebindings.{GROUP} "missing" not found')
     with pytest.raises(StatusError) as caught:
         await cluster.put("clusterrolebindings", "", "b", user=EVE, roleRef={"kind": "Role", "name": "r"}, subjects=[])
     assert (caught.value.code, caught.value.message) == (400, "Namespace parameter required.")

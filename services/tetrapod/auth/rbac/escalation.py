@@ -19,7 +19,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
-from tetrapod.machinery.status import StatusError, bad_request, forbidden, not_found
+from tetrapod.machinery.status import bad_request, forbidden, not_found
 
 FULL_AUTHORITY: Final[Sequence[Rule]] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
@@ -93,14 +93,10 @@ class EscalationGuard:
         config, key = (ROLES, f"{namespace}/{name}") if kind == "Role" else (CLUSTER_ROLES, name)
         entry = await self._storage.resource(config).get(key)
         if entry is None:
-            raise _unknown(resource)
+            # Upstream reads the role within the binding's request, so that the refusal has the binding's resource (Store.Get).
+            raise not_found(GroupResource(RBAC_GROUP, resource), name)
         rules: Sequence[Rule] = entry.peek().get("rules") or ()
         return rules
-
-
-def _unknown(resource: str) -> StatusError:
-    """Upstream answers with the binding's resource and no name, since it reads the role within the binding's request."""
-    return not_found(GroupResource(RBAC_GROUP, resource), "unknown")
 
 
 def only_garbage_collection_differs(new: Object, old: Object) -> bool:
