@@ -122,13 +122,38 @@ class Histogram(Metric):
         if not self.labels:
             self.row(())
         for labels, row in list(self.values.items()):
-            named = dict(zip(self.labels, labels, strict=True))
-            total = 0.0
-            for bound, count in zip((*self.buckets, float("inf")), row, strict=False):
-                total += count
-                yield f"{self.name}_bucket", {**named, "le": _bound(bound)}, total
-            yield f"{self.name}_count", named, total
-            yield f"{self.name}_sum", named, row[-1]
+            yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
+
+
+class HistogramFunction(Metric):
+    """A histogram that is looked up when scraped: `read` gives (label values, row) pairs."""
+
+    kind = "histogram"
+
+    def __init__(
+        self,
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        buckets: Sequence[float],
+        read: Callable[[], Sequence[tuple[tuple[str, ...], list[float]]]],
+    ) -> None:
+        super().__init__(name, help_text, labels)
+        self.buckets = tuple(buckets)
+        self.read = read
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, row in self.read():
+            yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
+
+
+def _of_row(name: str, labels: dict[str, str], buckets: tuple[float, ...], row: list[float]) -> Iterator[tuple[str, dict[str, str], float]]:
+    total = 0.0
+    for bound, count in zip((*buckets, float("inf")), row, strict=False):
+        total += count
+        yield f"{name}_bucket", {**labels, "le": _bound(bound)}, total
+    yield f"{name}_count", labels, total
+    yield f"{name}_sum", labels, row[-1]
 
 
 class Summary(Metric):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from typing import Final
-from urllib.parse import unquote
 
 from tetrapod.generic.authentication.bearer import utf8
+from tetrapod.generic.authentication.requestheader import extra_key
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer
 from tetrapod.generic.filters.authorization import attributes_of
@@ -73,8 +73,8 @@ def _named_user(request: Request) -> UserInfo | None:
     extra: dict[str, tuple[str, ...]] = {}
     for key, value in request.headers:
         if key.startswith(EXTRA_PREFIX):
-            extra_key = unquote(key[len(EXTRA_PREFIX) :].decode("latin-1")).lower()
-            extra[extra_key] = (*extra.get(extra_key, ()), utf8(value.decode("latin-1")))
+            name_of_extra = extra_key(key[len(EXTRA_PREFIX) :].decode("latin-1"))
+            extra[name_of_extra] = (*extra.get(name_of_extra, ()), utf8(value.decode("latin-1")))
     if name:
         return UserInfo(name, uid, groups, extra)
     if uid or groups or extra:

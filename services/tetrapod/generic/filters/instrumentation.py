@@ -18,15 +18,14 @@ from tetrapod.generic.filters.request_metrics import (
     RequestMetrics,
     Series,
     field_validation_of,
+    kind_of,
     verb_of,
 )
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 
 access = logging.getLogger("tetrapod.access")
 
-_KINDS = {True: ("readOnly",), False: ("mutating",)}
 _VALIDATED = frozenset({"POST", "PUT", "PATCH"})
-_READS = frozenset({"get", "list", "watch"})
 
 
 def with_instrumentation(handler: Handler, component: str) -> Handler:
@@ -34,7 +33,7 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
 
     async def instrumentation(request: Request) -> Response:
         info = request.info
-        kind = _KINDS[info is not None and info.verb in _READS]
+        kind = kind_of(request)
         IN_FLIGHT.add(kind, 1)
         code, size = 0, -1
         response: Response | None = None

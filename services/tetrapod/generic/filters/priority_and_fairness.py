@@ -13,12 +13,13 @@ from typing import Final
 
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.filters.request_metrics import IN_QUEUE, kind_of
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.turns import Turns
-from tetrapod.generic.flowcontrol.work import LEAST, estimate
+from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
 from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.status import StatusError
 
@@ -40,6 +41,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         queues = flow.level.queues
         work = LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
         meters.SEATS.count(flow.seats, work.seats)
+        if info.verb in MUTATING:
+            meters.WATCHERS.observe(flow.labels, control.watches.interested(info))
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
         if ticket is None or (ticket.decision is not None and not await _turn(queues, ticket, request, request_timeout)):
             return _refuse(flow)
@@ -72,7 +75,12 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
 
 async def _turn(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
     began = time.monotonic()
-    executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
+    kind = kind_of(request)
+    IN_QUEUE.add(kind, 1)
+    try:
+        executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
+    finally:
+        IN_QUEUE.add(kind, -1)
     request.excused += time.monotonic() - began
     meters.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes

@@ -79,6 +79,11 @@ FIELD_VALIDATION: Final = Histogram(
     ("field_validation",),
     _SLI_BUCKETS,
 )
+_KINDS: Final = {True: ("readOnly",), False: ("mutating",)}
+_READS: Final = frozenset({"get", "list", "watch"})
+for _gauge in (IN_FLIGHT, IN_QUEUE):
+    for _kind in _KINDS.values():
+        _gauge.add(_kind, 0)
 _VALIDATIONS: Final = frozenset({"", "Ignore", "Strict", "Warn"})
 _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
@@ -176,6 +181,11 @@ class RequestMetrics:
         labels = (verb_of(request), "", "", "", "", scope_of(info), self._component, "429")
         TOTAL.add((labels[0], dry_run_of(request.query_string), *labels[1:]))
         TERMINATIONS.add(labels)
+
+
+def kind_of(request: Request) -> tuple[str]:
+    """What is counted of those under way."""
+    return _KINDS[request.info is not None and request.info.verb in _READS]
 
 
 def verb_of(request: Request) -> str:

@@ -58,6 +58,7 @@ class Level:
         lendable = math.floor(nominal * self._lendable / 100 + 0.5)
         borrowing = of_server if self._borrowing is None else math.floor(nominal * self._borrowing / 100 + 0.5)
         self.nominal, self.lower, self.upper = nominal, nominal - lendable, nominal + borrowing
+        self.queues.nominal = nominal
         hand = self.queues.queuing.hand_size
         self.most_seats = max(1, min(math.ceil(nominal * _MOST_SEATS_SHARE), nominal // hand)) if hand else 0
         if self._new:

@@ -36,6 +36,12 @@ SEATS: Final = Histogram(
     _BOTH,
     (1, 2, 4, 8, 16, 32, 64, 100),
 )
+WATCHERS: Final = Histogram(
+    _P + "watch_count_samples",
+    "count of watchers for mutating requests in API Priority and Fairness",
+    _BOTH,
+    (0, 1, 10, 100, 1000, 10000),
+)
 NO_ACCOMMODATION: Final = Counter(
     _P + "request_dispatch_no_accommodation_total",
     "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",

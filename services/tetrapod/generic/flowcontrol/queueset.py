@@ -19,6 +19,7 @@ from typing import Final
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.integrator import Integrator, Results
+from tetrapod.generic.flowcontrol.utilization import Limits, Utilization
 from tetrapod.generic.flowcontrol.work import Estimate
 from tetrapod.machinery.requestinfo import RequestInfo
 
@@ -141,6 +142,9 @@ class QueueSet:
         self.dispatched: Counter[tuple[str, str]] = Counter()  # by the labels of metrics
         self.lingering: Counter[tuple[str, str]] = Counter()  # seats
         self.demand = Integrator(clock)  # of the seats that could be used
+        self.utilization = Utilization()
+        self.nominal = limit
+        self.dispatch_r = self.latest_s = 0.0  # of what was dispatched last: the time, and when it begins, both virtual
         self._clock = clock
         self._r = 0.0
         self._since = clock()
@@ -162,6 +166,7 @@ class QueueSet:
     def configure(self, queuing: Queuing, limit: int) -> None:
         """Change how many queues and seats there are; queues too many go when they are empty."""
         self._advance()
+        self.utilization.settle(self.limits)
         self.queuing = queuing
         self.limit = limit
         self.queues += [Queue(index) for index in range(len(self.queues), queuing.queues)]
@@ -244,12 +249,29 @@ class QueueSet:
         self._release(ticket)
         self._dispatch()
 
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.nominal, self.limit, max(self.queuing.queues, 0) * self.queuing.length_limit)
+
     # --- virtual time
+
+    @property
+    def r(self) -> float:
+        """The virtual time of the last change."""
+        return self._r
+
+    def next_s(self) -> tuple[list[float], list[float]]:
+        """When the oldest of each queue that has one is to begin, in virtual time; and that less the work in progress before it."""
+        waiting = [queue for queue in self.queues if queue.waiting]
+        return [queue.next_r for queue in waiting], [queue.served(self._since) for queue in waiting]
 
     def _advance(self) -> float:
         """R has grown, since anything last changed, as fast as each active queue was served on average."""
         now = self._clock()
         self.demand.advance(now, self.seats_in_use + self.seats_waiting)
+        state = (self.waiting, self.executing, self.seats_waiting, self.seats_in_use)
+        spent = self.utilization.spent
+        spent[state] = spent.get(state, 0.0) + now - self._since
         if self._active:
             self._r += self.seats_in_use / self._active * (now - self._since)
         self._since = now
@@ -312,6 +334,7 @@ class QueueSet:
             queue.waiting.popleft()
             self._left(queue, ticket)
             self._held[ticket.hand] += ticket.seats
+            self.dispatch_r, self.latest_s = self._r, queue.next_r
             queue.begin(ticket, self._since)
             self._execute(ticket, self._since)
             self._bound(queue)

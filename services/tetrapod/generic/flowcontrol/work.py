@@ -17,7 +17,7 @@ _BYTES_PER_SEAT: Final = 100_000
 _STREAMED_AT_ONCE: Final = 1_000_000  # bytes that a list out of the watch cache holds at a time, however long it is
 _WATCHES_PER_SEAT: Final = 10
 _EVENT_SECONDS: Final = 0.005
-_MUTATING: Final = frozenset({"create", "update", "patch", "delete"})
+MUTATING: Final = frozenset({"create", "update", "patch", "delete"})
 _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 
 
@@ -77,7 +77,7 @@ def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watch
     verb = info.verb
     if verb in ("list", "watch"):
         return _list(request, info, min(most or _MOST_LIST_SEATS, _MOST_LIST_SEATS), stats)
-    if verb in _MUTATING:
+    if verb in MUTATING:
         return _mutation(info, min(most or _MOST_MUTATING_SEATS, _MOST_MUTATING_SEATS), watches)
     return LEAST
 

@@ -1,0 +1,84 @@
+"""For how long how many of a level's seats were asked for and in use (upstream: the timing histograms of flowcontrol/metrics).
+
+Upstream observes at the end of every nanosecond, so to speak: a count is a time in nanoseconds. Here the time that is spent in each state
+is summed up; histograms are made of it when the limits change, or when they are looked at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from tetrapod.generic.metrics import HistogramFunction
+
+_P: Final = "apiserver_flowcontrol_"
+_DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)
+_SEATS: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
+_REQUESTS: Final = (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1)
+_NANOSECONDS: Final = 1e9
+
+
+class Limits(NamedTuple):
+    """What a state is a fraction of: seats nominally, seats now, requests that may wait."""
+
+    nominal: int
+    current: int
+    places: int
+
+
+class Utilization:
+    """Of one level. `spent` is what its queues add to."""
+
+    def __init__(self) -> None:
+        self.spent: dict[tuple[int, int, int, int], float] = {}
+        self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
+
+    def settle(self, limits: Limits) -> None:
+        """The limits are about to change."""
+        self._rows = self.rows(limits)
+        self.spent.clear()
+
+    def rows(self, limits: Limits) -> list[list[float]]:
+        """Demand of seats, use of seats, requests that execute, requests that wait."""
+        rows = [list(row) for row in self._rows]
+        nominal, current, places = (max(limit, 1) for limit in limits)
+        for state, seconds in list(self.spent.items()):
+            waiting, executing, seats_waiting, seats_in_use = state
+            _add(rows[0], _DEMAND, (seats_waiting + seats_in_use) / nominal, seconds)
+            _add(rows[1], _SEATS, seats_in_use / current, seconds)
+            _add(rows[2], _REQUESTS, executing / current, seconds)
+            _add(rows[3], _REQUESTS, waiting / places, seconds)
+        return rows
+
+
+def _add(row: list[float], buckets: tuple[float, ...], value: float, seconds: float) -> None:
+    row[bisect_left(buckets, value)] += round(seconds * _NANOSECONDS)
+    row[-1] += value * seconds * _NANOSECONDS
+
+
+def register(levels: Callable[[], Iterable[tuple[str, list[list[float]]]]]) -> None:
+    """Show the rows of these levels at /metrics."""
+    observed = "Observations, at the end of every nanosecond, of"
+    HistogramFunction(
+        _P + "demand_seats",
+        f"{observed} (the number of seats each priority level could use) / (nominal number of seats for that level)",
+        ("priority_level",),
+        _DEMAND,
+        lambda: [((name,), rows[0]) for name, rows in levels()],
+    )
+    HistogramFunction(
+        _P + "priority_level_seat_utilization",
+        f"{observed} utilization of seats for any stage of execution (but only initial stage for WATCHes)",
+        ("phase", "priority_level"),
+        _SEATS,
+        lambda: [(("executing", name), rows[1]) for name, rows in levels()],
+    )
+    HistogramFunction(
+        _P + "priority_level_request_utilization",
+        f"{observed} number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage "
+        "for WATCHes)",
+        ("phase", "priority_level"),
+        _REQUESTS,
+        lambda: [((phase, name), rows[index]) for name, rows in levels() for phase, index in (("executing", 2), ("waiting", 3))],
+    )
