@@ -19,6 +19,7 @@ def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | No
     """Write all that a store holds, at one revision, to a file. The server may run on.
 
     A backup of a data directory has its certificates and the key of service accounts, unless --without-keys; one of an etcd has none.
+    Encrypted values stay so, unless --encryption-provider-config says how to decrypt them: then whoever has the backup can read them.
     """
     from tetrapod.generic.storage.backup import archive
 
@@ -26,7 +27,7 @@ def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | No
         return archive.read(path)[1]
 
     async def work(path: Path) -> None:
-        archive.write(path, await store.read(keys=not without_keys))
+        archive.write(path, await store.opened(await store.read(keys=not without_keys)))
 
     if (out is None) == (verify is None):
         raise click.UsageError("either --out FILE or --verify FILE")
@@ -49,14 +50,17 @@ def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | No
 @click.option("--without-keys", is_flag=True, help="Leave the certificates and keys of the backup out.")
 @store_options
 def restore(store: Store, file: Path, without_keys: bool) -> None:
-    """Write a backup into a store that is empty: a new data directory, or an etcd without objects. No server may run on it."""
+    """Write a backup into a store that is empty: a new data directory, or an etcd without objects. No server may run on it.
+
+    With --encryption-provider-config all is encrypted anew, as the server will do it; that must open what is encrypted in the backup.
+    """
     from tetrapod.generic.storage.backup import archive
 
     async def work() -> tuple[int, int]:
         contents, _ = archive.read(file)
         if store.is_etcd or without_keys:
             contents = replace(contents, files={})
-        return len(contents.items), await store.write(contents)
+        return len(contents.items), await store.write(await store.closed(contents))
 
     count, revision = done(work())
     click.echo(f"{count} objects restored into {store.place}, which is at revision {revision}")

@@ -12,13 +12,16 @@ from tetrapod.cli.stores import Store, done, side_of, side_options
 @click.command()
 @side_options("from", "Where objects are: a data directory of `up`, or etcd's URLs, comma-separated.")
 @side_options("to", "Where they shall be: a new data directory, or the URLs of an etcd without objects.")
-@click.option("--keep-encrypted", is_flag=True, help="Move encrypted values as they are.")
+@click.option("--keep-encrypted", is_flag=True, help="Move encrypted values as they are, to be read with the same configuration.")
 def migrate(keep_encrypted: bool, **values: Any) -> None:
     """Move all objects to another store. Stop every server of both before.
 
-    The source stays as it is. Values that a stock kube-apiserver stored as protobuf become JSON, which it reads as well.
+    The source stays as it is. Values that a stock kube-apiserver stored as protobuf become JSON, which it reads as well; encrypted ones are
+    decrypted by the configuration of the source, and all are encrypted by that of the target.
     """
     source, target = side_of("from", values), side_of("to", values)
+    if keep_encrypted and (source.encryption or target.encryption):
+        raise click.UsageError("either --keep-encrypted, or --from-encryption-provider-config and --to-encryption-provider-config")
     count, revision = done(moved(source, target, keep_encrypted=keep_encrypted))
     click.echo(f"{count} objects moved from {source.place} to {target.place}, which is at revision {revision}")
 
@@ -31,8 +34,8 @@ async def moved(source: Store, target: Store, *, keep_encrypted: bool) -> tuple[
 
     lock = DatabaseLock(source.database) if not source.is_etcd and source.database.exists() else None
     try:
-        contents = await source.read(keys=not target.is_etcd)
-        wanted = converted(contents, keep_encrypted=keep_encrypted)
+        contents = await source.opened(await source.read(keys=not target.is_etcd))
+        wanted = await target.closed(converted(contents, keep_encrypted=keep_encrypted))
         revision = await target.write(wanted)
         again = await source.read(keys=False)
         before, after = ({item.key: item.revision for item in found.items if item.ttl is None} for found in (contents, again))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_ENCRYPTION: Final = "encryption-provider-config"
+_PARTS: Final = ("cafile", "certfile", "keyfile", "prefix", "encryption_provider_config")
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`place` is a directory, or etcd's URLs, comma-separated."""
+    """`place` is a directory, or etcd's URLs, comma-separated; `encryption` the file of its EncryptionConfiguration, if there is one."""
 
     place: str
     cafile: str = ""
     certfile: str = ""
     keyfile: str = ""
     prefix: str = "/registry"
+    encryption: str = ""
 
     @property
     def is_etcd(self) -> bool:
@@ -56,6 +60,27 @@ class Store:
             return await read_etcd(backend, self.prefix, "etcd")
         finally:
             await backend.close()
+
+    async def opened(self, contents: Contents) -> Contents:
+        """Decrypted, if that can be. Raises BackupError, ValueError."""
+        if not self.encryption:
+            return contents
+        from tetrapod.generic.storage.backup.sealing import sealing
+
+        async with sealing(self.encryption, self.prefix) as found:
+            return await found.opened(contents)
+
+    async def closed(self, contents: Contents) -> Contents:
+        """Encrypted as a server of this store does it, whatever is encrypted already; as it is where nothing is said of that.
+
+        Raises BackupError, ValueError.
+        """
+        if not self.encryption:
+            return contents
+        from tetrapod.generic.storage.backup.sealing import sealing
+
+        async with sealing(self.encryption, self.prefix) as found:
+            return await found.closed(await found.opened(contents))
 
     async def write(self, contents: Contents) -> int:
         """Returns the revision of the new store, whose objects have been read again and are the same."""
@@ -102,9 +127,17 @@ def store_options(command: F) -> F:
     """--data-dir, or --etcd-servers with what belongs to it; the command is given a `Store`."""
 
     def with_store(
-        data_dir: str, etcd_servers: str, etcd_cafile: str, etcd_certfile: str, etcd_keyfile: str, etcd_prefix: str, **rest: Any
+        data_dir: str,
+        etcd_servers: str,
+        etcd_cafile: str,
+        etcd_certfile: str,
+        etcd_keyfile: str,
+        etcd_prefix: str,
+        encryption_provider_config: str,
+        **rest: Any,
     ) -> Any:
-        return command(Store(etcd_servers or data_dir, etcd_cafile, etcd_certfile, etcd_keyfile, etcd_prefix), **rest)
+        place = etcd_servers or data_dir
+        return command(Store(place, etcd_cafile, etcd_certfile, etcd_keyfile, etcd_prefix, encryption_provider_config), **rest)
 
     with_store.__doc__ = command.__doc__
     with_store.__name__ = command.__name__
@@ -115,6 +148,9 @@ def store_options(command: F) -> F:
             click.option("--data-dir", default="data", show_default=True, help="The data directory of `up`, where objects are in SQLite;"),
             click.option("--etcd-servers", default="", help="or etcd's URLs, comma-separated."),
             *_etcd_options(""),
+            click.option(
+                f"--{_ENCRYPTION}", default="", help="How it is encrypted: a backup is decrypted by this file, a restoration encrypted."
+            ),
         ]
     ):
         found = option(found)
@@ -136,7 +172,8 @@ def side_options(side: str, what: str) -> Callable[[F], F]:
 
     def decorate(command: F) -> F:
         found: Any = command
-        for option in reversed([click.option(f"--{side}", f"{side}_place", required=True, help=what), *_etcd_options(side)]):
+        encrypted = click.option(f"--{side}-{_ENCRYPTION}", default="", help="How it is encrypted: a file with an EncryptionConfiguration.")
+        for option in reversed([click.option(f"--{side}", f"{side}_place", required=True, help=what), *_etcd_options(side), encrypted]):
             found = option(found)
         return found  # type: ignore[no-any-return]
 
@@ -145,7 +182,7 @@ def side_options(side: str, what: str) -> Callable[[F], F]:
 
 def side_of(side: str, values: dict[str, Any]) -> Store:
     """The store that options of `side_options` name."""
-    return Store(values[f"{side}_place"], *(values[f"{side}_{name}"] for name in ("cafile", "certfile", "keyfile", "prefix")))
+    return Store(values[f"{side}_place"], *(values[f"{side}_{name}"] for name in _PARTS))
 
 
 def done(work: Any) -> Any:

@@ -3,7 +3,7 @@ provider, knows what is stale, and writes it anew."""
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,7 @@ class Turns:
 
     def stored(self, path: str, name: str) -> bytes:
         resource = path.rpartition("/")[2]
-        key = f"/registry/{PREFIXES.get(resource, f'{resource}/default')}/{name}"
-        found = self.etcd.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
-        return b64decode(found["kvs"][0]["value"])
+        return self.etcd.value(f"/registry/{PREFIXES.get(resource, f'{resource}/default')}/{name}")
 
 
 def make_all(server: Server, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from support.etcd import Etcd
 from tetrapod.generic.storage.backend import Compacted
 from tetrapod.generic.storage.backup import archive
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
-from tetrapod.generic.storage.backup.reading import read_etcd
+from tetrapod.generic.storage.backup.reading import read_etcd, read_sqlite
 from tetrapod.generic.storage.backup.writing import write_etcd
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
 from tetrapod.generic.storage.keys import prefix_end
@@ -55,6 +56,45 @@ def test_a_data_directory_is_backed_up_verified_and_restored(tmp_path: Path, tet
     assert (tmp_path / "new/pki/sa.key").read_text() == "private"
     assert (tmp_path / "new/pki/sa.key").stat().st_mode & 0o777 == 0o600
     asyncio.run(_restored(tmp_path / "new/tetrapod.db", revision))
+
+
+def test_a_backup_is_decrypted_and_a_restoration_encrypted_where_it_is_said_how(tmp_path: Path, tetrapod: Command) -> None:
+    secret = b'{"kind":"Secret","data":{"p":"cQ=="}}'
+
+    def plain(directory: str) -> Contents:
+        return read_sqlite(tmp_path / directory / "tetrapod.db", "/registry", "embedded")
+
+    async def fill() -> None:
+        backend = SqliteBackend(tmp_path / "plain" / "tetrapod.db")
+        await backend.put_if("/registry/secrets/default/s", secret, 0)
+        await backend.put_if("/registry/masterleases/10.0.0.1", b"{}", 0)  # which is nobody's resource
+        await backend.close()
+
+    key = b64encode(b"k" * 32).decode()
+    config = tmp_path / "encryption.yaml"
+    config.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+        f"- {{resources: ['*.*'], providers: [aesgcm: {{keys: [{{name: k, secret: {key}}}]}}]}}\n"
+    )
+    (tmp_path / "plain").mkdir()
+    asyncio.run(fill())
+    flag = ("--encryption-provider-config", config)
+    assert tetrapod("backup", "--data-dir", tmp_path / "plain", "-o", tmp_path / "a").exit_code == 0
+    done = tetrapod("restore", tmp_path / "a", "--data-dir", tmp_path / "sealed", *flag)
+    assert done.exit_code == 0, done.output
+    assert [(item.key, item.value[:20]) for item in plain("sealed").items] == [
+        ("masterleases/10.0.0.1", b"{}"),
+        ("secrets/default/s", b"k8s:enc:aesgcm:v1:k:"),
+    ]
+    assert "1 are encrypted" in tetrapod("backup", "--data-dir", tmp_path / "sealed", "-o", tmp_path / "b").output
+    opened = tetrapod("backup", "--data-dir", tmp_path / "sealed", "-o", tmp_path / "c", *flag)
+    assert (opened.exit_code, "encrypted" in opened.output) == (0, False)
+    assert tetrapod("restore", tmp_path / "c", "--data-dir", tmp_path / "again").exit_code == 0
+    assert plain("again").digest() == plain("plain").digest()
+    # What is encrypted in a backup is opened, and bound to its new place.
+    etcd_like = ("--etcd-prefix", "/elsewhere")
+    moved = tetrapod("restore", tmp_path / "b", "--data-dir", tmp_path / "other", *flag, *etcd_like)
+    assert (moved.exit_code, "cannot be decrypted by" in moved.output) == (1, True), "AES-GCM binds values to /registry/…"
 
 
 async def _restored(database: Path, before: int) -> None:

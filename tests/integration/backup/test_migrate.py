@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 from click.testing import Result
 
@@ -14,6 +16,7 @@ from support.etcd import Etcd
 from support.server import running
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.backup.converting import converted
+from tetrapod.generic.storage.backup.reading import read_sqlite
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.protobuf.envelope import encode, envelope
@@ -79,6 +82,49 @@ def test_encrypted_values_are_moved_only_when_asked_for(tmp_path: Path, tetrapod
     done = tetrapod(*move)
     assert (done.exit_code, "secrets/a/b" in done.output, "--encryption-provider-config" in done.output) == (1, True, True)
     assert tetrapod(*move, "--keep-encrypted").exit_code == 0
+
+
+def configuration(path: Path, provider: str, key: str, *resources: str) -> Path:
+    named = f"{{name: {key}, secret: {b64encode(key.encode().ljust(32, b'.')).decode()}}}"
+    path.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+        f"- {{resources: [{', '.join(resources)}], providers: [{provider}: {{keys: [{named}]}}, identity: {{}}]}}\n"
+    )
+    return path
+
+
+def test_each_side_has_an_encryption_of_its_own(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+    """From one key to another provider, and to none; AES-GCM binds values to their keys in the store, which differ."""
+    first = configuration(tmp_path / "first.yaml", "aesgcm", "first", "secrets", "configmaps", "services")
+    second = configuration(tmp_path / "second.yaml", "secretbox", "second", "secrets")
+    flags = ("--from-encryption-provider-config", "--to-encryption-provider-config")
+    secrets = "/api/v1/namespaces/default/secrets"
+    with running(tmp_path / "one", f"--encryption-provider-config={first}") as server:
+        door = Door(server.kubeconfig)
+        secret = door.call("POST", secrets, {"metadata": {"name": "s"}, "stringData": {"p": "q"}}).body
+        assert door.call("POST", MAPS, config_map("m")).status == 201
+    move = ("migrate", "--from", tmp_path / "one", "--to", etcd.url, "--to-prefix", prefix)
+    wrong = tetrapod(*move, flags[0], second)
+    assert wrong.exit_code == 1
+    assert "configmaps/default/m: identity transformer tried to read encrypted data" in wrong.output, wrong.output
+    both = tetrapod(*move, flags[0], first, "--keep-encrypted")
+    assert both.exit_code == 2
+    moved = tetrapod(*move, flags[0], first, flags[1], second)
+    assert moved.exit_code == 0, moved.output
+    assert etcd.value(f"{prefix}/secrets/default/s").startswith(b"k8s:enc:secretbox:v1:second:")
+    assert etcd.value(f"{prefix}/configmaps/default/m").startswith(b"{")
+    assert etcd.value(f"{prefix}/services/specs/default/kubernetes").startswith(b"{")
+    with running(
+        tmp_path / "two", f"--etcd-servers={etcd.url}", f"--etcd-prefix={prefix}", f"--encryption-provider-config={second}"
+    ) as server:
+        door = Door(server.kubeconfig)
+        found = door.call("GET", f"{secrets}/s").body
+        assert (found["metadata"]["uid"], found["data"]) == (secret["metadata"]["uid"], secret["data"])
+    back = tetrapod("migrate", "--from", etcd.url, "--from-prefix", prefix, flags[0], second, "--to", tmp_path / "plain")
+    assert back.exit_code == 0, back.output
+    plain = read_sqlite(tmp_path / "plain" / "tetrapod.db", "/registry", "embedded")
+    assert plain.encrypted == 0
+    assert next(orjson.loads(item.value) for item in plain.items if item.key == "secrets/default/s")["data"] == secret["data"]
 
 
 async def test_what_somebody_wrote_meanwhile_is_noticed(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

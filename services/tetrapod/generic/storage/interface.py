@@ -261,11 +261,11 @@ class StorageConfig:
     @property
     def group_resource(self) -> GroupResource:
         """As the configuration of encryption names it. The place in the store is called otherwise for a few old resources."""
-        named = _NAMES.get(self.prefix)
+        named = UNUSUAL_PLACES.get(self.prefix)
         return named or GroupResource(self.api_version.rpartition("/")[0], self.prefix.rpartition("/")[2])
 
 
-_NAMES: Final = {
+UNUSUAL_PLACES: Final = {
     "services/specs": GroupResource("", "services"),
     "services/endpoints": GroupResource("", "endpoints"),
     "controllers": GroupResource("", "replicationcontrollers"),
@@ -274,7 +274,10 @@ _NAMES: Final = {
     "ingress": GroupResource("networking.k8s.io", "ingresses"),
     "events": GroupResource("", "events"),  # of both groups that serve them
 }
-"""Upstream: specialDefaultResourcePrefixes of pkg/kubeapiserver/default_storage_factory_builder.go."""
+"""Resources whose place in the store is called otherwise than they are.
+
+Upstream: specialDefaultResourcePrefixes of pkg/kubeapiserver/default_storage_factory_builder.go.
+"""
 
 
 class StorageFactory(Protocol):

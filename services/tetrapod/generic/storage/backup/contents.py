@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED
+
+_SHOWN: Final = 5
 
 
 class BackupError(Exception):
@@ -48,3 +50,9 @@ class Contents:
 
     def with_items(self, items: Sequence[Item]) -> Contents:
         return replace(self, items=items)
+
+
+def some(lines: Sequence[str]) -> str:
+    """The first few of what is wrong, one in each line."""
+    more = [f"  … and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "\n".join([*(f"  {line}" for line in lines[:_SHOWN]), *more])

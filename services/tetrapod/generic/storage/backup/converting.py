@@ -5,13 +5,12 @@ Custom resources are JSON everywhere. Upstream: --storage-media-type; k8s.io/api
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import orjson
 
 from tetrapod.generic.storage.backup import definitions
-from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, some
 from tetrapod.generic.storage.encoding import encode
 from tetrapod.generic.storage.unreadable import ENCRYPTED
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -20,7 +19,6 @@ from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.types import schema_for
 
-_SHOWN: Final = 5
 _DEFINITIONS: Final = "apiextensions.k8s.io/customresourcedefinitions/"
 _NOBODY: Final = GroupVersionKind("", "", "")
 _OF_SERVERS: Final = ("masterleases/", "peerserverleases/", "ranges/")
@@ -48,11 +46,11 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         else:
             refused.append(f"{item.key}: neither JSON nor protobuf")
     if refused:
-        raise BackupError(f"{len(refused)} values cannot be read, nothing was moved:\n{_some(refused)}")
+        raise BackupError(f"{len(refused)} values cannot be read, nothing was moved:\n{some(refused)}")
     if encrypted and not keep_encrypted:
         raise BackupError(
-            f"{len(encrypted)} values are encrypted:\n{_some(encrypted)}\nDecrypt them first (identity as the first provider, write all "
-            "objects anew), or move them as they are with --keep-encrypted: then the server needs the same --encryption-provider-config"
+            f"{len(encrypted)} values are encrypted:\n{some(encrypted)}\nSay by --from-encryption-provider-config how to decrypt them, "
+            "or move them as they are with --keep-encrypted: then the server needs the same --encryption-provider-config"
         )
     return contents.with_items(items)
 
@@ -80,8 +78,3 @@ def _current(item: Item) -> bytes:
         return item.value
     obj = definitions.to_v1(obj)
     return encode(obj, obj["apiVersion"], obj["kind"])
-
-
-def _some(lines: Sequence[str]) -> str:
-    more = [f"  … and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return "\n".join([*(f"  {line}" for line in lines[:_SHOWN]), *more])

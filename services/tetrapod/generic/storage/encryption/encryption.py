@@ -17,7 +17,7 @@ from tetrapod.generic.storage.encryption.backend import EncryptedBackend
 from tetrapod.generic.storage.encryption.configuration import content, read_configuration
 from tetrapod.generic.storage.encryption.metrics import RELOADS
 from tetrapod.generic.storage.encryption.providers import Providers
-from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
 from tetrapod.machinery.gvk import GroupResource
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,11 @@ class Encryption:
 
     def backend(self, inner: Backend, resource: GroupResource) -> Backend:
         """`inner`, as far as it concerns one resource."""
-        return EncryptedBackend(inner, lambda: self._providers.transformer(resource))
+        return EncryptedBackend(inner, lambda: self.transformer(resource))
+
+    def transformer(self, resource: GroupResource) -> Transformer:
+        """Of this moment: the configuration may change."""
+        return self._providers.transformer(resource)
 
     def register(self, lifecycle: Lifecycle) -> None:
         """The health check, where there are plugins or there may be; and looking after the file, where that is asked for."""

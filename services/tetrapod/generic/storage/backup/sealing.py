@@ -1,0 +1,93 @@
+"""Contents decrypted and encrypted as a server with an EncryptionConfiguration would: each value by its resource and its whole key.
+
+Which resource a value is of is said by its place in the store (upstream: default_storage_factory_builder.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, some
+from tetrapod.generic.storage.encryption.encryption import Encryption
+from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
+from tetrapod.generic.storage.interface import UNUSUAL_PLACES
+from tetrapod.generic.storage.unreadable import ENCRYPTED
+from tetrapod.machinery.gvk import GroupResource
+from tetrapod.machinery.types import groups, resource_facts
+
+_Change = Callable[[Transformer, Item, bytes], Awaitable[bytes]]
+
+
+class Sealing:
+    """Of one store: `path` is the file, `prefix` what its keys begin with."""
+
+    def __init__(self, encryption: Encryption, path: str, prefix: str) -> None:
+        self._encryption = encryption
+        self._path = path
+        self._start = prefix.rstrip("/") + "/"
+
+    async def opened(self, contents: Contents) -> Contents:
+        """What is encrypted is decrypted. Raises BackupError: the configuration does not open it."""
+
+        async def open_(transformer: Transformer, item: Item, key: bytes) -> bytes:
+            return (await transformer.from_storage(item.value, key)).data if item.value.startswith(ENCRYPTED) else item.value
+
+        return await self._changed(contents, open_, "decrypted")
+
+    async def closed(self, contents: Contents) -> Contents:
+        """All as the first provider of each resource writes it. Raises BackupError: a plugin does not do as asked."""
+
+        async def close(transformer: Transformer, item: Item, key: bytes) -> bytes:
+            return await transformer.to_storage(item.value, key)
+
+        return await self._changed(contents, close, "encrypted")
+
+    async def _changed(self, contents: Contents, change: _Change, done: str) -> Contents:
+        items: list[Item] = []
+        refused: list[str] = []
+        for item in contents.items:
+            resource = resource_of(item.key)
+            try:
+                if resource is not None:
+                    value = await change(self._encryption.transformer(resource), item, (self._start + item.key).encode())
+                    item = item._replace(value=value)
+                elif item.value.startswith(ENCRYPTED):
+                    refused.append(f"{item.key}: no resource that is stored there is known")
+                items.append(item)
+            except TransformError as error:
+                refused.append(f"{item.key}: {error}")
+        if refused:
+            raise BackupError(f"{len(refused)} values cannot be {done} by {self._path}, nothing was written:\n{some(refused)}")
+        return contents.with_items(items)
+
+
+@asynccontextmanager
+async def sealing(path: str, prefix: str) -> AsyncIterator[Sealing]:
+    """Raises ValueError: the file cannot be used."""
+    encryption = Encryption(path, reload=False)
+    await encryption.start()
+    try:
+        yield Sealing(encryption, path, prefix)
+    finally:
+        await encryption.close()
+
+
+def resource_of(key: str) -> GroupResource | None:
+    """Of a key below the prefix; None for what is no resource's."""
+    first, _, rest = key.partition("/")
+    second = rest.partition("/")[0]
+    if (unusual := UNUSUAL_PLACES.get(f"{first}/{second}") or UNUSUAL_PLACES.get(first)) is not None:
+        return unusual
+    return GroupResource(first, second) if "." in first else _built_in().get(first)
+
+
+@cache
+def _built_in() -> dict[str, GroupResource]:
+    return {
+        facts.name: GroupResource(group.name, facts.name)
+        for group in groups()
+        for version in group.versions
+        for facts in resource_facts(group.name, version)
+    }
