@@ -5,14 +5,18 @@ Upstream: apiextensions-apiserver/pkg/registry/customresource (validator.go, str
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any, Final
 
+from tetrapod.extensions.custom.metrics import EVALUATION, RATCHETING
 from tetrapod.extensions.custom.ratcheting import ratchet
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.patch.goformat import plain, type_name
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
 from tetrapod.machinery.schema.cel_validation import NOT_CORRELATED, Correlated, RuleValidator, Run
+from tetrapod.machinery.schema.decode_scalars import ABSENT
 from tetrapod.machinery.schema.node import SchemaNode
 
 _BLOCKING: Final = frozenset(
@@ -21,7 +25,6 @@ _BLOCKING: Final = frozenset(
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 )
-_GO_TYPES: Final = {str: "string", dict: "map[string]interface {}", list: "[]interface {}", bool: "bool", float: "float64", int: "int64"}
 _MAX_INT32: Final = (1 << 31) - 1
 
 
@@ -42,7 +45,7 @@ class CustomValidator:
 
     def update(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
         """`warnings` gets what does not hold, but did not before."""
-        errors = ratchet(self._node, new, old, validation.validate(self._node, new))
+        errors = self._ratcheted(self._node, new, old)
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
@@ -59,8 +62,17 @@ class CustomValidator:
         node = self._node.properties.get("status")
         if node is None or "status" not in new:
             return []
-        errors = ratchet(node, new["status"], old.get("status"), validation.validate(node, new["status"]))
+        errors = self._ratcheted(node, new["status"], old.get("status"))
         return [replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors]
+
+    @staticmethod
+    def _ratcheted(node: SchemaNode, new: Any, old: Any) -> list[FieldError]:
+        """What is wrong by the schema, less what was wrong before."""
+        errors = validation.validate(node, new)
+        began = time.perf_counter()
+        kept = ratchet(node, new, old, errors)
+        RATCHETING.observe((), time.perf_counter() - began)
+        return kept
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
         """What was doubled before may stay so."""
@@ -74,7 +86,9 @@ class CustomValidator:
             return [invalid("<nil>", None, _NOT_CHECKED)]
         run = Run(on_loop=on_loop)
         correlated = NOT_CORRELATED if old is None else Correlated(new, old)
+        began = time.perf_counter()
         self._rules.validate("", new, old, run, correlated)
+        EVALUATION.observe((), time.perf_counter() - began)
         warnings += run.warnings
         return run.errors
 
@@ -88,7 +102,7 @@ class CustomValidator:
         path = self._scale.get("labelSelectorPath")
         if path:
             value, complaint = _nested(obj, path)
-            if not complaint and value is not None and not isinstance(value, str):
+            if not complaint and value is not ABSENT and not isinstance(value, str):
                 complaint = _wrong_type(path, value, "string")
             if complaint:
                 errors.append(invalid(path, "", complaint))
@@ -97,28 +111,30 @@ class CustomValidator:
 
 def _replicas_errors(obj: Object, path: str) -> list[FieldError]:
     value, complaint = _nested(obj, path)
-    if not complaint and value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+    if not complaint and value is not ABSENT and (not isinstance(value, int) or isinstance(value, bool)):
         complaint = _wrong_type(path, value, "int64")
     if complaint:
         return [invalid(path, 0, complaint)]
-    if value is not None and value < 0:
+    if value is ABSENT:
+        return []
+    if value < 0:
         return [invalid(path, value, "should be a non-negative integer")]
-    if value is not None and value > _MAX_INT32:
+    if value > _MAX_INT32:
         return [invalid(path, value, f"should be less than or equal to {_MAX_INT32}")]
     return []
 
 
 def _nested(obj: Any, path: str) -> tuple[Any, str]:
-    """The value at a simple path, None where there is none; or what is in its way."""
+    """The value at a simple path, ABSENT where there is none; or what is in its way (upstream: unstructured.NestedFieldNoCopy)."""
     names = path.removeprefix(".").split(".")
     for i, name in enumerate(names):
         if obj is None:
-            return None, ""
+            return ABSENT, ""
         if not isinstance(obj, dict):
             shown = ".".join(names[: i + 1])
-            return None, f".{shown} accessor error: {_go(obj)}, expected map[string]interface{{}}"
+            return ABSENT, f".{shown} accessor error: {_go(obj)}, expected map[string]interface{{}}"
         if name not in obj:
-            return None, ""
+            return ABSENT, ""
         obj = obj[name]
     return obj, ""
 
@@ -128,5 +144,4 @@ def _wrong_type(path: str, value: Any, expected: str) -> str:
 
 
 def _go(value: Any) -> str:
-    kind = _GO_TYPES.get(value.__class__, "<nil>")
-    return f"{value} is of the type {kind}"
+    return f"{plain(value)} is of the type {type_name(value)}"

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
+from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.gotext import go_json, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.field import invalid
@@ -92,12 +93,18 @@ class Patching(Mechanism):
             unknown = self._shape(patched, current)
         except ShapeError as error:
             raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(error)) from None
-        complaints = [*self.complaints, *unknown_fields(sorted(unknown))]  # a patch sorts the objects that it goes through
+        complaints = [*self.complaints, *unknown_fields(self._sorted(unknown))]
         if complaints and self.validation == "Strict":
             quoted = self.quoted(current, orjson.loads(shown))
             raise self._refusal(quoted, f"strict decoding error: {', '.join(complaints)}")
         self.warnings = complaints if self.validation == "Warn" else []
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
+
+    def _sorted(self, unknown: list[str]) -> list[str]:
+        """A patch sorts the objects that it goes through; of a custom one metadata is looked at before the rest, which comes in order."""
+        if not self.scope.decoder.custom:
+            return sorted(unknown)
+        return sorted(unknown, key=lambda path: (0, path) if path.startswith("metadata.") else (1, ""))
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
         decoder = self.scope.decoder
@@ -176,12 +183,12 @@ class StrategicPatching(Patching):
     """Of the patch, once it has been applied; upstream shows this in refusals."""
 
     def parse(self, decoded: Decoded) -> Any:
-        return strategic.parse(integral(decoded.obj))  # upstream applies it to maps, which go through JSON once more
+        return strategic.parse(decoded.obj)
 
     def apply(self, current: Object) -> Object:
         node = self.scope.decoder.schema
         self.left = _copy(self.patch)
-        patched: Object = _copy(strategic.apply(current, self.left, node))
+        patched: Object = integral(_copy(strategic.apply(current, self.left, node)))  # upstream fills a struct from the map
         return patched
 
     def quoted(self, current: Object, patched: Object) -> str:
@@ -194,30 +201,7 @@ class StrategicPatching(Patching):
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)
 
     def type_text(self, error: ShapeError) -> str:
-        """Upstream fills the struct from a map here, not from JSON, and says so."""
-        mismatch = error.__cause__
-        if not isinstance(mismatch, Mismatch):
-            return str(error)
-        value, wanted = _reflect_kind(mismatch.value), mismatch.wanted
-        if wanted.startswith("[]"):
-            return f"cannot restore slice from {value}"
-        if wanted.startswith("map["):
-            return f"cannot restore map from {value}"
-        if wanted not in _BASIC:
-            return f"cannot restore struct from: {value}"
-        # Go would make a letter of a whole number and cut a fraction off, so upstream calls these two pairs convertible.
-        if (value == "int64" and wanted == "string") or (value == "float64" and wanted in _WHOLE):
-            return f"cannot convert {value} to {mismatch.named}"
-        return f"unrecognized type: {wanted}"
-
-
-def _reflect_kind(value: Any) -> str:
-    """Go's name for what kind of value this is."""
-    return {list: "slice", dict: "map"}.get(value.__class__) or goformat.type_name(value)
-
-
-_WHOLE: Final = frozenset({"int", "int32", "int64", "uint32", "uint64"})
-_BASIC: Final = _WHOLE | {"bool", "string", "float64"}
+        return misfit(error)
 
 
 def _copy(value: Any) -> Any:

@@ -73,16 +73,21 @@ def _is_date_time(text: str) -> bool:
     return int(match[1]) <= 23 and int(match[2]) <= 59 and int(match[3]) <= 59
 
 
-_SPELLED_DURATION: Final = re.compile(
-    r"(?:[0-9]+\s?(?:ns|nano|us|µs|micro|ms|milli|s|sec|m|min|h|hr|hour|d|day|w|week|wk)s?\s*)+|(?:nano|micro|milli)seconds?", re.ASCII
-)
+_AMOUNT: Final = re.compile(r"([0-9]+)[ \t\n\f\r]*([A-Za-zµ]+)")
+_UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
+_SPELLED_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
 def _is_duration(text: str) -> bool:
+    """Go's, or with an amount of some unit anywhere in it (upstream: strfmt/duration.go of kube-openapi)."""
     try:
         parse_nanoseconds(text)
     except ValueError:
-        return _SPELLED_DURATION.fullmatch(text.strip().lower()) is not None
+        amounts = _AMOUNT.findall(text)
+        units = [unit.lower() for _, unit in amounts]
+        return all(int(number) < 1 << 63 for number, _ in amounts) and any(
+            unit in _UNITS or unit.startswith(_SPELLED_UNITS) for unit in units
+        )
     return True
 
 

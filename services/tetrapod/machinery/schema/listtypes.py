@@ -11,7 +11,7 @@ import orjson
 
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema.node import SchemaNode
 
 
 def validate(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
@@ -44,34 +44,27 @@ def _has_list_types(node: SchemaNode) -> bool:
 
 
 def _set_errors(values: list[Any], path: str) -> list[FieldError]:
-    return _duplicates([(item, item) for item in values], path)
+    return _duplicates(values, path)
 
 
 def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldError]:
-    assert node.items is not None
-    defaults = {key: child.default for key, child in node.items.properties.items() if child.default is not NO_DEFAULT}
-    errors = []
-    keyed: list[tuple[Any, Any] | None] = []
+    """A null is an item without keys; of items that are no objects the first is told, and nothing else."""
     for index, item in enumerate(values):
-        if not isinstance(item, dict):
-            errors.append(field.invalid(field.index(path, index), item, "must be an object for an array of list-type map"))
-            keyed.append(None)
-            continue
-        key = {name: item[name] if name in item else defaults.get(name) for name in node.list_map_keys}
-        shown = {name: item[name] for name in node.list_map_keys if name in item}
-        keyed.append((key, shown))
-    return errors or _duplicates([entry for entry in keyed if entry is not None], path)
+        if item is not None and not isinstance(item, dict):
+            return [field.invalid(field.index(path, index), item, "must be an object for an array of list-type map")]
+    keys = [{name: item[name] for name in node.list_map_keys if name in item} for item in (value or {} for value in values)]
+    return _duplicates(keys, path)
 
 
-def _duplicates(entries: list[tuple[Any, Any]], path: str) -> list[FieldError]:
+def _duplicates(values: list[Any], path: str) -> list[FieldError]:
     """Each value that occurs again is told once, at its first repetition."""
     seen: dict[bytes, int] = {}
     errors = []
-    for index, (identity, shown) in enumerate(entries):
-        key = orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)
+    for index, value in enumerate(values):
+        key = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         seen[key] = seen.get(key, 0) + 1
         if seen[key] == 2:
-            errors.append(field.duplicate(field.index(path, index), _sorted(shown)))
+            errors.append(field.duplicate(field.index(path, index), _sorted(value)))
     return errors
 
 

@@ -61,6 +61,29 @@ def test_preserved_unknown_fields_stay_but_known_ones_below_are_pruned() -> None
     assert obj["spec"] == {"free": {"x": 1}, "known": {"a": "x"}}
 
 
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [("P1D", True), ("PT5M", True), ("1h 5m", True), ("2 Weeks", True), ("about 3 hours", True), ("1y", False), ("1month", False)],
+)
+def test_a_duration_has_an_amount_of_some_unit_anywhere(text: str, good: bool) -> None:
+    errors = validation.validate(build({"type": "string", "format": "duration"}), text)
+    assert not errors if good else errors
+
+
+def test_a_null_in_a_list_map_is_an_item_without_keys() -> None:
+    node = build(
+        {
+            "type": "array",
+            "items": {"type": "object", "properties": {"k": {"type": "string"}}},
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+        }
+    )
+    assert listtypes.validate(node, [None]) == []
+    assert [str(error) for error in listtypes.validate(node, [None, {}], "l")] == ["l[1]: Duplicate value: {}"]
+    assert [error.field for error in listtypes.validate(node, ["a", 1], "l")] == ["l[0]"]
+
+
 def test_defaults_are_copies() -> None:
     node = spec_node(properties={"l": {"type": "array", "items": {"type": "string"}, "default": ["x"]}})
     first: Object = {"spec": {}}
