@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Histogram
+from tetrapod.generic.metrics import Histogram, Summary
 
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
 _REJECTED: Final = {True: "true", False: "false"}
@@ -21,6 +21,11 @@ _STEP: Final = Histogram(
     ("type", "operation", "rejected"),
     _BUCKETS,
 )
+_STEP_SUMMARY: Final = Summary(
+    "apiserver_admission_step_admission_duration_seconds_summary",
+    "Admission sub-step latency summary in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    ("type", "operation", "rejected"),
+)
 
 
 def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool) -> None:
@@ -30,4 +35,6 @@ def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool
 
 def step(phase: str, operation: str, seconds: float, rejected: bool) -> None:
     """All plugins of a phase together."""
-    _STEP.observe((phase, operation, _REJECTED[rejected]), seconds)
+    labels = (phase, operation, _REJECTED[rejected])
+    _STEP.observe(labels, seconds)
+    _STEP_SUMMARY.observe(labels, seconds)

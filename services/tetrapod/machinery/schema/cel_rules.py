@@ -5,10 +5,12 @@ Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go. The e
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.cel_times import COMPILED
 from tetrapod.machinery.schema.fieldpath import PathError, resolve
 
 if TYPE_CHECKING:
@@ -40,9 +42,13 @@ def compile_rules(rules: list[Object], decl: DeclType, schema: Object) -> list[C
     from tetrapod.machinery.cel.environment import Environment
 
     scoped = decl.named("selfType")
+    began = time.perf_counter()
     plain = Environment({"self": scoped, "oldSelf": scoped})
     optional: dict[str, CelType | DeclType] = {"self": scoped, "oldSelf": types.optional_of(scoped.cel)}
-    return [_compiled(rule, Environment(optional) if rule.get("optionalOldSelf") else plain, schema) for rule in rules]
+    compiled = [_compiled(rule, Environment(optional) if rule.get("optionalOldSelf") else plain, schema) for rule in rules]
+    for tell in COMPILED:
+        tell(time.perf_counter() - began)
+    return compiled
 
 
 def _compiled(rule: Object, environment: Environment, schema: Object) -> CompiledRule:

@@ -5,6 +5,7 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/activation.go and compositio
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,10 +29,11 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A value, or an error's text."""
+    """A value, or an error's text; and how long it took to find it."""
 
     value: Any = None
     error: str = ""
+    seconds: float = 0.0
 
 
 NOTHING: Final = Outcome()
@@ -67,16 +69,19 @@ class Activation:
     async def one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
         if compiled.program is None:
             return Outcome(error=f"compilation error: {compiled.error}"), budget
+        began = time.perf_counter()
         while True:
             meter = Meter()
             try:
-                outcome = Outcome(compiled.program.evaluate(self._bindings, meter))
+                value = compiled.program.evaluate(self._bindings, meter)
+                outcome = Outcome(value, seconds=time.perf_counter() - began)
             except Interrupt as asked:
                 assert self._authorizing is not None
                 await self._authorizing.settle(asked)
                 continue
             except (EvaluationError, CostLimitExceeded) as error:
-                outcome = Outcome(error=f"expression '{compiled.expression}' resulted in error: {error}")
+                text = f"expression '{compiled.expression}' resulted in error: {error}"
+                outcome = Outcome(error=text, seconds=time.perf_counter() - began)
             break
         budget -= self._spent + meter.cost
         self._spent = 0

@@ -7,11 +7,13 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go an
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, Versions, forbidden
 from tetrapod.generic.admission.policy.definitions import Policy, stored
+from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.admission.surroundings import Surroundings
@@ -134,11 +136,15 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     attributes, kind = request.attributes, invocation.seen_as.kind
     current = await request.object(kind)
     schema = request.versions.schema(kind)
+    of = invocation.policy.name, invocation.binding.name
+    began = time.perf_counter()
     try:
         changed = await invocation.evaluator.mutate(mutation, current, schema, await _bindings(invocation, request), request.authorizing)
     except MutationError as error:
+        mutated(*of, error_type(str(error)), time.perf_counter() - began)
         _refuse(invocation, request, str(error))
         return
+    mutated(*of, "no_error", time.perf_counter() - began)
     attributes.reinvoke = True
     if changed is current:
         return

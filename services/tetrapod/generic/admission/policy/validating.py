@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.admission.policy.definitions import Binding, Policy, stored
+from tetrapod.generic.admission.policy.metrics import error_type, validated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
 from tetrapod.generic.admission.surroundings import Surroundings
@@ -132,8 +133,11 @@ def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request)
     """Do with each refusal what the binding says."""
     for i, decision in enumerate(verdict.decisions):
         if not decision.denies:
+            if decision.failed:
+                validated(policy.name, binding.name, error_type(decision.message), "allow", decision.seconds)
             continue
         for action in binding.actions:
+            validated(policy.name, binding.name, error_type(decision.message), action.lower(), decision.seconds)
             if action == "Deny":
                 request.denials.append(_Denial(policy.name, binding.name, decision.message, decision.reason))
             elif action == "Warn":
@@ -148,6 +152,7 @@ def _annotate(verdict: Verdict, policy: Policy, binding: Binding, request: _Requ
     for annotation in verdict.annotations:
         if annotation.error:
             request.denials.append(_Denial(policy.name, binding.name, annotation.error))
+            validated(policy.name, binding.name, error_type(annotation.error), "deny", annotation.seconds)
             continue
         values = annotations.setdefault(annotation.key, [])
         value = annotation.value.encode()[:_LONGEST_ANNOTATION].decode(errors="ignore")

@@ -28,6 +28,9 @@ class Decision:
     denies: bool
     message: str = ""
     reason: str = ""
+    seconds: float = 0.0
+    failed: bool = False
+    """It could not be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class AuditAnnotation:
     key: str
     value: str = ""
     error: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -83,7 +87,7 @@ class Validator:
         return Activation(bindings, self._variables, authorizing)
 
     def _error(self, text: str) -> Verdict:
-        return Verdict([Decision(self._policy.fails, text)])
+        return Verdict([Decision(self._policy.fails, text, failed=True)])
 
     async def _decisions(self, outcomes: Sequence[Outcome], bindings: Mapping[str, Any], left: int) -> list[Decision]:
         over = ""
@@ -96,19 +100,20 @@ class Validator:
         decisions = []
         for i, outcome in enumerate(outcomes):
             if outcome.error or over:
-                decisions.append(Decision(self._policy.fails, outcome.error or over))
+                decisions.append(Decision(self._policy.fails, outcome.error or over, seconds=outcome.seconds, failed=True))
             elif outcome.value is True:
                 decisions.append(Decision(False))
             else:
                 validation = self._validations[i]
                 computed = messages[i].value if messages else None
-                decisions.append(Decision(True, _message(validation, computed), validation.get("reason") or "Invalid"))
+                reason = validation.get("reason") or "Invalid"
+                decisions.append(Decision(True, _message(validation, computed), reason, outcome.seconds))
         return decisions
 
     def _annotation(self, i: int, outcome: Outcome) -> AuditAnnotation | None:
         key = self._annotations[i]["key"]
         if outcome.error:
-            return AuditAnnotation(key, error=outcome.error) if self._policy.fails else None
+            return AuditAnnotation(key, error=outcome.error, seconds=outcome.seconds) if self._policy.fails else None
         value = outcome.value.strip() if isinstance(outcome.value, str) else ""
         return AuditAnnotation(key, value) if value else None
 
