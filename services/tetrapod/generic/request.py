@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tetrapod.generic.authentication.user import ANONYMOUS, UserInfo
+from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
-
-if TYPE_CHECKING:
-    from tetrapod.generic.audit.context import AuditContext
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case."""
@@ -38,6 +36,34 @@ class ClientGone(Exception):
 
 class AnswerBroken(Exception):
     """An answer that has begun cannot be finished, and the log has been told why: the connection is cut, so that the client knows."""
+
+
+class Auditor(Protocol):
+    """Whom endpoints tell what they decode and answer, for the request's audit events (audit/context.py)."""
+
+    def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
+        """The object that was sent, decoded, before anybody changes it."""
+        ...
+
+    def request_patch(self, patch: bytes | Object) -> None:
+        """JSON as it was sent, or what YAML comes to."""
+        ...
+
+    def answer(self, response: Response) -> None:
+        """An answer with an object, before it is written."""
+        ...
+
+    def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
+        """A layer's share since `began`, of time.monotonic(). Several add up; of those that run `at_once` the longest counts."""
+        ...
+
+    def asks(self) -> str:
+        """What a server that the request is passed on to shall find out (audit/findings.py)."""
+        ...
+
+    def take(self, found: Object) -> None:
+        """The findings of another server."""
+        ...
 
 
 class Request:
@@ -91,7 +117,7 @@ class Request:
         self.user = user
         self.info: RequestInfo | None = None
         self.audit_id = ""
-        self.audit: AuditContext | None = None  # where the policy wants the request: whoever has decoded or made an object tells it
+        self.audit: Auditor | None = None  # where the policy wants the request
         self.remote = ""  # the client's address, without its port
         self.scheme = "https"
         self.http_version = "1.1"

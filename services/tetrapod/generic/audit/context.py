@@ -15,6 +15,7 @@ import orjson
 from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
 from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
+from tetrapod.generic.audit.hops import OMITTING
 from tetrapod.generic.audit.metrics import EVENT_TOTAL
 from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
@@ -168,6 +169,10 @@ class AuditContext:
             self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", go_duration(taken))
 
     # --- between servers
+
+    def asks(self) -> str:
+        """Of the server that the request is passed on to. Its answer is seen here, so no more than level Request is asked for."""
+        return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (OMITTING if self.auditing.omit_managed_fields else "")
 
     def findings(self) -> Object:
         """What only the server that serves the request can know, for the one that writes its events."""

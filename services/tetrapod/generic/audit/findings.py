@@ -11,30 +11,29 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.audit.context import AuditContext
-from tetrapod.generic.audit.hops import ASKED, FOUND
-from tetrapod.generic.audit.policy import LEVEL_NAMES, LEVELS, Auditing, Level
+from tetrapod.generic.audit.hops import ASKED, FOUND, OMITTING
+from tetrapod.generic.audit.policy import LEVELS, Auditing
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.packed_headers import packed, take_out
-from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.generic.request import Auditor, HeaderList, Request, Response
 
-_OMITTING: Final = "; omit-managed-fields"
 _LIMIT: Final = 512 * 1024
 """Bytes of a header; an object that is larger even when it is compressed is left out of the event, which says so."""
 _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 
-def asking(context: AuditContext) -> HeaderList:
-    """The answer itself the front sees, so no more than level Request is asked for."""
-    level = LEVEL_NAMES[min(context.level, Level.REQUEST)]
-    return [(ASKED, (level + (_OMITTING if context.auditing.omit_managed_fields else "")).encode())]
+def asking(audit: Auditor) -> HeaderList:
+    return [(ASKED, audit.asks().encode())]
 
 
 def asked(text: str) -> Auditing | None:
-    level = LEVELS.get(text.removesuffix(_OMITTING))
-    return None if level is None else Auditing(level, omit_managed_fields=text.endswith(_OMITTING))
+    """None where it cannot be understood."""
+    level = LEVELS.get(text.removesuffix(OMITTING))
+    return None if level is None else Auditing(level, omit_managed_fields=text.endswith(OMITTING))
 
 
 def telling(context: AuditContext) -> HeaderList:
+    """What was found, in a header if it is not too large."""
     found = context.findings()
     encoded = packed(found)
     if len(encoded) > _LIMIT:
@@ -43,10 +42,10 @@ def telling(context: AuditContext) -> HeaderList:
     return [(FOUND, encoded)] if len(encoded) <= _LIMIT else []
 
 
-def told(context: AuditContext, request: Request, response: Response) -> None:
+def told(audit: Auditor, request: Request, response: Response) -> None:
     """Take what a service has told out of its answer, and have a look at the object that it answers with."""
     for found in take_out(response, FOUND):
-        context.take(found)
+        audit.take(found)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):
-        context.answer(response)
+        audit.answer(response)

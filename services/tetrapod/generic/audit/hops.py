@@ -6,5 +6,6 @@ from typing import Final
 
 ASKED: Final = b"x-remote-audit"
 FOUND: Final = b"x-remote-audit-findings"
+OMITTING: Final = "; omit-managed-fields"
 STATE: Final = "audit findings are asked for"
 """Where in `Request.state` the authenticator of the front proxy leaves what it asks for."""
