@@ -168,7 +168,7 @@ async def test_nobody_grants_what_they_have_not(cluster: Cluster) -> None:
     with pytest.raises(StatusError) as caught:
         await cluster.put("clusterrolebindings", "", "b", user=EVE, roleRef={"kind": "Role", "name": "r"}, subjects=[])
     assert (caught.value.code, caught.value.message) == (400, "Namespace parameter required.")
-    with pytest.raises(StatusError, match="must have cluster-admin privileges to use an aggregationRule"):
+    with pytest.raises(StatusError, match="must have cluster-admin privileges to use the aggregationRule"):
         selectors = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
         await cluster.put("clusterroles", "", "agg", user=EVE, aggregationRule=selectors)
 

@@ -133,7 +133,7 @@ def node_allows(world: World, asked: Attributes) -> bool:
         case "secrets" | "configmaps":
             return verb in ("get", "list", "watch") and not asked.subresource and bool(name) and thing in needed(world, node)
         case "persistentvolumeclaims" if asked.subresource == "status":
-            return verb in ("get", "update", "patch") and thing in needed(world, node)
+            return verb in ("update", "patch") and thing in needed(world, node)
         case "persistentvolumeclaims" | "persistentvolumes":
             return verb == "get" and not asked.subresource and thing in needed(world, node)
         case "serviceaccounts":

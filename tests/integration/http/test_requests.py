@@ -56,6 +56,11 @@ async def test_targets_are_decoded_and_never_resolved(serve: Serve, target: str,
     assert (found["path"], found["query"]) == (path, query)
 
 
+async def test_space_around_a_value_is_no_part_of_it(serve: Serve) -> None:
+    _, _, body = await ask(serve, b"GET / HTTP/1.1\r\nHost: x\r\nA: \t b c \t \r\nD: \t\r\n\r\n")
+    assert orjson.loads(body)["headers"][1:] == [["a", "b c"], ["d", ""]]
+
+
 @pytest.mark.parametrize("method", ["BREW", "get", "LIST", "PROPFIND", "CONNECT", "TRACE"])
 async def test_any_token_is_a_method(serve: Serve, method: str) -> None:
     client = await Client.connect(await serve(echo))

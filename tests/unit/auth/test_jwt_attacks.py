@@ -225,3 +225,26 @@ def test_keys_are_read_from_public_and_private_pem_alike() -> None:
     jwk = KEYS[0].jwk()
     assert jwk.keys() == {"use", "kty", "kid", "alg", "n", "e"}
     assert jwk["e"] == "AQAB"
+
+
+@pytest.mark.parametrize("odd", ["=", "==", "!", "\0", "+", "/", "é", "x" * 3])
+async def test_a_token_is_written_in_one_way_only(bound: BoundTokenAuthenticator, clock: Clock, odd: str) -> None:
+    assert await bound.authenticate_token(issue(RSA_KEY, clock) + odd, ()) is None
+
+
+@pytest.mark.parametrize("issuer", [[ISSUER], {ISSUER: 1}, None, 7, True])
+async def test_an_issuer_that_is_no_text_is_somebody_elses(bound: BoundTokenAuthenticator, clock: Clock, issuer: object) -> None:
+    header, _, signature = issue(RSA_KEY, clock).split(".")
+    payload = raw({}, {"iss": issuer}).split(".")[1]
+    assert await bound.authenticate_token(f"{header}.{payload}.{signature}", ()) is None
+
+
+async def test_a_refusal_says_what_go_jose_says(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    token = issue(RSA_KEY, clock)
+    claims, tail = claims_of(token), b"x" * 256
+    with pytest.raises(InvalidToken, match=r"^go-jose/go-jose: error in cryptographic primitive$"):
+        await bound.authenticate_token(raw({"alg": "RS256", "kid": KEYS[0].id}, claims, tail), ())
+    with pytest.raises(InvalidToken, match=r"^invalid signature, no keys found$"):
+        await bound.authenticate_token(raw({"alg": "RS256", "kid": "another"}, claims, tail), ())
+    for header in ({"alg": "RS256", "kid": 7}, {"alg": 7}, {"alg": "RS256", "jwk": {"kty": "oct", "k": "eA"}}):
+        assert await bound.authenticate_token(raw(header, claims, tail), ()) is None

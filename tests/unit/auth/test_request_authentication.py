@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator, bearer_token
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
-from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator, extra_key
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator, ExpiringCache
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.user import UserInfo
@@ -223,3 +223,11 @@ def test_a_cache_forgets_in_time_and_stays_small() -> None:
     for i in range(10):
         cache.put(i, i)
     assert sum(cache.get(i) is not None for i in range(10)) == 3
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [("Scopes", "scopes"), ("Acme.com%2FProject", "acme.com/project"), ("%41%2fB", "A/b"), ("%41%zz", "%41%zz"), ("A%2", "a%2"), ("", "")],
+)
+def test_the_key_of_an_extra_is_small_but_for_what_is_encoded(sent: str, meant: str) -> None:
+    assert extra_key(sent) == meant

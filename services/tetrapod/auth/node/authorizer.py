@@ -91,7 +91,7 @@ class NodeAuthorizer:
     def _claim(self, node: str, attributes: Attributes) -> Answer:
         if attributes.subresource != "status":
             return self._get_related(node, attributes)
-        if attributes.verb not in ("get", "update", "patch"):
+        if attributes.verb not in ("update", "patch"):
             return no("can only get/update/patch this type")
         return self._related(node, attributes)
 

@@ -72,7 +72,9 @@ class AggregationController:
             return
         if rules == (role.get("rules") or []):
             return
-        patch = {"apiVersion": RBAC_VERSION, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+        patch: Object = {"apiVersion": RBAC_VERSION, "kind": "ClusterRole", "metadata": {"name": name}}
+        if rules:  # else nothing is owned either
+            patch["rules"] = rules
         try:
             await self._client.patch(CLUSTER_ROLES, "", name, patch, type="apply", fieldManager=MANAGER, force="true")
         except StatusError as error:

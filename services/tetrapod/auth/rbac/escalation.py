@@ -45,10 +45,10 @@ class EscalationGuard:
         if await self._may(ctx, "escalate", resource, name if old is not None else ""):
             return
         self._confirm(ctx, resource, name, role.get("rules") or ())
-        if role.get("aggregationRule") is None and (old is None or old.get("aggregationRule") is None):
+        if not _aggregates(role) and (old is None or not _aggregates(old)):
             return
         if missing_rights(self._owned(ctx.user, ctx.namespace), FULL_AUTHORITY):
-            why = "must have cluster-admin privileges to use an aggregationRule"
+            why = "must have cluster-admin privileges to use the aggregationRule"
             raise forbidden(GroupResource(RBAC_GROUP, resource), name, why)
 
     async def check_binding(self, ctx: Context, resource: str, binding: Object, old: Object | None) -> None:
@@ -97,6 +97,10 @@ class EscalationGuard:
             raise not_found(GroupResource(RBAC_GROUP, resource), name)
         rules: Sequence[Rule] = entry.peek().get("rules") or ()
         return rules
+
+
+def _aggregates(role: Object) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
 def only_garbage_collection_differs(new: Object, old: Object) -> bool:

@@ -19,7 +19,10 @@ GROUP: Final = "authentication.k8s.io"
 
 
 class TokenReviews(Rest):
-    """Asks as if a request had come with `Authorization: Bearer <token>`, quirks of that header included."""
+    """Asks as if a request had come with `Authorization: Bearer <token>`, quirks of that header included.
+
+    What a sent status says and the answer does not replace stays in it, as upstream's.
+    """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...], *, anonymous: bool = True) -> None:
         self._tokens, self._audiences, self._anonymous = tokens, audiences, anonymous
@@ -31,7 +34,8 @@ class TokenReviews(Rest):
         if validate is not None:
             await validate(obj)
         audiences = tuple(spec.get("audiences") or self._audiences)
-        status: Object = {"user": {}}
+        status: Object = {key: value for key, value in (obj.get("status") or {}).items() if key != "authenticated"}
+        status["user"] = status.get("user") or {}
         try:
             found = await self._authenticate(spec["token"], audiences)
         except InvalidToken as error:
@@ -40,7 +44,8 @@ class TokenReviews(Rest):
         if found is not None:
             if audiences and not set(audiences) & set(found.audiences):
                 raise internal_error("unable to validate audience")
-            status = {"authenticated": True, "user": user_to_wire(with_authenticated_group(found.user)), "audiences": list(found.audiences)}
+            user = user_to_wire(with_authenticated_group(found.user))
+            status |= {"authenticated": True, "user": user, "audiences": list(found.audiences)}
         return {**obj, "status": status}
 
     async def _authenticate(self, sent: str, audiences: tuple[str, ...]) -> Authenticated | None:

@@ -1,15 +1,21 @@
 """Signature and issuer of a service account token, without looking at what it says about Kubernetes.
 
-Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go. A key verifies with its own algorithms only, whatever the token's
-header asks for; `none` and shared secrets are not among them. Verified tokens are remembered by hash: the expensive half of
-the work is done once, while expiry and the objects behind a token are looked at every time.
+Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go and, for what counts as a token and how a bad one is called, go-jose v2. A key
+verifies with its own algorithms only, whatever the token's header asks for; `none` and shared secrets are not among them. Verified
+tokens are remembered by hash: the expensive half of the work is done once, while expiry and the objects behind a token are looked at
+every time.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import json
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
@@ -18,10 +24,26 @@ from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.authentication.interface import InvalidToken
 
 _REMEMBERED: Final = 8192
-_UNCHECKED: Final = ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")
-"""Claims that change their meaning with time and audience: checked by whoever asks, not here."""
-_OPTIONS: Final[Any] = {"verify_signature": True, **{f"verify_{claim}": False for claim in _UNCHECKED}}
-_WITHOUT_SIGNATURE: Final[Any] = {**_OPTIONS, "verify_signature": False}
+_NOT_SIGNED: Final = "go-jose/go-jose: error in cryptographic primitive"
+_NO_KEYS: Final = "invalid signature, no keys found"
+_SPACE: Final = re.compile(r"[\t\n\f\r ]+")
+_TEXTS_OF_HEADER: Final = ("alg", "kid", "nonce")
+_PUBLIC_KINDS: Final = ("RSA", "EC", "OKP")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compact:
+    """The three parts of a token, decoded."""
+
+    protected: bytes
+    payload: bytes
+    signature: bytes
+    header: Mapping[str, Any]
+
+    @property
+    def signed(self) -> bytes:
+        """What the signature is of: the parts as they should be written, so that spaces and spare bits are no matter."""
+        return _written(self.protected) + b"." + _written(self.payload)
 
 
 class JwtVerifier:
@@ -32,7 +54,7 @@ class JwtVerifier:
         self._salt = secrets.token_bytes(16)
 
     def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
-        """The claims of a token signed by one of our keys; None for tokens of other issuers.
+        """The claims of a token signed by one of our keys; None for what is no token, and for tokens of other issuers.
 
         Raises:
             InvalidToken: it names our issuer, but none of our keys has signed it.
@@ -41,34 +63,77 @@ class JwtVerifier:
         known = self._verified.get(digest)
         if known is not None:
             return known if known.get("iss") in issuers else None
-        header, issuer = _unverified(token)
-        if issuer not in issuers:
+        claims = _claimed(token)
+        if claims is None or not isinstance(claims.get("iss"), str) or claims["iss"] not in issuers:
             return None
-        claims = self._verify(token, header)
+        compact = _parsed(token)
+        if compact is None:
+            return None
+        self._verify(compact)
         if len(self._verified) >= _REMEMBERED:
             del self._verified[next(iter(self._verified))]
         self._verified[digest] = claims
         return claims
 
-    def _verify(self, token: str, header: Mapping[str, Any]) -> Mapping[str, Any]:
-        named = self._by_id.get(header["kid"]) if isinstance(header.get("kid"), str) else None
-        for key in [named] if named is not None else self._keys:
-            if header.get("alg") not in key.algorithms:
-                continue
-            try:
-                claims: Mapping[str, Any] = jwt.decode(token, key.key, algorithms=list(key.algorithms), options=_OPTIONS)
-            except jwt.InvalidTokenError:
-                continue
-            return claims
-        raise InvalidToken("invalid signature")
+    def _verify(self, token: _Compact) -> None:
+        key_id = token.header.get("kid")
+        keys: Sequence[VerificationKey | None] = [self._by_id.get(key_id)] if key_id else self._keys
+        candidates = [key for key in keys if key is not None]
+        if not candidates:
+            raise InvalidToken(_NO_KEYS)
+        algorithm = token.header.get("alg")
+        if token.header.get("crit") or not any(_signed_by(key, token, algorithm) for key in candidates):
+            raise InvalidToken(_NOT_SIGNED)
 
 
-def _unverified(token: str) -> tuple[Mapping[str, Any], object]:
-    """Header and issuer as the token claims them; no issuer where it is no JWT at all."""
-    if token.count(".") != 2:
-        return {}, None
+def _signed_by(key: VerificationKey, token: _Compact, algorithm: str | None) -> bool:
+    if algorithm not in key.algorithms:
+        return False
+    verified: bool = jwt.get_algorithm_by_name(algorithm).verify(token.signed, key.key, token.signature)
+    return verified
+
+
+def _claimed(token: str) -> Mapping[str, Any] | None:
+    """What an unverified token says; None where it is no JWT at all."""
+    parts = token.split(".")
+    payload = _read(parts[1]) if len(parts) == 3 else None
+    return None if payload is None else _object(payload)
+
+
+def _parsed(token: str) -> _Compact | None:
+    """None for what go-jose would not take for a signed token."""
+    protected, payload, signature = (_read(part) for part in _SPACE.sub("", token).split("."))
+    if protected is None or payload is None or signature is None:
+        return None
+    header = _object(protected) if protected else {}
+    if header is None or not all(isinstance(header.get(key) or "", str) for key in _TEXTS_OF_HEADER) or not _may_embed(header.get("jwk")):
+        return None
+    return _Compact(protected, payload, signature, header)
+
+
+def _may_embed(key: object) -> bool:
+    """Whether a header may carry this key, which nobody uses: a public one."""
+    return key is None or (isinstance(key, dict) and key.get("kty") in _PUBLIC_KINDS and "d" not in key)
+
+
+def _object(raw: bytes) -> Mapping[str, Any] | None:
     try:
-        parsed = jwt.decode_complete(token, options=_WITHOUT_SIGNATURE)
-    except (jwt.InvalidTokenError, ValueError, RecursionError):
-        return {}, None
-    return parsed["header"], parsed["payload"].get("iss")
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _read(text: str) -> bytes | None:
+    """Raw URL encoding as Go reads it: no padding, no other letters; line ends are skipped. None where it is none."""
+    text = text.replace("\r", "").replace("\n", "")
+    if not text.isascii() or any(letter in text for letter in "=+/"):
+        return None
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        return None
+
+
+def _written(raw: bytes) -> bytes:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=")

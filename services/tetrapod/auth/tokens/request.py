@@ -13,6 +13,7 @@ from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bou
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.generic.authentication.tokenrequest import default_token_request, note_credential
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
@@ -92,8 +93,7 @@ class TokenRequests:
     async def _bound(self, namespace: str, account: str, ref: Object) -> Bound:
         kind, name = _kind_of(ref), ref.get("name", "")
         if kind.group == "" and kind.kind in ("Pod", "Secret", "Node"):
-            if not name:
-                raise bad_request("Name parameter required.")
+            object_key(kind.kind != "Node", namespace, name)  # refuses what no path can have
             bound, uid = await self._find(namespace, account, kind.kind, name)
             if ref.get("uid") and ref["uid"] != uid:
                 why = (

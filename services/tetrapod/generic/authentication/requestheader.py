@@ -6,6 +6,7 @@ name is allowed the headers mean nothing. Whatever comes of it, the headers go n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 from urllib.parse import unquote
@@ -25,6 +26,7 @@ USER_HEADERS: Final = ("X-Remote-User",)
 UID_HEADERS: Final = ("X-Remote-Uid",)
 GROUP_HEADERS: Final = ("X-Remote-Group",)
 EXTRA_PREFIXES: Final = ("X-Remote-Extra-",)
+_MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class RequestHeaderAuthenticator:
@@ -83,9 +85,17 @@ class RequestHeaderAuthenticator:
         for prefix in self._extra_prefixes:
             for name, value in request.headers:
                 if name.startswith(prefix):
-                    key = unquote(_utf8(name[len(prefix) :]).lower())
+                    key = extra_key(_utf8(name[len(prefix) :]))
                     extra[key] = (*extra.get(key, ()), _utf8(value))
         return extra
+
+
+def extra_key(encoded: str) -> str:
+    """The key that the end of an extra header's name means: in small letters, but for what is percent-encoded.
+
+    Upstream: unescapeExtraKey, which leaves a name as it is where any of it is malformed.
+    """
+    return encoded.lower() if _MALFORMED.search(encoded) else unquote(encoded.lower())
 
 
 def _lowered(names: Sequence[str]) -> tuple[bytes, ...]:

@@ -180,7 +180,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.in_head:  # else a trailer, or a head seen before
-            self.headers.append((name.lower(), value))
+            self.headers.append((name.lower(), value.rstrip(b" \t")))  # the parser has taken off what stands before it
 
     def on_headers_complete(self) -> None:
         if self.resuming:
