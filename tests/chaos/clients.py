@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from collections.abc import Sequence
 from typing import Any, Final
 
 from chaos.history import History, Operation, Outcome, Seen, Verb
@@ -18,12 +19,13 @@ FOREGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1"}
 
 
 class Client:
-    """One connection, one operation at a time. `ask` is what the others are made of."""
+    """One operation at a time, each request at the next of the doors, over one connection to each."""
 
-    def __init__(self, name: str, address: Address, history: History, timeout: float = 10) -> None:
+    def __init__(self, name: str, doors: Sequence[Address], history: History, timeout: float = 10) -> None:
         self.name = name
         self.history = history
-        self._connection = Connection(address, timeout)
+        self._connections = [Connection(door, timeout) for door in doors]
+        self._turn = itertools.cycle(self._connections)
         self._marks = itertools.count(1)
 
     def mark(self) -> str:
@@ -96,7 +98,7 @@ class Client:
         self, operation: Operation, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> Answer | None:
         try:
-            answer = await self._connection.ask(method, path, body, content_type)
+            answer = await next(self._turn).ask(method, path, body, content_type)
         except NotSent as error:
             operation.outcome, operation.said = Outcome.REFUSED, f"not sent: {error}"
             operation.ended = self.history.clock()
@@ -115,14 +117,18 @@ class Client:
         return answer
 
     def close(self) -> None:
-        self._connection.close()
+        for connection in self._connections:
+            connection.close()
 
 
-class Worker(Client):
-    """Does one thing after another, as its random numbers say; knows objects by what it was last told."""
+class Reader(Client):
+    """Reads in every way that there is, as its random numbers say; knows objects by what it was last told."""
 
-    def __init__(self, name: str, address: Address, history: History, seed: int, timeout: float = 10) -> None:
-        super().__init__(name, address, history, timeout)
+    def __init__(
+        self, name: str, doors: Sequence[Address], history: History, seed: int, kinds: Sequence[Kind] = KINDS, timeout: float = 10
+    ) -> None:
+        super().__init__(name, doors, history, timeout)
+        self._kinds = kinds
         self._random = random.Random(f"{seed}/{name}")
         self._known: dict[tuple[str, str], Seen] = {}
 
@@ -143,10 +149,26 @@ class Worker(Client):
         elif operation.outcome is Outcome.REFUSED or operation.verb is Verb.DELETE:
             self._known.pop(key, None)
 
+    def _which(self) -> tuple[Kind, str, Seen | None]:
+        kind, name = self._random.choice(self._kinds), f"o{self._random.randrange(NAMES)}"
+        return kind, name, self._known.get((kind.name, name))
+
     async def one(self) -> Operation:
-        kind = self._random.choice(KINDS)
-        name = f"o{self._random.randrange(NAMES)}"
-        known = self._known.get((kind.name, name))
+        return await self._read(self._random.choice((Verb.GET, Verb.LIST)), *self._which())
+
+    async def _read(self, verb: Verb, kind: Kind, name: str, known: Seen | None) -> Operation:
+        how = self._random.randrange(4)
+        at_least = known.revision if known is not None and how == 2 else 0
+        if verb is Verb.GET:
+            return await self.get(kind, name, cached=how == 3, at_least=at_least)
+        return await self.list(kind, cached=how == 3, at_least=at_least, limit=3 if how == 1 else 0)
+
+
+class Worker(Reader):
+    """Writes too."""
+
+    async def one(self) -> Operation:
+        kind, name, known = self._which()
         verb = self._random.choices(list(Verb), weights=(20, 30, 5, 15, 10, 25, 12))[0]
         if verb is Verb.CREATE:
             return await self.create(kind, name)
@@ -158,8 +180,4 @@ class Worker(Client):
             return await self.patch(kind, name)
         if verb is Verb.DELETE:
             return await self.delete(kind, name, known if self._random.random() < 0.5 else None)
-        how = self._random.randrange(4)
-        at_least = known.revision if known is not None and how == 2 else 0
-        if verb is Verb.GET:
-            return await self.get(kind, name, cached=how == 3, at_least=at_least)
-        return await self.list(kind, cached=how == 3, at_least=at_least, limit=3 if how == 1 else 0)
+        return await self._read(verb, kind, name, known)

@@ -18,6 +18,7 @@ class Kind:
     kind: str
     collection: str
     prefix: str  # of its keys in the store
+    service: str  # who serves it
     creates_on_update: bool = False
 
     def path(self, name: str) -> str:
@@ -31,7 +32,7 @@ class Kind:
 
 
 CONFIG_MAPS: Final = Kind(
-    "configmaps", "v1", "ConfigMap", f"/api/v1/namespaces/{NAMESPACE}/configmaps", f"/registry/configmaps/{NAMESPACE}/"
+    "configmaps", "v1", "ConfigMap", f"/api/v1/namespaces/{NAMESPACE}/configmaps", f"/registry/configmaps/{NAMESPACE}/", "core"
 )
 WIDGETS: Final = Kind(
     "widgets",
@@ -39,6 +40,7 @@ WIDGETS: Final = Kind(
     "Widget",
     f"/apis/chaos.example.com/v1/namespaces/{NAMESPACE}/widgets",
     f"/registry/chaos.example.com/widgets/{NAMESPACE}/",
+    "extensions",
 )
 ROLES: Final = Kind(
     "roles",
@@ -46,6 +48,7 @@ ROLES: Final = Kind(
     "Role",
     f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles",
     f"/registry/roles/{NAMESPACE}/",
+    "auth",
     creates_on_update=True,
 )
 KINDS: Final = (CONFIG_MAPS, WIDGETS, ROLES)

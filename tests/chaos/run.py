@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
 from chaos.checker import Violation, check
-from chaos.clients import Client, Worker
+from chaos.clients import Client, Reader, Worker
 from chaos.faults.base import Fault
 from chaos.history import WRITES, History, Outcome
 from chaos.http import Address, Connection, NoAnswer, NotSent
@@ -51,20 +51,21 @@ class Result:
 
 
 class Run:
-    """`workers` write and read; `watchers` of each kind look on."""
+    """`workers` write and read; `watchers` of each kind look on. Where a service has replicas, each is read and watched directly too."""
 
     def __init__(self, world: World, seed: int, calm: float = CALM, workers: int = WORKERS, watchers: int = WATCHERS) -> None:
         self.history = History()
         self.rounds: list[Round] = []
         self._world = world
-        self._address = world.address
+        self._doors = world.doors
         self._seed = seed
         self._calm = calm
         self._workers = workers
         lasts = (5, 20) if watchers <= MANY else (300, 600)
         self._watchers = [
-            Watcher(f"watcher-{kind.name}-{number}", kind, self._address, self.history, seed, streams=number % 2 == 1, lasts=lasts)
+            Watcher(f"watcher-{kind.name}-{number}", kind, doors, self.history, seed, streams=number % 2 == 1, lasts=lasts)
             for kind in KINDS
+            for doors in [(*world.doors, *world.replicas(kind))]
             for number in range(watchers)
         ]
 
@@ -72,10 +73,9 @@ class Run:
         """All the faults in turn, each at least once, and again until the time is up and so many operations have been done."""
         begun = self.history.clock()
         async with running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
-            await _prepare(self._address)
+            await _prepare(self._doors[0])
             async with self._watching():
-                workers = [Worker(f"worker-{number}", self._address, self.history, self._seed) for number in range(self._workers)]
-                async with running(*(worker.work() for worker in workers)):
+                async with running(*(client.work() for client in self._clients())):
                     await self._recovered()
                     turn = 0
                     while turn < len(faults) or self.history.clock() < begun + seconds or len(self.history.operations) < operations:
@@ -89,6 +89,13 @@ class Run:
         relists = [watcher.relists for watcher in self._watchers]
         seconds = self.history.clock() - begun
         return Result(self.history, self.rounds, violations, len(self._watchers), sum(relists), max(relists), seconds)
+
+    def _clients(self) -> Iterator[Reader]:
+        for number in range(self._workers):
+            yield Worker(f"worker-{number}", self._doors, self.history, self._seed)
+        for kind in KINDS:
+            for number, replica in enumerate(self._world.replicas(kind)):
+                yield Reader(f"reader-{kind.name}-{number}", [replica], self.history, self._seed, [kind])
 
     @asynccontextmanager
     async def _watching(self) -> AsyncIterator[None]:
@@ -117,7 +124,7 @@ class Run:
             await asyncio.gather(*(self._works(kind) for kind in KINDS))
 
     async def _works(self, kind: Kind) -> None:
-        probe = Client(f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._address, self.history, timeout=2)
+        probe = Client(f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._doors, self.history, timeout=2)
         name = f"probe-{len(self.rounds)}"
         try:
             while True:
@@ -145,7 +152,7 @@ class Run:
     async def _watchers_have_seen_all(self) -> None:
         """A last write of each kind, of which each watcher must come to hear."""
         for kind in KINDS:
-            client = Client(f"last-{kind.name}", self._address, self.history)
+            client = Client(f"last-{kind.name}", self._doors, self.history)
             try:
                 written = await client.create(kind, "last")
                 assert written.outcome is Outcome.DONE, written

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from chaos.faults import cables, clocks, disks, etcds, processes
+from chaos.faults import cables, clocks, disks, etcds, processes, replicas
 from chaos.faults.base import Fault
 from chaos.run import WATCHERS, WORKERS
 from chaos.worlds import FourServices, World, embedded, four_services
@@ -84,6 +84,10 @@ def _of_service(verb: str, fault: Callable[[FourServices, str], Fault], name: st
     return Scenario(f"{verb}-{name}", four_services, lambda world, _: fault(world, name))
 
 
+def _replicated(directory: Path) -> Any:
+    return four_services(directory, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS)
+
+
 def _of_etcd(name: str, make: Make) -> Scenario:
     return Scenario(name, four_services, make)
 
@@ -97,6 +101,10 @@ SCENARIOS: Final = {
     for scenario in (
         *(_of_service("kill", processes.KillService, name) for name in NAMES),
         *(_of_service("pause", processes.PauseService, name) for name in NAMES),
+        Scenario("kill-replica", _replicated, lambda world, chance: replicas.Kill(world, replicas.anyone(world, chance))),
+        Scenario("pause-replica", _replicated, lambda world, chance: replicas.Pause(world, replicas.anyone(world, chance))),
+        Scenario("kill-controllers", _replicated, replicas.KillController),
+        Scenario("rolling-restart", _replicated, lambda world, _: replicas.RollingRestart(world, world.services.keys)),
         Scenario("kill-redis", four_services, lambda world, _: processes.KillRedis(world)),
         _of_etcd("kill-member", lambda world, chance: etcds.KillMembers(world, etcds.follower(world, chance), 3.0)),
         _of_etcd("kill-leader", lambda world, _: etcds.KillMembers(world, etcds.leader(world), 3.0)),

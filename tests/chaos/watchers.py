@@ -1,11 +1,15 @@
-"""Watchers as client-go's reflector is one: list, watch from there, go on from where a watch ended, list again only when told 410."""
+"""Watchers as client-go's reflector is one: list, watch from there, go on from where a watch ended, list again only when told 410.
+
+Where there are several doors each watch is at the next of them, and goes on from where another replica's ended.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from chaos.clients import Client
@@ -27,7 +31,7 @@ class Watcher:
         self,
         name: str,
         kind: Kind,
-        address: Address,
+        doors: Sequence[Address],
         history: History,
         seed: int,
         *,
@@ -39,12 +43,12 @@ class Watcher:
         self.kind = kind
         self.reached = since
         self.relists = 0 if since else -1  # the first is none
-        self._address = address
+        self._doors = itertools.cycle(doors)
         self._history = history
         self._random = random.Random(f"{seed}/{name}")
         self._streams = streams
         self._lasts = lasts
-        self._lister = Client(name, address, history)
+        self._lister = Client(name, doors, history)
         self._moved = asyncio.Event()
 
     async def work(self) -> None:
@@ -77,7 +81,7 @@ class Watcher:
         self._history.watches.append(watched)
         began_anew = not self.reached
         try:
-            async with Connection(self._address).stream("GET", f"{self.kind.collection}?{query}", idle=IDLE) as (status, lines):
+            async with Connection(next(self._doors)).stream("GET", f"{self.kind.collection}?{query}", idle=IDLE) as (status, lines):
                 if status == 410:
                     watched.expired, self.reached = True, 0
                 elif status == 200:

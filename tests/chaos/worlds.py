@@ -1,10 +1,13 @@
-"""What is put to the test: four services over three members of etcd with a redis beside them, or one process over SQLite."""
+"""What is put to the test: four services, or replicas of each, over three members of etcd with a redis beside them; or one process over
+SQLite.
+"""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import shutil
+import signal
 import socket
 import sqlite3
 import ssl
@@ -12,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -20,6 +23,7 @@ from typing import Any, Final, Protocol
 import yaml
 
 from chaos.http import Address
+from chaos.kinds import Kind
 from chaos.truth import Truth, truth_of
 from chaos.witness import Witness
 from support.etcd import EtcdCluster, etcd_36
@@ -32,7 +36,11 @@ MEMBERS: Final = ("etcd1", "etcd2", "etcd3")
 
 class World(Protocol):
     @property
-    def address(self) -> Address: ...
+    def doors(self) -> Sequence[Address]:
+        """Each of them leads to everything."""
+
+    def replicas(self, kind: Kind) -> Sequence[Address]:
+        """Who serves a kind, where there are several to read from."""
 
     @property
     def witness(self) -> Witness | None:
@@ -89,7 +97,7 @@ class Redis:
 
 
 class FourServices:
-    """`environments`: further variables of each service."""
+    """`environments`, `flags`: further variables and flags of each service, `replicas`: how many of each."""
 
     def __init__(
         self,
@@ -97,46 +105,62 @@ class FourServices:
         network: Network,
         etcd_flags: tuple[str, ...] = (),
         environments: Mapping[str, Mapping[str, str]] | None = None,
+        flags: Mapping[str, tuple[str, ...]] | None = None,
+        replicas: Mapping[str, int] | None = None,
     ) -> None:
         self.directory = directory
         for name in (*MEMBERS, "redis", *NAMES):
             network.join(name)
         self.network = network
         self.etcd = EtcdCluster(etcd_36(), directory / "etcd", network=network, flags=etcd_flags)
-        self.services = Services(directory, self.etcd, network)
+        self.services = Services(directory, self.etcd, network, replicas)
         self.redis = Redis(directory, network)
         self.witness = Witness(self.etcd)
         self._environments = environments or {}
+        self._flags = flags or {}
+
+    def keys(self, name: str) -> list[str]:
+        """Of the replicas of a service."""
+        return [key for key in self.services.keys if key.partition("-")[0] == name]
+
+    def address(self, key: str) -> Address:
+        return address_of(self.services.address(key), self.services.kubeconfig)
 
     @property
-    def address(self) -> Address:
-        return address_of(self.services.url, self.services.kubeconfig)
+    def doors(self) -> list[Address]:
+        return [self.address(key) for key in self.keys("aggregator")]
 
-    def start(self, name: str) -> None:
+    def replicas(self, kind: Kind) -> list[Address]:
+        keys = self.keys(kind.service)
+        return [self.address(key) for key in keys] if len(keys) > 1 else []
+
+    def start(self, key: str) -> None:
+        name = key.partition("-")[0]
         flags = () if name == "auth" else ("--redis-url", self.redis.url)
-        self.services.start(name, *flags, env=self._environments.get(name))
+        self.services.start(key, *flags, *self._flags.get(name, ()), env=self._environments.get(name))
 
     def start_all(self) -> None:
         self.etcd.start()
         self.redis.start()
-        for name in NAMES:
-            self.start(name)
-        for name in NAMES:
-            self.services.wait_ready(name)
+        for key in self.services.keys:
+            self.start(key)
+        for key in self.services.keys:
+            self.services.wait_ready(key)
 
     async def truth(self) -> Truth:
         return await self.witness.truth()
 
     def logs(self) -> list[Path]:
-        return [self.services.log(name) for name in NAMES]
+        return [self.services.log(key) for key in self.services.keys]
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
             for member in self.etcd.members:
                 member.resume()
-        for name in list(self.services.processes):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.services.stop(name)
+        for process in self.services.processes.values():
+            process.send_signal(signal.SIGCONT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.services.stop_all(*self.services.processes)
         self.redis.stop()
         self.etcd.stop()
 
@@ -158,8 +182,11 @@ class Embedded:
         return f"https://127.0.0.1:{self._port}"
 
     @property
-    def address(self) -> Address:
-        return address_of(self.url, self.directory / "kubeconfig")
+    def doors(self) -> list[Address]:
+        return [address_of(self.url, self.directory / "kubeconfig")]
+
+    def replicas(self, kind: Kind) -> list[Address]:
+        return []
 
     def start(self) -> None:
         argv = [sys.executable, "-m", *self._launcher, "up", "--data-dir", str(self.directory)]

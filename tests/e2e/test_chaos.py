@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import cables, etcds, processes
+from chaos.faults import cables, etcds, processes, replicas
 from chaos.faults.base import Fault
 from chaos.planted import BUGS
 from chaos.run import Result, Run
 from chaos.worlds import FourServices, World, embedded, four_services
 from support.network import namespaces_allowed
+from support.services import NAMES
 
 SEED = 7
 
@@ -49,6 +50,23 @@ def test_four_services_lose_nothing_whatever_dies(tmp_path: Path) -> None:
     assert result.violations == []
     assert len(result.rounds) >= 7
     assert sum(operation.outcome.value == "done" for operation in result.history.operations) > 100
+
+
+@pytest.mark.timeout(300)
+def test_replicas_lose_nothing_and_do_each_others_work(tmp_path: Path) -> None:
+    """Each is written through both front doors, and each replica's own cache is read and watched."""
+    with four_services(tmp_path, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS) as world:
+        faults: list[Fault] = [
+            replicas.Kill(world, lambda: "core"),
+            replicas.Pause(world, lambda: "extensions-2"),
+            replicas.KillController(world, random.Random(SEED)),
+            replicas.RollingRestart(world, ("core-2", "aggregator")),
+        ]
+        result = run(world, faults, tmp_path)
+    assert result.violations == []
+    for replica in ("configmaps-0", "configmaps-1", "widgets-0", "widgets-1", "roles-0", "roles-1"):
+        reads = [operation for operation in result.history.operations if operation.client == f"reader-{replica}"]
+        assert sum(operation.outcome.value == "done" for operation in reads) > 10
 
 
 @pytest.mark.timeout(120)

@@ -39,7 +39,7 @@ def many_files() -> Iterator[None]:
 
 async def write(address: Address, history: History, name: str) -> int:
     """Until it succeeds; the revision."""
-    client = Client(name, address, history, timeout=15)
+    client = Client(name, [address], history, timeout=15)
     try:
         while True:
             written = await client.create(CONFIG_MAPS, name)
@@ -61,7 +61,7 @@ async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
         await ensure_namespace(address)
         since = await write(address, history, "before")
         first = await write(address, history, "first")
-        watchers = [Watcher(f"w{n}", CONFIG_MAPS, address, history, 1, lasts=(300, 600), since=since) for n in range(WATCHERS)]
+        watchers = [Watcher(f"w{n}", CONFIG_MAPS, [address], history, 1, lasts=(300, 600), since=since) for n in range(WATCHERS)]
         beginning: list[asyncio.Task[None]] = []
         try:
             for start in range(0, WATCHERS, TOGETHER):

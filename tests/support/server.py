@@ -107,11 +107,18 @@ def start(data_dir: Path, *flags: str, port: int = 0) -> Server:
 def freeze(process: subprocess.Popen[bytes]) -> None:
     """SIGSTOP; returns once none of its threads runs any more."""
     process.send_signal(signal.SIGSTOP)
-    tasks = Path(f"/proc/{process.pid}/task")
     deadline = time.monotonic() + 10
-    while not all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in tasks.glob("*/stat")):
+    while not _frozen(process.pid):
         assert time.monotonic() < deadline, f"{process.pid} does not stop"
         time.sleep(0.005)
+
+
+def _frozen(pid: int) -> bool:
+    try:
+        stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except FileNotFoundError:  # a thread has ended since it was listed
+        return False
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from chaos.worlds import FourServices
 from support.etcd import Etcd
+from support.server import freeze
 
 FILLER: Final = "/filler/"
 FILLER_SIZE: Final = 1_000_000
@@ -102,7 +103,7 @@ class Oblivion:
 
     def inject(self) -> str:
         process = self._world.services.processes[self._name]
-        process.send_signal(signal.SIGSTOP)
+        freeze(process)
         self._world.etcd.stop()
         self._world.etcd.start()
         first = self._world.etcd.leader()

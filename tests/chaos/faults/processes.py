@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 from chaos.worlds import Embedded, FourServices
+from support.server import freeze
 
 
 class KillService:
@@ -30,7 +31,7 @@ class PauseService:
         self._name = name
 
     def inject(self) -> str:
-        self._world.services.processes[self._name].send_signal(signal.SIGSTOP)
+        freeze(self._world.services.processes[self._name])
         return f"SIGSTOP of {self._name}"
 
     def heal(self) -> None:
