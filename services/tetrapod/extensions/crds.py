@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
+from tetrapod.extensions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from tetrapod.generic.storage.following import follow
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent
 from tetrapod.machinery.gvk import GroupVersion, Object

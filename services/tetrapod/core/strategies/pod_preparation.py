@@ -6,14 +6,10 @@ Upstream: pkg/registry/core/pod/strategy.go (mutatePodAffinity, mutateTopologySp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from tetrapod.core.validation.pod_annotations import APP_ARMOR
-from tetrapod.core.validation.security import all_containers, app_armor
+from tetrapod.core.validation.pod_annotations import APP_ARMOR, app_armor_field
+from tetrapod.core.validation.security import all_containers
 from tetrapod.machinery.gvk import Object
-
-_LOCALHOST: Final = "localhost/"
-_NAMED_PROFILES: Final = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
 
 
 def merge_label_keys(pod: Object) -> None:
@@ -59,13 +55,3 @@ def app_armor_into_fields(pod: Object) -> list[str]:
             container["securityContext"] = {**(container.get("securityContext") or {}), "appArmorProfile": profile}
         warnings.append(f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
     return warnings
-
-
-def app_armor_field(written: str) -> Object | None:
-    """The field that says the same, None where there is no valid one."""
-    if written in _NAMED_PROFILES:
-        return {"type": _NAMED_PROFILES[written]}
-    if not written.startswith(_LOCALHOST) or written == _LOCALHOST:
-        return None
-    profile = {"type": "Localhost", "localhostProfile": written.removeprefix(_LOCALHOST)}
-    return None if app_armor(profile, "") else profile

@@ -7,7 +7,7 @@ from typing import Final
 
 from tetrapod.core.validation.paths import descending
 from tetrapod.core.validation.scheduling import tolerations
-from tetrapod.core.validation.security import all_containers
+from tetrapod.core.validation.security import all_containers, app_armor
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
@@ -19,6 +19,8 @@ TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"
 APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
 _SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_LOCALHOST: Final = "localhost/"
+_NAMED_PROFILES: Final = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
 _MATCH: Final = "type in annotation and field must match"
 
 
@@ -42,7 +44,7 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
         elif key.startswith(APP_ARMOR):
             if (name := key.removeprefix(APP_ARMOR)) not in names:
                 errors.append(field.invalid(f"{path}[{key}]", name, "container not found"))
-            if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
+            if value not in ("", "runtime/default", "unconfined") and not value.startswith(_LOCALHOST):
                 errors.append(field.invalid(f"{path}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}"))
     return errors
 
@@ -66,8 +68,8 @@ def _is_int32(value: str) -> bool:
 def _seccomp_profile(value: str, path: str) -> list[FieldError]:
     if value in ("runtime/default", "docker/default", "unconfined"):
         return []
-    if value.startswith("localhost/"):
-        return descending(value.removeprefix("localhost/"), path)
+    if value.startswith(_LOCALHOST):
+        return descending(value.removeprefix(_LOCALHOST), path)
     return [field.invalid(path, value, "must be a valid seccomp profile")]
 
 
@@ -118,12 +120,22 @@ def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
 def _agree(what: str, annotation: str, profile: Object, path: str) -> list[FieldError]:
     kind = profile.get("type")
     if kind == "Localhost":
-        if not annotation.startswith("localhost/"):
+        if not annotation.startswith(_LOCALHOST):
             return [field.forbidden(f"{path}.type", f"{what} {_MATCH}")]
-        if profile.get("localhostProfile") != annotation.removeprefix("localhost/"):
+        if profile.get("localhostProfile") != annotation.removeprefix(_LOCALHOST):
             return [field.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")]
         return []
     allowed = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default" if what == "seccomp" else "")}
     if kind in allowed and annotation not in allowed[kind]:
         return [field.forbidden(f"{path}.type", f"{what} {_MATCH}")]
     return []
+
+
+def app_armor_field(written: str) -> Object | None:
+    """The field that says the same, None where there is no valid one."""
+    if written in _NAMED_PROFILES:
+        return {"type": _NAMED_PROFILES[written]}
+    if not written.startswith(_LOCALHOST) or written == _LOCALHOST:
+        return None
+    profile = {"type": "Localhost", "localhostProfile": written.removeprefix(_LOCALHOST)}
+    return None if app_armor(profile, "") else profile

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.strategies.pod_preparation import app_armor_field
-from tetrapod.core.validation.pod_annotations import APP_ARMOR
+from tetrapod.core.validation.pod_annotations import APP_ARMOR, app_armor_field
 from tetrapod.core.validation.security import all_containers
 from tetrapod.core.warnings.labels import deprecated_label, node_selector_term
 from tetrapod.core.warnings.ports import port_warnings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.extensions.conditions import ESTABLISHED, condition, put
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd
-from tetrapod.extensions.definitions.conditions import ESTABLISHED, condition, put
 from tetrapod.extensions.validation.conversion import ca_bundle_error
 from tetrapod.machinery.gvk import Object
 

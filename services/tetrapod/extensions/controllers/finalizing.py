@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tetrapod.extensions.controllers.controller import CrdController
-from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.extensions.custom.serving import Serving
-from tetrapod.extensions.definitions.conditions import (
+from tetrapod.extensions.conditions import (
     CLEANUP_FINALIZER,
     ESTABLISHED,
     TERMINATING,
@@ -17,6 +14,9 @@ from tetrapod.extensions.definitions.conditions import (
     put,
     remove,
 )
+from tetrapod.extensions.controllers.controller import CrdController
+from tetrapod.extensions.crds import Crd, Crds
+from tetrapod.extensions.custom.serving import Serving
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import ListQuery

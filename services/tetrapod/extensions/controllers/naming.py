@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Container
 from typing import Final
 
+from tetrapod.extensions.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, put
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds, Names
-from tetrapod.extensions.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, put
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.conditions import find_condition

@@ -11,9 +11,9 @@ from typing import Final
 
 import orjson
 
+from tetrapod.extensions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, put, remove
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.extensions.definitions.conditions import API_APPROVED, NON_STRUCTURAL, condition, equivalent, put, remove
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.client.interface import Client

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from tetrapod.extensions.conversion.serving import ConvertedServing
 from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
 from tetrapod.extensions.custom.admission import TerminatingAdmission
 from tetrapod.extensions.custom.columns import table_convertor
+from tetrapod.extensions.custom.converted_serving import ConvertedServing
 from tetrapod.extensions.custom.definition import custom_definition
 from tetrapod.extensions.custom.storage import CurrentStorage
 from tetrapod.extensions.custom.store import CustomStore

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tetrapod.extensions.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, condition, put
+from tetrapod.extensions.conditions import CLEANUP_FINALIZER, TERMINATING, condition, put
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.extensions.definitions.conditions import ESTABLISHED
+from tetrapod.extensions.conditions import ESTABLISHED
 from tetrapod.extensions.validation.approval import validate_approval
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
 from tetrapod.extensions.validation.conversion import (

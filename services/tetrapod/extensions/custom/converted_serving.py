@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tetrapod.extensions.conversion.storage import ConvertedStorage
-from tetrapod.extensions.conversion.store import ConvertedStore
 from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
+from tetrapod.extensions.custom.converted_store import ConvertedStore
 from tetrapod.extensions.custom.definition import custom_definition
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
