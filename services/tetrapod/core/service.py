@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tetrapod.core.allocators import metrics as allocator_metrics
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.allocators.repair_addresses import SERVICES, AddressRepair
@@ -125,7 +126,9 @@ class CoreService:
             services = Informer(self._client, SERVICES)
             lifecycle.follow("servicecidrs", self._addresses.service_cidrs)
             lifecycle.follow("services", services)
-            for repairing in (AddressRepair(self._client, self._addresses.service_cidrs, services), PortRepair(self._client, self._ports)):
+            address_repair = AddressRepair(self._client, self._addresses.service_cidrs, services)
+            allocator_metrics.known(self._addresses, address_repair.taken)
+            for repairing in (address_repair, PortRepair(self._client, self._ports)):
                 lifecycle.background(repairing.name, repairing.run())
 
         lifecycle.on_start("generic-apiserver-start-informers", start)

@@ -8,12 +8,14 @@ in step with storage from the first request of a node on; a cluster without kube
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tetrapod.auth.tokens.objects import PODS
 from tetrapod.generic.authorization.follow import Following
+from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
 from tetrapod.machinery.gvk import Object
 
@@ -22,6 +24,19 @@ ATTACHMENTS: Final = StorageConfig(prefix="volumeattachments", api_version="stor
 SLICES: Final = StorageConfig(prefix="resourceslices", api_version="resource.k8s.io/v1", kind="ResourceSlice", namespaced=False)
 CERTIFICATE_REQUESTS: Final = StorageConfig(
     prefix="podcertificaterequests", api_version="certificates.k8s.io/v1", kind="PodCertificateRequest"
+)
+_ACTED_ON: Final = {
+    PODS.prefix: "Pod",
+    VOLUMES.prefix: "PV",
+    ATTACHMENTS.prefix: "VolumeAttachment",
+    SLICES.prefix: "ResourceSlice",
+    CERTIFICATE_REQUESTS.prefix: "PodCertificateRequest",
+}
+_ACTIONS: Final = Histogram(
+    "node_authorizer_graph_actions_duration_seconds",
+    "Histogram of duration of graph actions in node authorizer.",
+    ("operation",),
+    tuple(0.0001 * 2**i for i in range(12)),
 )
 _MIRROR: Final = "kubernetes.io/config.mirror"
 
@@ -121,6 +136,10 @@ class NodeGraph:
             self.remove_volume(name)
 
 
+def _told(event: WatchEvent, kind: str, began: float) -> None:
+    _ACTIONS.observe((("Delete" if event.type == "DELETED" else "Add") + _ACTED_ON[kind],), time.monotonic() - began)
+
+
 class _Contributions:
     """Carries the changes of one kind whose objects name a node."""
 
@@ -136,10 +155,12 @@ class _Contributions:
         entry = event.entry
         if entry is None:
             return
+        began = time.monotonic()
         if event.type == "DELETED":
             self._graph.withdraw(Vertex(self._kind, entry.namespace, entry.name))
         else:
             self._put(entry)
+        _told(event, self._kind, began)
 
     def _put(self, entry: Entry) -> None:
         node, vertices = self._read(entry.peek())
@@ -161,10 +182,12 @@ class _Volumes:
     def apply(self, event: WatchEvent) -> None:
         if event.entry is None:
             return
+        began = time.monotonic()
         if event.type == "DELETED":
             self._graph.remove_volume(event.entry.name)
         else:
             self._put(event.entry)
+        _told(event, VOLUMES.prefix, began)
 
     def _put(self, entry: Entry) -> None:
         self._graph.put_volume(entry.name, *read_volume(entry.peek()))

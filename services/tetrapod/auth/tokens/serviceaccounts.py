@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.auth.rbac.covers import quoted
+from tetrapod.auth.tokens import metrics
 from tetrapod.auth.tokens.issuer import LEGACY_ISSUER
 from tetrapod.auth.tokens.jwts import JwtVerifier
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
@@ -74,7 +75,13 @@ class BoundTokenAuthenticator:
         if claims is None:
             return None
         accepted = accepted_audiences(_audiences_of(claims) or self._audiences, audiences or self._audiences)
-        user = await _BoundToken(claims, self._objects, self._clock()).user()
+        if not _audiences_of(claims):
+            metrics.LEGACY.add()
+        now = self._clock()
+        user = await _BoundToken(claims, self._objects, now).user()
+        warn_after = claims["kubernetes.io"].get("warnafter")
+        if isinstance(warn_after, int | float) and warn_after:  # the client is expected to ask for a new one at that time
+            (metrics.STALE if now > warn_after else metrics.VALID).add()
         return Authenticated(user, accepted)
 
 
@@ -158,12 +165,16 @@ class LegacyTokenAuthenticator:
         claims = self._verifier.claims(token, (LEGACY_ISSUER,))
         if claims is None:
             return None
+        if not _audiences_of(claims):
+            metrics.LEGACY.add()
         accepted = accepted_audiences(_audiences_of(claims) or self._audiences, audiences or self._audiences)
         namespace, secret_name, name, uid = (_legacy_claim(claims, key) for key in _LEGACY_CLAIMS)
         if claims.get("sub") != make_username(namespace, name):
             raise InvalidToken("sub claim is invalid")
         secret = await self._secret(namespace, secret_name, name, token)
-        await self._check_account(namespace, name, uid)
+        account = await self._check_account(namespace, name, uid)
+        automatic = any(ref.get("name") == secret_name for ref in account.get("secrets") or ())
+        (metrics.AUTOMATIC if automatic else metrics.MANUAL).add()
         if self._used is not None:
             await self._used(secret)
         return Authenticated(UserInfo(make_username(namespace, name), uid, make_group_names(namespace)), accepted)
@@ -175,6 +186,7 @@ class LegacyTokenAuthenticator:
         if not hmac.compare_digest(secret_value(secret, "token"), token.encode("utf-8", "surrogateescape")):
             raise InvalidToken("Token does not match server's copy")
         if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE_LABEL):
+            metrics.INVALIDATED.add()
             raise InvalidToken(
                 f"the token in secret {namespace}/{secret_name} for service account {namespace}/{account} has been marked invalid. "
                 "Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
@@ -182,7 +194,7 @@ class LegacyTokenAuthenticator:
             )
         return secret
 
-    async def _check_account(self, namespace: str, name: str, uid: str) -> None:
+    async def _check_account(self, namespace: str, name: str, uid: str) -> Object:
         account = await self._objects.find(SERVICE_ACCOUNTS, namespace, name, uid)
         if account is None:
             raise InvalidToken(f"serviceaccounts {go_quote(name)} not found")
@@ -190,6 +202,7 @@ class LegacyTokenAuthenticator:
             raise InvalidToken(f"ServiceAccount {namespace}/{name} has been deleted")
         if (actual := account["metadata"].get("uid", "")) != uid:
             raise InvalidToken(f"ServiceAccount UID ({actual}) does not match claim ({uid})")
+        return account
 
 
 _LEGACY_CLAIMS: Final = ("namespace", "secret.name", "service-account.name", "service-account.uid")

@@ -15,6 +15,7 @@ from typing import Final
 
 from tetrapod.core.admission.kinds import NAMESPACES, PODS
 from tetrapod.core.admission.pod_plugin import object_of
+from tetrapod.core.podsecurity import metrics
 from tetrapod.core.podsecurity.evaluator import details, evaluate, reasons
 from tetrapod.core.podsecurity.existing import Findings, by_priority
 from tetrapod.core.podsecurity.pods import TEMPLATES, is_significant_update, template_of
@@ -81,6 +82,7 @@ class PodSecurity(Plugin):
             return
         policy, errors = await self._policy(attributes)
         if policy.fully_privileged and not errors:
+            metrics.evaluated("allow", policy.enforce, "enforce", attributes)
             _annotate(attributes, "enforce-policy", str(ALLOW_ALL))
             return
         pod, old = object_of(attributes), attributes.old_object
@@ -107,6 +109,7 @@ class PodSecurity(Plugin):
         name = attributes.namespace
         namespace = await self._namespaces.get("", name) or await self._namespaces.get_live("", name)
         if namespace is None:
+            metrics.failed(attributes, fatal=True)
             raise not_found(GroupResource("", "namespaces"), name)
         return from_labels(namespace["metadata"].get("labels"), self._defaults)
 
@@ -114,8 +117,10 @@ class PodSecurity(Plugin):
         metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._exempt.runtime_classes:
             _annotate(attributes, "exempt", "runtimeClass")
+            metrics.exempted(attributes)
             return
         if errors:
+            metrics.failed(attributes, fatal=False)
             _annotate(attributes, "error", f"Failed to parse policy: {_aggregate(errors)}")
         found: dict[LevelVersion, str] = {}
 
@@ -126,11 +131,14 @@ class PodSecurity(Plugin):
 
         if enforce:
             _annotate(attributes, "enforce-policy", str(policy.enforce))
+            metrics.evaluated("deny" if violations(policy.enforce) else "allow", policy.enforce, "enforce", attributes)
         if text := violations(policy.audit):
+            metrics.evaluated("deny", policy.audit, "audit", attributes)
             _annotate(attributes, "audit-violations", f"would {text}")
         if enforce and (text := violations(policy.enforce)):
             raise forbidden(attributes, text.replace("violate", "violates", 1))
         if text := violations(policy.warn):
+            metrics.evaluated("deny", policy.warn, "warn", attributes)
             attributes.warnings.append(f"would {text}")
 
     async def _namespace(self, attributes: Attributes) -> None:
@@ -171,6 +179,7 @@ class PodSecurity(Plugin):
             _annotate(attributes, "exempt", "user")
         else:
             return False
+        metrics.exempted(attributes)
         return True
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ipaddress
 import random
+import time
 
+from tetrapod.core.allocators import metrics
 from tetrapod.core.allocators.networks import DEFAULT, IP_ADDRESSES, SERVICE_CIDRS, Network, contains, ip_address, is_ready, networks_of
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
@@ -59,10 +61,14 @@ class ClusterIPs:
             if networks and not contains(networks[0], found):
                 raise AllocationError(f"the provided IP ({found}) is not in the valid range. The range of valid IPs is {networks[0]}")
             return
-        if not any(contains(network, found) for network in networks):
+        network = next((network for network in networks if contains(network, found)), None)
+        if network is None:
             raise AllocationError("the provided network does not match the current range")
+        began = time.monotonic()
         if not await self._create(str(found), service):
+            metrics.ADDRESS_ERRORS.add((str(network), metrics.STATIC))
             raise AllocationError("provided IP is already allocated")
+        self._allocated(network, metrics.STATIC, began)
 
     async def take_any(self, service: Object, dry_run: bool) -> str:
         """Take a free address, from a random place on; of a dry run the network's own, which no service can have.
@@ -74,9 +80,17 @@ class ClusterIPs:
         if dry_run and networks:
             return str(networks[0].network_address)
         for network in networks:
+            began = time.monotonic()
             if address := await self._take_from(network, service):
+                self._allocated(network, metrics.DYNAMIC, began)
                 return address
+            metrics.ADDRESS_ERRORS.add((str(network), metrics.DYNAMIC))
         raise AllocationError("range is full")
+
+    @staticmethod
+    def _allocated(network: Network, scope: str, began: float) -> None:
+        metrics.ADDRESS_ALLOCATIONS.add((str(network), scope))
+        metrics.ADDRESS_SECONDS.observe((str(network),), time.monotonic() - began)
 
     async def _take_from(self, network: Network, service: Object) -> str:
         low, high = 1, network.num_addresses - (2 if network.version == 4 else 1)

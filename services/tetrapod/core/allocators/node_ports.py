@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Final, TypeAlias
 
+from tetrapod.core.allocators import metrics
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, StorageConfig, StorageFactory, Updated
 from tetrapod.machinery.gvk import Object
 
@@ -45,6 +46,7 @@ class NodePorts:
             PortError: outside of the range, or taken.
         """
         if not self.low <= port <= self.high:
+            metrics.PORT_ERRORS.add((metrics.STATIC,))
             raise PortError(f"provided port is not in the valid range. The range of valid ports is {self.range}")
 
         def claim(taken: int) -> int:
@@ -52,7 +54,7 @@ class NodePorts:
                 raise PortError("provided port is already allocated")
             return taken | 1 << (port - self.low)
 
-        await self._change(claim)
+        await self._allocate(claim, metrics.STATIC)
 
     async def take_any(self) -> int:
         """A free port, from a random place on; those that users rather choose themselves come last (upstream: calculateRangeOffset).
@@ -72,8 +74,16 @@ class NodePorts:
                         return taken | self._mask((chosen,))
             raise PortError("range is full")
 
-        await self._change(claim)
+        await self._allocate(claim, metrics.DYNAMIC)
         return chosen
+
+    async def _allocate(self, claim: _Change, scope: str) -> None:
+        try:
+            await self._change(claim)
+        except PortError:
+            metrics.PORT_ERRORS.add((scope,))
+            raise
+        metrics.PORT_ALLOCATIONS.add((scope,))
 
     async def release(self, ports: list[int]) -> None:
         if mask := self._mask(ports):
@@ -82,6 +92,7 @@ class NodePorts:
     async def taken(self) -> set[int]:
         entry = await self._storage.get(KEY)
         bits = self._bits(entry.peek() if entry else None)
+        self._tell(bits)
         return {self.low + i for i in range(self.size) if bits >> i & 1}
 
     async def correct(self, add: set[int], remove: set[int]) -> None:
@@ -98,7 +109,12 @@ class NodePorts:
             after = change(before)
             return None if after == before and current is not None else Updated(self._object(after))
 
-        await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
+        entry = await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
+        self._tell(self._bits(entry.peek()))
+
+    def _tell(self, bits: int) -> None:
+        metrics.PORTS_TAKEN.set((), bits.bit_count())
+        metrics.PORTS_FREE.set((), self.size - bits.bit_count())
 
     def _object(self, bits: int) -> Object:
         data = bits.to_bytes((self.size + 7) // 8, "big").lstrip(b"\0")

@@ -62,6 +62,10 @@ class AddressRepair:
         self._services.handlers.append(self._on_service)
         self._addresses.handlers.append(self._on_address)
 
+    def taken(self) -> list[str]:
+        """All addresses that somebody has, as far as is known here."""
+        return [name for _, name in list(self._addresses.objects)]
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._addresses.run())

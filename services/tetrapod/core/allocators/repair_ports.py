@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from tetrapod.core.allocators import metrics
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.allocators.repair_addresses import SERVICES
 from tetrapod.generic.client.events import EventRecorder
@@ -40,7 +41,15 @@ class PortRepair:
         await every(self._period, self.name, self.repair)
 
     async def repair(self) -> None:
-        """One look at all services. Ports taken first, services second: what is taken in between is not seen as leaked."""
+        """One look at all services."""
+        try:
+            await self._look()
+        except Exception:
+            metrics.PORT_REPAIR_ERRORS.add()
+            raise
+
+    async def _look(self) -> None:
+        """Ports taken first, services second: what is taken in between is not seen as leaked."""
         taken = await self._ports.taken()
         page = await self._client.list(SERVICES)
         used: set[int] = set()
@@ -48,8 +57,10 @@ class PortRepair:
             for port in node_ports(service):
                 if not self._ports.low <= port <= self._ports.high:
                     note = f"Port {port} is not within the port range {self._ports.range}; please recreate service"
+                    metrics.REPAIRED_PORTS.add(("outOfRange",))
                     await self._warn(service, "PortOutOfRange", note)
                 elif port in used:
+                    metrics.REPAIRED_PORTS.add(("duplicate",))
                     await self._warn(
                         service, "PortAlreadyAllocated", f"Port {port} was assigned to multiple services; please recreate service"
                     )
@@ -57,6 +68,7 @@ class PortRepair:
                     used.add(port)
                     self._suspects.pop(port, None)
                     if port not in taken:
+                        metrics.REPAIRED_PORTS.add(("repair",))
                         await self._warn(service, "PortNotAllocated", f"Port {port} is not allocated; repairing")
         leaked = {port for port in taken - used if self._is_leaked(port)}
         if used - taken or leaked:
@@ -66,6 +78,7 @@ class PortRepair:
         looks = self._suspects[port] = self._suspects.get(port, _LOOKS) - 1
         if looks >= 0:
             return False
+        metrics.REPAIRED_PORTS.add(("leak",))
         log.warning("the node port %d appears to have leaked: cleaning up", port)
         del self._suspects[port]
         return True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ssl import SSLCertVerificationError
 from typing import Final
 from urllib.parse import parse_qs, quote, urlencode
 
 from tetrapod.core.rests.locations import Backends, kubelet_of, node_name
 from tetrapod.core.rests.stores import PODS, Stores
+from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy import BackendConnection, BackendError
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
@@ -21,6 +23,15 @@ _FLAGS: Final = ("follow", "previous", "timestamps")
 _PASSED: Final = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _TEXT: Final = [(b"content-type", b"text/plain")]
 _LONGEST_REFUSAL: Final = 200_000
+_USAGE: Final = Counter(
+    "kube_apiserver_pod_logs_insecure_backend_total",
+    "Total number of requests for pods/logs sliced by usage type: enforce_tls, skip_tls_allowed, skip_tls_denied",
+    ("usage",),
+)
+_UNVERIFIED: Final = Counter(
+    "kube_apiserver_pod_logs_backend_tls_failure_total",
+    "Total number of requests for pods/logs that failed due to kubelet server TLS verification",
+)
 
 
 class LogRest(Rest):
@@ -30,6 +41,8 @@ class LogRest(Rest):
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
         options = parse_qs(request.query_string, keep_blank_values=True)
+        verify = (options.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
+        _USAGE.add(("enforce_tls" if verify else "skip_tls_allowed",))
         errors = _log_errors(options)
         if errors:
             raise status.invalid(GroupKind("", "PodLogOptions"), name, errors)
@@ -37,7 +50,6 @@ class LogRest(Rest):
         container = choose_container(pod, (options.get("container") or [""])[0])
         if not node_name(pod):
             return Response(204, [])
-        verify = (options.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
         kubelet = await kubelet_of(self._stores, self._backends, node_name(pod), verify=verify)
         target = f"/containerLogs/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}{_query(options)}"
         request.cancel_when_gone = True
@@ -46,6 +58,8 @@ class LogRest(Rest):
             if not 200 <= connection.status <= 206:
                 raise _refused(connection.status, (await connection.read(_LONGEST_REFUSAL)).decode(errors="replace"), name)
         except BackendError as error:
+            if isinstance(error.__cause__, SSLCertVerificationError):
+                _UNVERIFIED.add()
             raise status.StatusError(500, "", f'Get "https://{kubelet.authority}{target}": {error}') from None
         return _answer(connection)
 

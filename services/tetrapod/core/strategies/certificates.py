@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tetrapod.core.strategies import certificate_metrics
 from tetrapod.core.validation import signing_requests
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
@@ -120,3 +121,10 @@ class SigningStatusStrategy(_ConditionsStrategy):
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return signing_requests.validate_update(new, old, signs=True)
+
+    async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
+        return new if certificate_metrics.counts(new, old) and not ctx.dry_run else None
+
+    async def end_update(self, ctx: Context, taken: Any, succeeded: bool) -> None:
+        if taken is not None and succeeded:
+            certificate_metrics.issued(taken)

@@ -1,0 +1,79 @@
+"""Addresses and ports of services in numbers (upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go).
+
+What is taken of a network is counted when it is looked at, out of the IPAddress objects there are.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from tetrapod.core.allocators.networks import Network, contains
+from tetrapod.generic.metrics import Counter, Gauge, GaugeFunction, Histogram
+
+_IPS: Final = "kube_apiserver_clusterip_allocator_"
+_PORTS: Final = "kube_apiserver_nodeport_allocator_"
+_CIDR: Final = ("cidr",)
+ADDRESS_ALLOCATIONS: Final = Counter(_IPS + "allocation_total", "Number of Cluster IPs allocations", ("cidr", "scope"))
+ADDRESS_ERRORS: Final = Counter(_IPS + "allocation_errors_total", "Number of errors trying to allocate Cluster IPs", ("cidr", "scope"))
+ADDRESS_SECONDS: Final = Histogram(
+    _IPS + "allocation_duration_seconds",
+    "Duration in seconds to allocate a Cluster IP by ServiceCIDR",
+    _CIDR,
+    (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+PORTS_TAKEN: Final = Gauge(_PORTS + "allocated_ports", "Gauge measuring the number of allocated NodePorts for Services")
+PORTS_FREE: Final = Gauge(_PORTS + "available_ports", "Gauge measuring the number of available NodePorts for Services")
+PORT_ALLOCATIONS: Final = Counter(_PORTS + "allocation_total", "Number of NodePort allocations", ("scope",))
+PORT_ERRORS: Final = Counter(_PORTS + "allocation_errors_total", "Number of errors trying to allocate NodePort", ("scope",))
+REPAIRED_PORTS: Final = Counter(
+    "apiserver_nodeport_repair_port_errors_total",
+    "Number of errors detected on ports by the repair loop broken down by type of error: leak, repair, full, outOfRange, duplicate, "
+    "unknown",
+    ("type",),
+)
+PORT_REPAIR_ERRORS: Final = Counter(
+    "apiserver_nodeport_repair_reconcile_errors_total", "Number of reconciliation failures on the nodeport repair reconcile loop"
+)
+STATIC, DYNAMIC = "static", "dynamic"
+
+
+class Addresses(Protocol):
+    """Of one family."""
+
+    def networks(self) -> list[Network]: ...
+
+
+_known: Final[weakref.WeakKeyDictionary[Addresses, Callable[[], Iterable[str]]]] = weakref.WeakKeyDictionary()
+
+
+def known(addresses: Addresses, taken: Callable[[], Iterable[str]]) -> None:
+    """`taken` says which are, as far as is known here."""
+    _known[addresses] = taken
+
+
+def _counts() -> dict[Network, tuple[int, int]]:
+    """Of each network how many are taken, and how many are not."""
+    found: dict[Network, tuple[int, int]] = {}
+    for addresses, read in list(_known.items()):
+        taken = [ipaddress.ip_address(address) for address in read()]
+        for network in addresses.networks():
+            count = sum(contains(network, address) for address in taken)
+            found[network] = count, network.num_addresses - (2 if network.version == 4 else 1) - count
+    return found
+
+
+GaugeFunction(
+    _IPS + "allocated_ips",
+    "Gauge measuring the number of allocated IPs for Services",
+    _CIDR,
+    lambda: [((str(network),), float(count)) for network, (count, _) in _counts().items()],
+)
+GaugeFunction(
+    _IPS + "available_ips",
+    "Gauge measuring the number of available IPs for Services",
+    _CIDR,
+    lambda: [((str(network),), float(count)) for network, (_, count) in _counts().items()],
+)

@@ -1,0 +1,57 @@
+"""What Pod Security decides (upstream: k8s.io/pod-security-admission/metrics)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.podsecurity.policy import LATEST, PRIVILEGED, LevelVersion
+from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.metrics import Counter
+from tetrapod.generic.version import KUBERNETES
+
+_OF: Final = ("request_operation", "resource", "subresource")
+_EVALUATIONS: Final = Counter(
+    "pod_security_evaluations_total",
+    "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
+    ("decision", "policy_level", "policy_version", "mode", *_OF),
+)
+_EXEMPTIONS: Final = Counter(
+    "pod_security_exemptions_total", "Number of exempt requests, not counting ignored or out of scope requests.", _OF
+)
+_ERRORS: Final = Counter(
+    "pod_security_errors_total",
+    "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for "
+    "evaluation.",
+    ("fatal", *_OF),
+)
+_RESOURCES: Final = {"pods": "pod", "namespaces": "namespace"}
+_MINOR: Final = int(KUBERNETES.split(".")[1])
+for _operation in ("create", "update"):
+    _EVALUATIONS.add(("allow", PRIVILEGED, LATEST, "enforce", _operation, "pod", ""), 0)
+    for _resource in ("controller", "pod"):
+        _EXEMPTIONS.add((_operation, _resource, ""), 0)
+
+
+def evaluated(decision: str, policy: LevelVersion, mode: str, attributes: Attributes) -> None:
+    """`decision` is "allow" or "deny", `mode` "enforce", "audit" or "warn"."""
+    _EVALUATIONS.add((decision, policy.level, _version(policy), mode, *_of(attributes)))
+
+
+def exempted(attributes: Attributes) -> None:
+    _EXEMPTIONS.add(_of(attributes))
+
+
+def failed(attributes: Attributes, *, fatal: bool) -> None:
+    _ERRORS.add(("true" if fatal else "false", *_of(attributes)))
+
+
+def _of(attributes: Attributes) -> tuple[str, str, str]:
+    resource = _RESOURCES.get(attributes.resource.resource, "controller")
+    return attributes.operation.lower(), resource, attributes.subresource
+
+
+def _version(policy: LevelVersion) -> str:
+    """Privileged is as good as latest, always."""
+    if policy.level == PRIVILEGED or policy.minor is None:
+        return LATEST
+    return "future" if policy.minor > _MINOR else policy.version

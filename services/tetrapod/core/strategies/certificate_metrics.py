@@ -1,0 +1,49 @@
+"""Whether signers give certificates the life that was asked for (upstream: certificates/storage/metrics.go)."""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+from typing import Final
+
+from tetrapod.generic.metrics import Counter
+from tetrapod.machinery.gvk import Object
+
+_SIGNER: Final = ("signerName",)
+_SLICED: Final = "sliced by signer (only kubernetes.io signer names are specifically identified)"
+_REQUESTED: Final = Counter(
+    "apiserver_certificates_registry_csr_requested_duration_total",
+    f"Total number of issued CSRs with a requested duration, {_SLICED}",
+    _SIGNER,
+)
+_HONORED: Final = Counter(
+    "apiserver_certificates_registry_csr_honored_duration_total",
+    f"Total number of issued CSRs with a requested duration that was honored, {_SLICED}",
+    _SIGNER,
+)
+_BACKDATED: Final = timedelta(minutes=5)
+
+
+def counts(new: Object, old: Object) -> bool:
+    """Whether the update gives a certificate to one that asked for how long it is to be good."""
+    return (
+        old["spec"].get("expirationSeconds") is not None
+        and not (old.get("status") or {}).get("certificate")
+        and bool((new.get("status") or {}).get("certificate"))
+    )
+
+
+def issued(request: Object) -> None:
+    from cryptography import x509
+
+    spec = request["spec"]
+    name = spec.get("signerName") or ""
+    signer = (name if name.startswith("kubernetes.io/") else "other",)
+    _REQUESTED.add(signer)
+    try:
+        certificate = x509.load_pem_x509_certificate(base64.b64decode(request["status"]["certificate"]))
+    except ValueError:
+        return
+    wanted = timedelta(seconds=spec["expirationSeconds"])
+    if abs(wanted - (certificate.not_valid_after_utc - certificate.not_valid_before_utc)) < _BACKDATED + wanted / 20:
+        _HONORED.add(signer)
