@@ -1,0 +1,34 @@
+"""A contract of import-linter: no module needs itself through others, not even for types. `make lint` checks it (pyproject.toml)."""
+
+from __future__ import annotations
+
+from grimp import ImportGraph
+from importlinter import Contract, ContractCheck, output
+
+
+class NoCircles(Contract):
+    """Of modules, wherever they stand; import-linter's own `acyclic_siblings` looks at folders."""
+
+    type_name = "no_circles"
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+        circle = _circle({module: set(graph.find_modules_directly_imported_by(module)) for module in graph.modules})
+        return ContractCheck(kept=not circle, metadata={"circle": circle})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        output.print_error(" -> ".join(check.metadata["circle"]))
+        output.print("A type that two modules need belongs in a third, below both; a Protocol says what is used of the other.")
+
+
+def _circle(imports: dict[str, set[str]]) -> list[str]:
+    """The modules of one circle, the first again at the end; empty where there is none."""
+    left = dict(imports)
+    while ended := [module for module, needs in left.items() if not needs & left.keys()]:
+        for module in ended:
+            del left[module]
+    way: list[str] = []
+    here = min(left, default="")
+    while left and here not in way:
+        way.append(here)
+        here = min(left[here] & left.keys())
+    return [*way[way.index(here) :], here] if way else []
