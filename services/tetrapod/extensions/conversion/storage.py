@@ -139,7 +139,7 @@ class _ConvertedWatch(ForwardingWatch):
         except StatusError as refusal:
             status = internal_error(f"unable to transform watch event: {refusal.message}").to_status()
             return [WatchEvent("ERROR", None, batch[0].revision, status=status)]
-        return [event if event.entry is None else event._replace(entry=next(made)) for event in batch]
+        return [event if event.entry is None else event.showing(next(made)) for event in batch]
 
     async def _through(self, batches: AsyncIterator[list[WatchEvent]]) -> AsyncIterator[list[WatchEvent]]:
         async for batch in batches:

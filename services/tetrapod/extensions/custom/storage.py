@@ -103,8 +103,7 @@ class _CurrentWatch(ForwardingWatch):
 
     def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
         return [
-            event if event.entry is None or (made := self._current(event.entry)) is event.entry else event._replace(entry=made)
-            for event in events
+            event if event.entry is None or (made := self._current(event.entry)) is event.entry else event.showing(made) for event in events
         ]
 
     async def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:

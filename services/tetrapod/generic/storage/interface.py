@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import GroupResource, Object
 
@@ -105,7 +107,7 @@ class WatchQuery:
     single: bool = False
 
 
-class WatchEvent(NamedTuple):
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """`type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
 
     A DELETED entry is the last state that matched, carrying the revision of the deletion. A BOOKMARK has no entry but
@@ -117,6 +119,10 @@ class WatchEvent(NamedTuple):
     revision: int
     initial_end: bool = False
     status: Object | None = None
+
+    def showing(self, entry: Entry) -> WatchEvent:
+        """The same event of an object that is shown in another form."""
+        return WatchEvent(self.type, entry, self.revision)
 
 
 Sink: TypeAlias = Callable[[Sequence[WatchEvent]], None]

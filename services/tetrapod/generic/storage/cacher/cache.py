@@ -64,6 +64,9 @@ class Cache:
             self.revision = max(self.revision, changes[-1].revision)
             self.tally.dispatched += len(changes)
             self.fanout.deliver(changes, came)
+            for change in changes:
+                if change.previous is not None:
+                    change.previous.cool()  # nobody is likely to look into it again
 
     def _change(self, event: BackendEvent) -> Change | None:
         key = event.key[self._prefix_length :]

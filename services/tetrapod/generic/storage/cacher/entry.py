@@ -40,34 +40,37 @@ _heads: dict[bytes, bytes] = {}
 """Each once: there are as many as kinds."""
 
 
-class _Derived:
+class _Derived(msgspec.Struct, gc=False):
     """What has been made of an entry's bytes."""
 
-    __slots__ = ("parsed", "representations")
-
-    def __init__(self) -> None:
-        self.parsed: Object | None = None
-        self.representations: dict[Any, Any] = {}
+    parsed: Object | None = None
+    representations: dict[Any, Any] = msgspec.field(default_factory=dict)
 
 
-class StoredEntry:
-    """Implements `Entry`. `lease` is the backend's, 0 for none."""
+class StoredEntry(msgspec.Struct, gc=False, eq=False):
+    """Implements `Entry`. `lease` is the backend's, 0 for none.
 
-    __slots__ = ("_derived", "_labels", "head", "item", "key", "lease", "revision")
+    Python's collector of cycles passes entries by: they are in none, and it would look at thousands that every write leaves behind.
+    """
 
-    def __init__(self, key: str, raw: bytes, revision: int, lease: int = 0) -> None:
-        self.key = key
-        head, self.item = divided(raw)
-        self.head = _heads.setdefault(head, head)
-        self.revision = revision
-        self.lease = lease
-        self._labels: Mapping[str, str] | None = None
-        self._derived: _Derived | None = None
+    key: str
+    head: bytes
+    item: bytes
+    revision: int
+    lease: int = 0
+    _labels: Mapping[str, str] | None = None
+    _derived: _Derived | None = None
+
+    @classmethod
+    def of(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
+        """Of an object as it is sent."""
+        head, item = divided(raw)
+        return cls(key, _heads.setdefault(head, head), item, revision, lease)
 
     @classmethod
     def stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
         """Of a stored value. Raises CorruptObject, NotTransformable."""
-        return cls(key, splice(value, revision), revision, lease)
+        return cls.of(key, splice(value, revision), revision, lease)
 
     @property
     def raw(self) -> bytes:
@@ -107,7 +110,7 @@ class StoredEntry:
 
     def as_deleted(self, revision: int) -> StoredEntry:
         """This state, carrying the revision of its deletion."""
-        return StoredEntry(self.key, respliced(self.raw, self.revision, revision), revision)
+        return StoredEntry.of(self.key, respliced(self.raw, self.revision, revision), revision)
 
     def cool(self) -> None:
         self._derived = None

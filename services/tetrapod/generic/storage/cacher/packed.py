@@ -13,12 +13,10 @@ LARGEST: Final = 1 << 20
 _LEVEL: Final = 1
 
 
-class PackedEntry(StoredEntry):
+class PackedEntry(StoredEntry, gc=False, eq=False):
     """A `StoredEntry` without its `item`: whoever asks for that gets it unpacked, and it is not kept."""
 
-    __slots__ = ("_packed",)
-
-    _packed: bytes
+    _packed: bytes = b""
 
     def __getattr__(self, name: str) -> bytes:
         if name != "item":
@@ -30,8 +28,6 @@ def packed(entry: StoredEntry) -> StoredEntry:
     """The same entry, compressed if that pays."""
     if not SMALLEST <= len(entry.item) <= LARGEST:
         return entry
-    made = PackedEntry.__new__(PackedEntry)
-    made.key, made.head, made.revision, made.lease = entry.key, entry.head, entry.revision, entry.lease
-    made._labels = made._derived = None
-    made._packed = zlib.compress(entry.item, _LEVEL)
+    made = PackedEntry(entry.key, entry.head, b"", entry.revision, entry.lease, _packed=zlib.compress(entry.item, _LEVEL))
+    del made.item
     return made

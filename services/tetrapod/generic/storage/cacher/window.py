@@ -10,6 +10,8 @@ import time
 from collections import deque
 from typing import Final
 
+import msgspec
+
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.interface import Predicate, WatchEvent
@@ -19,20 +21,17 @@ FEWEST: Final = 100
 MOST: Final = 10_000
 
 
-class Change:
+class Change(msgspec.Struct, gc=False, eq=False):
     """One change of one key. The events that watches get of it are made once and shared."""
 
-    __slots__ = ("_added", "_deleted", "_modified", "at", "entry", "key", "previous", "revision")
-
-    def __init__(self, key: str, entry: StoredEntry | None, previous: StoredEntry | None, revision: int) -> None:
-        self.key = key
-        self.entry = entry
-        self.previous = previous
-        self.revision = revision
-        self.at = time.monotonic()
-        self._added: WatchEvent | None = None
-        self._modified: WatchEvent | None = None
-        self._deleted: WatchEvent | None = None
+    key: str
+    entry: StoredEntry | None
+    previous: StoredEntry | None
+    revision: int
+    at: float = msgspec.field(default_factory=time.monotonic)
+    _added: WatchEvent | None = None
+    _modified: WatchEvent | None = None
+    _deleted: WatchEvent | None = None
 
     def event(self, predicate: Predicate) -> WatchEvent | None:
         """What a watch with this predicate sees: an object that ceases to match is deleted, one that starts to is added."""

@@ -217,7 +217,7 @@ class Writer:
     def _written(self, key: str, raw: bytes, revision: int, lease: int) -> StoredEntry:
         """The cache's own entry if the event has come already, so that one is kept and not two."""
         cached = self._cache.entries.get(key)
-        return cached if cached is not None and cached.revision == revision else StoredEntry(key, raw, revision, lease)
+        return cached if cached is not None and cached.revision == revision else StoredEntry.of(key, raw, revision, lease)
 
 
 def _revision(entry: StoredEntry | None) -> int:
