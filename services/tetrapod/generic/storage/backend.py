@@ -97,9 +97,13 @@ class BackendWatch(Protocol):
 
     async def __anext__(self) -> WatchBatch: ...
 
+    def at_hand(self) -> WatchBatch | None:
+        """What `__anext__` would return without waiting, taken from it; None where it would wait, or end."""
+        ...
+
     @property
     def progress(self) -> int:
-        """All events up to this revision have been handed out by `__anext__`. Costs nothing to ask."""
+        """All events up to this revision have been handed out. Costs nothing to ask."""
         ...
 
 

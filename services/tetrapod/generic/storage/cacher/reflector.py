@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.storage.backend import Backend, BackendWatch, Compacted, FutureRevision, KeyValue, Unavailable
+from tetrapod.generic.storage.backend import Backend, BackendWatch, Compacted, FutureRevision, KeyValue, Unavailable, WatchBatch
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.encoding import CorruptObject
@@ -67,6 +67,8 @@ class Reflector:
 
     async def reach(self, revision: int, seconds: float) -> bool:
         """Wait until `revision` has been applied; False if it takes longer than `seconds`."""
+        if self.revision() < revision:
+            self._catch_up()
         if self.revision() >= revision:
             return True
         began = time.monotonic()
@@ -160,11 +162,20 @@ class Reflector:
             self._stream = stream
             try:
                 async for batch in stream:
-                    self._cache.apply(batch.events)
-                    self._cache.advance(max(batch.revision, stream.progress))
+                    self._apply(batch, stream)
             finally:
                 self._cache.advance(stream.progress)
                 self._stream = None
+
+    def _apply(self, batch: WatchBatch, stream: BackendWatch) -> None:
+        self._cache.apply(batch.events)
+        self._cache.advance(max(batch.revision, stream.progress))
+
+    def _catch_up(self) -> None:
+        """Apply what has come already: under load it would be some steps of the loop until the task that follows has its turn."""
+        stream = self._stream
+        while stream is not None and (batch := stream.at_hand()) is not None:
+            self._apply(batch, stream)
 
     def _report(self, error: Exception) -> None:
         """Whoever waits for the first fill is told; those who read an older cache read on."""

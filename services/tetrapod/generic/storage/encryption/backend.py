@@ -118,6 +118,9 @@ class _EncryptedWatch:
         self._before = None
         return batch._replace(events=events)
 
+    def at_hand(self) -> WatchBatch | None:
+        return None
+
     @property
     def progress(self) -> int:
         return self._inner.progress if self._before is None else self._before

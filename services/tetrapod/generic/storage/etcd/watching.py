@@ -68,6 +68,9 @@ class EtcdWatch:
             await self._waiter
         return self._queue.popleft()
 
+    def at_hand(self) -> WatchBatch | None:
+        return self._queue.popleft() if self._queue else None
+
     def receive(self, response: pb.WatchResponse) -> None:
         if response.canceled:
             compacted = response.compact_revision

@@ -46,19 +46,26 @@ class SqliteWatch:
             if self._closed:
                 raise Unavailable("the store is closed")
             if self._lagging:
-                batch = await self._replay()
-                if batch.events:
-                    return batch
-            elif self._queue:
-                events = list(self._queue)
-                self._queue.clear()
-                return WatchBatch(events, events[-1].revision)
-            elif self._poked:
-                self._poked = False
-                return WatchBatch((), self._hub.revision)
+                replayed = await self._replay()
+                if replayed.events:
+                    return replayed
+            elif (batch := self.at_hand()) is not None:
+                return batch
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
+
+    def at_hand(self) -> WatchBatch | None:
+        if self._closed or self._lagging:
+            return None
+        if self._queue:
+            events = list(self._queue)
+            self._queue.clear()
+            return WatchBatch(events, events[-1].revision)
+        if self._poked:
+            self._poked = False
+            return WatchBatch((), self._hub.revision)
+        return None
 
     async def _replay(self) -> WatchBatch:
         last = self._hub.revision
