@@ -27,8 +27,33 @@ T = TypeVar("T")
 Operation = Callable[[Transaction], Any]
 BATCH = 256
 """Writes in one transaction, at most."""
-BATCH_SECONDS = 0.0005
-"""So long the statements of a batch may keep the loop, or a quarter of what the disk took for the last one: others want it too."""
+SLICE_SECONDS = 0.0005
+"""So long the statements of a batch keep the loop in one step: others want it too."""
+DISK_SHARE = 0.25
+"""A batch takes statements for so much of what the disk took for the last one, or for one slice."""
+
+
+class _Batch:
+    """Writes that share a transaction. `done` are theirs to be told: result, or the error that is only theirs."""
+
+    __slots__ = ("done", "futures", "taken", "transaction")
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.futures: list[asyncio.Future[Any]] = []
+        self.done: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        self.taken = 0.0  # seconds
+
+    def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            return
+        self.futures.append(future)
+        try:
+            self.done.append((future, operation(self.transaction), None))
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            self.done.append((future, None, error))
 
 
 class Writer:
@@ -69,30 +94,32 @@ class Writer:
         return await future
 
     def _run_batch(self) -> None:
-        transaction = self._begin()
-        done: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
-        futures: list[asyncio.Future[Any]] = []
-        until = time.perf_counter() + max(BATCH_SECONDS, self._disk / 4)
+        batch = _Batch(self._begin())
         try:
-            transaction.begin()
-            while self._pending and len(futures) < BATCH and (not futures or time.perf_counter() < until):
-                operation, future = self._pending.popleft()
-                if future.cancelled():
-                    continue
-                futures.append(future)
-                try:
-                    done.append((future, operation(transaction), None))
-                except sqlite3.Error:
-                    raise
-                except Exception as error:
-                    done.append((future, None, error))
+            batch.transaction.begin()
         except sqlite3.Error as error:
-            self._failed(futures, error)
-            return
-        if self._thread is None or not transaction.changed:
-            self._settle(transaction, done, self._commit())
+            self._failed([], error)
         else:
-            self._thread.submit(self._commit_in_thread, asyncio.get_running_loop(), transaction, done)
+            self._fill(batch)
+
+    def _fill(self, batch: _Batch) -> None:
+        """One slice of the batch; a slow disk is worth several."""
+        begun = now = time.perf_counter()
+        try:
+            while self._pending and len(batch.futures) < BATCH and now - begun < SLICE_SECONDS:
+                batch.run(*self._pending.popleft())
+                now = time.perf_counter()
+        except sqlite3.Error as error:
+            self._failed(batch.futures, error)
+            return
+        batch.taken += now - begun
+        loop = asyncio.get_running_loop()
+        if self._thread is None or not batch.transaction.changed:
+            self._settle(batch, self._commit())
+        elif self._pending and len(batch.futures) < BATCH and batch.taken < self._disk * DISK_SHARE:
+            loop.call_soon(self._fill, batch)
+        else:
+            self._thread.submit(self._commit_in_thread, loop, batch)
 
     def _commit(self) -> sqlite3.Error | None:
         try:
@@ -101,21 +128,19 @@ class Writer:
             return error
         return None
 
-    def _commit_in_thread(self, loop: asyncio.AbstractEventLoop, transaction: Transaction, done: list[Any]) -> None:
+    def _commit_in_thread(self, loop: asyncio.AbstractEventLoop, batch: _Batch) -> None:
         begun = time.perf_counter()
         error = self._commit()
         self._disk = time.perf_counter() - begun
         with contextlib.suppress(RuntimeError):  # the loop has been closed under us: nobody is waiting any more
-            loop.call_soon_threadsafe(self._settle, transaction, done, error)
+            loop.call_soon_threadsafe(self._settle, batch, error)
 
-    def _settle(
-        self, transaction: Transaction, done: list[tuple[asyncio.Future[Any], Any, Exception | None]], failure: sqlite3.Error | None
-    ) -> None:
+    def _settle(self, batch: _Batch, failure: sqlite3.Error | None) -> None:
         if failure is not None:
-            self._failed([future for future, _, _ in done], failure)
+            self._failed(batch.futures, failure)
             return
-        self._committed(transaction)
-        self._tell(deque(done))
+        self._committed(batch.transaction)
+        self._tell(deque(batch.done))
         self._next()
 
     def _tell(self, done: deque[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
