@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
 from tetrapod.generic.authentication.user import ANONYMOUS, UserInfo
@@ -236,7 +236,7 @@ class UpgradeResponse(Response):
         self.run = run
 
 
-Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class _EmptyBody:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tetrapod.generic.flowcontrol.turns import Turns
 
 
@@ -79,3 +81,79 @@ async def test_a_hundred_users_are_a_flood_too() -> None:
     assert len(served.order) <= 20
     await asyncio.gather(*tasks)
     assert len(served.order) == 100
+
+
+async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_requests_that_have_not_begun() -> None:
+    served = Served()
+    stored: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def writes() -> str:
+        answer = await stored
+        served.now += 0.005
+        served.order.append("written")
+        return answer
+
+    async def request() -> str:
+        assert served.turns.taken("flood")
+        return await served.turns.each_step("flood", writes())
+
+    writing = asyncio.create_task(request())
+    await asyncio.sleep(0)
+    flood = served.flood(100, cost=0.005)
+    await served.until_begun(20)
+    stored.set_result("it")
+    before = len(served.order)
+    assert await writing == "it"
+    assert served.order.index("written") - before <= 3
+    await asyncio.gather(*flood)
+    assert len(served.order) == 101
+
+
+async def test_many_that_go_on_at_once_do_so_in_turn() -> None:
+    served = Served()
+    committed = asyncio.Event()
+
+    async def writes() -> None:
+        await committed.wait()
+        served.now += 0.005
+        served.order.append("written")
+
+    tasks = [asyncio.create_task(served.turns.each_step("flood", writes())) for _ in range(50)]
+    await asyncio.sleep(0)
+    committed.set()
+    await served.until_begun(20)
+    assert len(served.order) < 25
+    before = len(served.order)
+    await asyncio.create_task(served.request("quiet"))
+    assert served.order.index("quiet") - before <= 2
+    await asyncio.gather(*tasks)
+    assert served.order.count("written") == 50
+
+
+async def test_failures_and_cancellation_reach_what_waits() -> None:
+    turns = Turns(lambda: 0.0)
+    seen: list[str] = []
+    loop = asyncio.get_running_loop()
+    failing: asyncio.Future[None] = loop.create_future()
+
+    async def work(awaited: asyncio.Future[None]) -> str:
+        try:
+            await awaited
+        except OSError:
+            seen.append("failed")
+            return "told"
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        return "done"
+
+    task = asyncio.create_task(turns.each_step("one", work(failing)))
+    await asyncio.sleep(0)
+    failing.set_exception(OSError())
+    assert await task == "told"
+    task = asyncio.create_task(turns.each_step("one", work(loop.create_future())))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == ["failed", "cancelled"]

@@ -53,7 +53,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             if not flow.exempt and not turns.taken(flow.key):
                 await turns.wait(flow.key)
             latency.took(clock() - ticket.arrival)
-            response = await handler(request)
+            response = await (handler(request) if flow.exempt else turns.each_step(flow.key, handler(request)))
         except BaseException as error:
             if forget is not None:
                 forget()

@@ -8,7 +8,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/traces.go, go.opentelemetry.io/
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
@@ -30,7 +30,7 @@ def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing |
             built.append(build())
         return built[0]
 
-    def traces(request: Request) -> Awaitable[Response]:
+    def traces(request: Request) -> Coroutine[Any, Any, Response]:
         if "trace=" in request.query_string and (form := asked.asked_form(request)):
             if tracing is not None:
                 tracing.concerns(request)

@@ -3,16 +3,20 @@
 Seats limit how many requests are under way; what they compete for here is one thread's time, and requests that have arrived are served in
 the order in which they came, so that a user with a hundred connections makes everybody wait for a hundred requests. Of those that wait
 for a turn each flow has one after the other, and only as many begin in one step of the loop as are served in about half a millisecond.
-A flow that has nobody waiting, and had no turn just now, need not wait. Upstream's goroutines get turns from Go's scheduler.
+A flow that has nobody waiting, and had no turn just now, need not wait. A request that has waited for something (its write is on disk,
+a webhook has answered) takes a turn for what is left to do. Upstream's goroutines get turns from Go's scheduler.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+import types
 from collections import deque
-from collections.abc import Callable, Hashable
-from typing import Final
+from collections.abc import Callable, Coroutine, Generator, Hashable
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
 
 STEP: Final = 0.0005
 """Seconds of CPU that one step of the loop may take; by the clock it may have taken longer because others had the CPU."""
@@ -21,10 +25,26 @@ SPARE: Final = 8
 """So many flows more may begin in a step that have just come: they are not to wait, but a hundred users are a flood too."""
 
 
+class _Line:
+    """Those of one flow who wait. Who has begun comes before who has not: he holds seats and memory."""
+
+    __slots__ = ("begun", "new")
+
+    def __init__(self) -> None:
+        self.begun: deque[asyncio.Future[None]] = deque()
+        self.new: deque[asyncio.Future[None]] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self.begun or self.new)
+
+    def next(self) -> asyncio.Future[None]:
+        return (self.begun or self.new).popleft()
+
+
 class Turns:
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
-        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # by flow, in the order of their turns
+        self._waiting: dict[Hashable, _Line] = {}  # by flow, in the order of their turns
         self._served: set[Hashable] = set()  # who had a turn in this step
         self._stepping = False
         self._since = 0.0
@@ -45,14 +65,31 @@ class Turns:
             self._next_step()
         return True
 
-    async def wait(self, flow: Hashable) -> None:
-        """Wait for the flow's turn."""
+    def wait(self, flow: Hashable, *, begun: bool = False) -> asyncio.Future[None]:
+        """Done when it is the flow's turn."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue = self._waiting.get(flow)
-        if queue is None:
-            queue = self._waiting[flow] = deque()
-        queue.append(turn)
-        await turn
+        line = self._waiting.get(flow)
+        if line is None:
+            line = self._waiting[flow] = _Line()
+        (line.begun if begun else line.new).append(turn)
+        return turn
+
+    @types.coroutine
+    def each_step(self, flow: Hashable, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+        """What `work` returns; each time that it has waited for something, it goes on when it is the flow's turn."""
+        failures: list[BaseException] = []  # not a variable: the traceback would lead to itself
+        while True:
+            try:
+                awaited = work.throw(failures.pop()) if failures else work.send(None)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            try:
+                yield awaited
+                if not self.taken(flow):
+                    yield from self.wait(flow, begun=True)
+            except BaseException as error:  # what it waited for has failed, or it is cancelled
+                failures.append(error)
 
     def _next_step(self) -> None:
         self._since = self._clock()
@@ -69,10 +106,10 @@ class Turns:
         self._served.clear()
         while self._waiting and self._begun < self._most:
             flow = next(iter(self._waiting))
-            queue = self._waiting.pop(flow)
-            turn = queue.popleft()
-            if queue:
-                self._waiting[flow] = queue
+            line = self._waiting.pop(flow)
+            turn = line.next()
+            if line:
+                self._waiting[flow] = line
             if not turn.done():  # else who waited has gone
                 turn.set_result(None)
                 self._served.add(flow)
