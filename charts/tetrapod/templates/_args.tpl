@@ -34,11 +34,11 @@
 {{- end }}
 {{- if ne .component "auth" }}
 - --auth-url={{ include "tetrapod.url" (dict "root" $root "component" "auth") }}
+{{- end }}
 {{- with include "tetrapod.redisUrl" $root }}
 - --redis-url={{ . }}
 {{- if include "tetrapod.redisSecret" $root }}
 - --redis-password-file=/certs/redis/password
-{{- end }}
 {{- end }}
 {{- end }}
 {{- if eq .component "core" }}

@@ -48,6 +48,7 @@ from tetrapod.generic.controllers import enabled
 from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.gvk import Object
@@ -93,6 +94,7 @@ class AuthOptions:
     controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
     """Groups that no certificate gives. Where users connect directly (one process): SERVICES_GROUP."""
+    shared: SharedCache | None = None  # --redis-url
     services_apart: bool = False
     """The four are processes of their own: each has its rights by RBAC."""
 
@@ -132,7 +134,8 @@ class AuthService:
 
     def _make_authorizers(self) -> None:
         built_in: dict[str, Resolving] = {"Node": NodeAuthorizer(self.graph), "RBAC": RbacAuthorizer(self.index)}
-        self._chain = AuthorizerChain(self._options.authorization, [Named("", InternalAuthorizer())], built_in, self._pool)
+        options, before = self._options, [Named("", InternalAuthorizer())]
+        self._chain = AuthorizerChain(options.authorization, before, built_in, self._pool, options.shared)
         self.authorizer = self._chain.authorizer
         self.resolver: RuleResolver = self._chain.resolver
 
@@ -175,7 +178,9 @@ class AuthService:
             self._jwt = JwtAuthenticators(replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool)
             tokens.append(self._jwt)
         if (webhook := options.token_webhook) is not None:  # last: it costs a request
-            asked = webhook_authenticator(webhook.target, self._pool, version=webhook.version, ttl=webhook.ttl, audiences=self.audiences)
+            asked = webhook_authenticator(
+                webhook.target, self._pool, version=webhook.version, ttl=webhook.ttl, audiences=self.audiences, shared=options.shared
+            )
             tokens.append(asked)
         self.tokens: TokenAuthenticator = UnionTokenAuthenticator(tokens)
         self.authenticator: RequestAuthenticator = UnionAuthenticator(

@@ -188,7 +188,7 @@ FLAGS: Final[Sequence[Flag]] = (
     ),
     Flag(_OURS, "collection-delay", "Time before owners of a new kind of custom resource are watched.", Duration(), services="cu"),
     Flag(_OURS, "break-glass", "Let system:masters pass webhooks and policies of admission, to repair them.", bool),
-    Flag(_OURS, "redis-url", "A redis in which replicas share what token reviews found (optional).", services="acex"),
+    Flag(_OURS, "redis-url", "A redis in which replicas share answers of token reviews and of webhooks (optional).", services="acex"),
     Flag(_OURS, "redis-password-file", "A file with redis' password; a new one is taken up.", services="acex"),
     Flag(_OURS, "aggregator-url", "Where the aggregator is (for controllers); may be given for each replica.", "list", services="cex"),
     Flag(_OURS, "core-url", "Where core is; may be given for each replica.", "list", services="a"),

@@ -29,10 +29,10 @@ from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.delegating import TokenReviewer
-from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
+from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
-from tetrapod.generic.authentication.sharedcache import SharedTokenAuthenticator
-from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
+from tetrapod.generic.authentication.sharedtokens import SharedTokens
+from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS, CachedTokenAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
@@ -53,6 +53,7 @@ from tetrapod.generic.proxy.balanced import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
+from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 log = logging.getLogger(__name__)
@@ -130,16 +131,22 @@ class RemoteService:
         except BackendError as error:
             raise click.UsageError(f"--{name}-url: {error}") from None
 
+    def shared_cache(self) -> SharedCache | None:
+        options = self.options
+        if not options.redis_url:
+            return None
+        secret = read_file(self.file("client.key"), "data-dir")  # the same for replicas of one service
+        shared = SharedCache(options.redis_url, options.redis_password_file, secret=secret)
+        self.lifecycle.on_shutdown("redis", shared.close)
+        return shared
+
     def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
         """Authentication and authorization of a service behind the aggregator: headers, certificates, tokens asked of auth."""
         options = self.options
         auth = self.client_of(options.auth_url, "auth", f"tetrapod-{self.name}")
-        reviews: TokenAuthenticator = TokenReviewer(auth)
-        if options.redis_url:
-            secret = read_file(self.file("client.key"), "data-dir")  # the same for replicas of one service
-            reviews = shared = SharedTokenAuthenticator(reviews, options.redis_url, options.redis_password_file, secret=secret)
-            self.lifecycle.on_shutdown("redis", shared.close)
-        tokens = CachedTokenAuthenticator(reviews)
+        shared = self.shared_cache()
+        known = SharedTokens(shared, "auth", SUCCESS_SECONDS) if shared is not None else None
+        tokens = CachedTokenAuthenticator(TokenReviewer(auth), shared=known)
         anonymous_access = anonymous(options)
         authenticator = UnionAuthenticator(
             [

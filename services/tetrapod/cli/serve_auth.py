@@ -28,7 +28,10 @@ class RemoteAuth(RemoteService):
         )
         client = self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager")
         self.hold_identity(client)
-        given = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)
+        given = replace(
+            auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False),
+            shared=self.shared_cache(),
+        )
         self.auth = AuthService(self.storage, given, client, leadership(options, self.name, client))
         surroundings = Surroundings(
             self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass

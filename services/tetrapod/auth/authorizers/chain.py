@@ -21,6 +21,7 @@ from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.configuration.watching import watch
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.machinery.duration import parse_duration
 from tetrapod.machinery.field import aggregate
@@ -38,13 +39,20 @@ class Resolving(Authorizer, RuleResolver, Protocol):
 class AuthorizerChain:
     """`authorizer` and `resolver` stay the same objects. `before` stand in front of every configuration: our own.
 
+    What webhooks say is `shared` with other replicas.
+
     Raises ValueError, with upstream's text.
     """
 
     def __init__(
-        self, options: AuthorizationOptions, before: Sequence[Named], built_in: Mapping[str, Resolving], pool: BackendPool
+        self,
+        options: AuthorizationOptions,
+        before: Sequence[Named],
+        built_in: Mapping[str, Resolving],
+        pool: BackendPool,
+        shared: SharedCache | None = None,
     ) -> None:
-        self._options, self._pool = options, pool
+        self._options, self._pool, self._shared = options, pool, shared
         self._before = (*before, Named("", PrivilegedGroup()))
         self._config, self._data = options.config, options.data
         self._known: dict[str, Resolving] = {**built_in, "AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
@@ -67,7 +75,7 @@ class AuthorizerChain:
     def _made(self, authorizer: Object) -> Resolving:
         kind = authorizer["type"]
         if kind == "Webhook":
-            return _webhook(authorizer, self._pool)
+            return _webhook(authorizer, self._pool, self._shared)
         if kind not in self._known or (kind not in self._types and kind in ("Node", "RBAC", "ABAC")):
             raise ValueError(f"authorizer type {kind} is not allowed if it was not enabled at initial server startup")
         return self._known[kind]
@@ -126,7 +134,7 @@ def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> O
     return config
 
 
-def _webhook(authorizer: Object, pool: BackendPool) -> WebhookAuthorizer:
+def _webhook(authorizer: Object, pool: BackendPool, shared: SharedCache | None) -> WebhookAuthorizer:
     webhook: Object = authorizer["webhook"]
     file = webhook["connectionInfo"].get("kubeConfigFile")
     if not file:
@@ -141,7 +149,7 @@ def _webhook(authorizer: Object, pool: BackendPool) -> WebhookAuthorizer:
         deny_on_failure=webhook["failurePolicy"] == "Deny",
         conditions=_conditions(webhook.get("matchConditions") or [], authorizer["name"]),
     )
-    return WebhookAuthorizer(options, pool)
+    return WebhookAuthorizer(options, pool, shared)
 
 
 def _conditions(conditions: list[Object], name: str) -> Conditions | None:

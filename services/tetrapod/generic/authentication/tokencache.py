@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import secrets
 import time
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics import Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from tetrapod.generic.authentication.sharedtokens import SharedTokens
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -24,13 +28,20 @@ SUCCESS_SECONDS: Final = 10.0
 _LIMIT: Final = 8192
 REQUESTS: Final = Counter("authentication_token_cache_request_total", "", ("status",))
 FETCHES: Final = Counter("authentication_token_cache_fetch_total", "", ("status",))
+_SECONDS: Final = Histogram(
+    "authentication_token_cache_request_duration_seconds", "", ("status",), (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+)
+_ACTIVE: Final = Gauge("authentication_token_cache_active_fetch_count", "", ("status",))
+_HIT, _MISS, _BLOCKED, _IN_FLIGHT = ("hit",), ("miss",), ("blocked",), ("in_flight",)
+_ACTIVE.add(_BLOCKED, 0)
+_ACTIVE.add(_IN_FLIGHT, 0)
 
 
 class ExpiringCache(Generic[K, V]):
     """A bounded dictionary whose entries vanish after `seconds`; 0 keeps nothing."""
 
     def __init__(self, seconds: float, *, limit: int = _LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._limit = limit
         self._clock = clock
         self._entries: dict[K, tuple[float, V]] = {}
@@ -44,12 +55,14 @@ class ExpiringCache(Generic[K, V]):
             return None
         return entry[1]
 
-    def put(self, key: K, value: V) -> None:
-        if self._seconds <= 0:
+    def put(self, key: K, value: V, at_most: float = math.inf) -> None:
+        """`at_most`: the seconds that what comes from elsewhere is still good for."""
+        seconds = min(self.seconds, at_most)
+        if seconds <= 0:
             return
         if len(self._entries) >= self._limit:
             self._evict()
-        self._entries[key] = (self._clock() + self._seconds, value)
+        self._entries[key] = (self._clock() + seconds, value)
 
     def _evict(self) -> None:
         now = self._clock()
@@ -59,10 +72,21 @@ class ExpiringCache(Generic[K, V]):
 
 
 class CachedTokenAuthenticator:
-    """Remembers what another token authenticator found; for `failure_seconds`, too, that it found nobody."""
+    """Remembers what another token authenticator found; for `failure_seconds`, too, that it found nobody.
 
-    def __init__(self, inner: TokenAuthenticator, seconds: float = SUCCESS_SECONDS, *, failure_seconds: float = 0) -> None:
+    What it found is `shared` with other replicas, and no older for that.
+    """
+
+    def __init__(
+        self,
+        inner: TokenAuthenticator,
+        seconds: float = SUCCESS_SECONDS,
+        *,
+        failure_seconds: float = 0,
+        shared: SharedTokens | None = None,
+    ) -> None:
         self._inner = inner
+        self._shared = shared
         self._found = ExpiringCache[bytes, Authenticated](seconds)
         self._refused = ExpiringCache[bytes, bool](failure_seconds)
         self._asking: dict[bytes, asyncio.Task[Authenticated | None]] = {}
@@ -72,9 +96,20 @@ class CachedTokenAuthenticator:
         key = self._key(token, audiences)
         found = self._found.get(key)
         if found is not None or self._refused.get(key):
-            REQUESTS.add(("hit",))
+            REQUESTS.add(_HIT)
+            _SECONDS.observe(_HIT, 0.0)  # upstream's are whole milliseconds, too
             return found
-        REQUESTS.add(("miss",))
+        began = time.monotonic()
+        REQUESTS.add(_MISS)
+        _ACTIVE.add(_BLOCKED, 1)
+        try:
+            return await self._shared_answer(key, token, audiences)
+        finally:
+            _ACTIVE.add(_BLOCKED, -1)
+            _SECONDS.observe(_MISS, time.monotonic() - began)
+
+    async def _shared_answer(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        """Of one question for all that ask it now."""
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._ask(key, token, audiences))
@@ -82,14 +117,21 @@ class CachedTokenAuthenticator:
         return await asyncio.shield(task)  # one caller's cancellation is not the others'
 
     async def _ask(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        if self._shared is not None and (known := await self._shared.get(token, audiences)) is not None:
+            self._found.put(key, *known)
+            return known[0]
         fetched = "error"
+        _ACTIVE.add(_IN_FLIGHT, 1)
         try:
             result = await self._inner.authenticate_token(token, audiences)
             fetched = "ok"
         finally:
             FETCHES.add((fetched,))
+            _ACTIVE.add(_IN_FLIGHT, -1)
         if result is not None:
             self._found.put(key, result)
+            if self._shared is not None:
+                await self._shared.put(token, audiences, result)
         else:
             self._refused.put(key, True)
         return result

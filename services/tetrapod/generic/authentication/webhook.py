@@ -11,8 +11,10 @@ from typing import Final
 
 from tetrapod.generic.authentication.delegating import user_from_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
+from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
@@ -27,7 +29,14 @@ GROUP: Final = "authentication.k8s.io"
 
 
 def webhook_authenticator(
-    target: Target, pool: BackendPool, *, version: str, ttl: float, audiences: tuple[str, ...], backoff: Backoff | None = None
+    target: Target,
+    pool: BackendPool,
+    *,
+    version: str,
+    ttl: float,
+    audiences: tuple[str, ...],
+    backoff: Backoff | None = None,
+    shared: SharedCache | None = None,
 ) -> TokenAuthenticator:
     """
     Raises:
@@ -39,7 +48,8 @@ def webhook_authenticator(
     # The shapes of both versions are the same.
     expected = Expected(f"{GROUP}/{version}", "TokenReview", partial(load, "io.k8s.api.authentication.v1.TokenReview"))
     asking = WebhookTokenAuthenticator(ReviewClient(target, pool, expected), version, audiences, backoff or Backoff())
-    return CachedTokenAuthenticator(asking, ttl, failure_seconds=ttl)
+    known = SharedTokens(shared, f"{target.url} {version}", ttl) if shared is not None else None
+    return CachedTokenAuthenticator(asking, ttl, failure_seconds=ttl, shared=known)
 
 
 class WebhookTokenAuthenticator:

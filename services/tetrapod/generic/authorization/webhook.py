@@ -20,6 +20,7 @@ from tetrapod.generic.authorization.delegating import review_of
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
 from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.reviewing import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 VERSIONS: Final = ("v1", "v1beta1")
 GROUP: Final = "authorization.k8s.io"
 _CACHED: Final = 8192
+_PURPOSE: Final = "access"
 _CACHEABLE: Final = 10_000
 """Characters that a request may choose, beyond which its answer is not kept: the cache is not for whoever asks to fill."""
 
@@ -62,9 +64,9 @@ class WebhookOptions:
 
 
 class WebhookAuthorizer:
-    """Raises ValueError for a version that nobody knows."""
+    """Raises ValueError for a version that nobody knows. Replicas tell each other answers by what is `shared`."""
 
-    def __init__(self, options: WebhookOptions, pool: BackendPool) -> None:
+    def __init__(self, options: WebhookOptions, pool: BackendPool, shared: SharedCache | None = None) -> None:
         if options.version not in VERSIONS:
             listed = ", ".join(map(go_quote, VERSIONS))
             raise ValueError(f"unsupported webhook authorizer version {go_quote(options.version)}, supported versions are {listed}")
@@ -76,6 +78,8 @@ class WebhookAuthorizer:
         self._on_failure = Decision.DENY if options.deny_on_failure else Decision.NO_OPINION
         self._allowed = ExpiringCache[bytes, Object](options.authorized_ttl, limit=_CACHED)
         self._others = ExpiringCache[bytes, Object](options.unauthorized_ttl, limit=_CACHED)
+        self._shared = shared
+        self._source = orjson.dumps([options.name, options.target.url, options.version])
 
     async def authorize(self, attributes: Attributes) -> Answer:
         spec: Object = review_of(attributes)["spec"]
@@ -86,7 +90,7 @@ class WebhookAuthorizer:
             except ConditionError as error:
                 return Answer(self._on_failure, "", str(error))
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
-        status = self._allowed.get(key) or self._others.get(key)
+        status = await self._known(key)
         if status is None:
             try:
                 status = await self._ask(spec)
@@ -96,8 +100,24 @@ class WebhookAuthorizer:
                     FAIL_OPEN.add((self._options.name, error.result))
                 return Answer(self._on_failure, "", str(error))
             if _controlled(attributes) < _CACHEABLE:
-                (self._allowed if status.get("allowed") else self._others).put(key, status)
+                self._cache(status).put(key, status)
+                if self._shared is not None:
+                    await self._shared.put(_PURPOSE, self._source + key, status, self._cache(status).seconds)
         return _answer_of(status)
+
+    def _cache(self, status: Object) -> ExpiringCache[bytes, Object]:
+        return self._allowed if status.get("allowed") else self._others
+
+    async def _known(self, key: bytes) -> Object | None:
+        """What this webhook has said to this replica, or to another one, and is still good by this one's flags."""
+        for cache in (self._allowed, self._others):
+            if (status := cache.get(key)) is not None:
+                return status
+        if self._shared is None or (kept := await self._shared.get(_PURPOSE, self._source + key)) is None:
+            return None
+        cache = self._cache(kept.answer)
+        cache.put(key, kept.answer, kept.seconds)
+        return cache.get(key)
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
         return ResolvedRules([], [], True, "webhook authorizer does not support user rule resolution")

@@ -1,0 +1,296 @@
+"""Answers about tokens and access shared through a real redis; without it everything goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from integration.auth.test_authorization_webhook import JANE, PODS, reviewed
+from support.kubeconfig import write_kubeconfig
+from support.server import free_port
+from support.webhook import WebhookServer, webhook_server
+from tetrapod.auth.authorizers.chain import AuthorizerChain
+from tetrapod.auth.authorizers.configuration import AuthorizationOptions, WebhookFlags, from_modes
+from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.sharedtokens import SharedTokens
+from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
+from tetrapod.generic.authentication.webhook import webhook_authenticator
+from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
+from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.sharedcache import SharedCache
+from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+
+SECRET = b"what replicas share"
+ALICE = Authenticated(UserInfo("alice", "u1", ("developers",), {"example.com/x": ("1", "2")}), ("api",))
+
+
+class Reviews:
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
+        self.asked += 1
+        return ALICE if token == "alice-token" else None
+
+
+@pytest.fixture
+def redis(tmp_path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    binary = shutil.which("redis-server")
+    assert binary, "redis-server is installed by tools/prepare.sh"
+    port = free_port()
+    process = subprocess.Popen([binary, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                break
+    yield f"redis://127.0.0.1:{port}/0", process
+    process.kill()
+    process.wait()
+
+
+@asynccontextmanager
+async def cache(url: str, *, secret: bytes = SECRET, patience: float = 5, password: str = "") -> AsyncIterator[SharedCache]:
+    """A replica's."""
+    made = SharedCache(url, password, secret=secret, patience=patience)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+@asynccontextmanager
+async def replica(url: str, reviews: Reviews, **more: Any) -> AsyncIterator[CachedTokenAuthenticator]:
+    """With nothing in its own cache."""
+    async with cache(url, **more) as shared:
+        yield CachedTokenAuthenticator(reviews, 0, shared=SharedTokens(shared, "auth", 10))
+
+
+async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
+    url, _ = redis
+    first, second = Reviews(), Reviews()
+    async with replica(url, first) as one, replica(url, second) as two:
+        assert await one.authenticate_token("alice-token", ("api",)) == ALICE
+        assert await two.authenticate_token("alice-token", ("api",)) == ALICE
+        assert await two.authenticate_token("alice-token", ("other",)) == ALICE
+    assert (first.asked, second.asked) == (1, 1)
+
+
+async def test_what_comes_from_another_replica_ends_when_it_would_have_there(redis) -> None:
+    """A revoked token is not good for twice as long because two caches have kept it, one after the other."""
+    url, _ = redis
+    reviews = Reviews()
+    async with cache(url) as shared:
+        await SharedTokens(shared, "auth", 3).put("alice-token", ("api",), ALICE)
+        late = CachedTokenAuthenticator(reviews, 600, shared=SharedTokens(shared, "auth", 600))
+        assert await late.authenticate_token("alice-token", ("api",)) == ALICE
+        assert reviews.asked == 0
+        async with asyncio.timeout(60):
+            while not reviews.asked:
+                await asyncio.sleep(0.05)
+                await late.authenticate_token("alice-token", ("api",))
+        found = await SharedTokens(shared, "auth", 5).get("alice-token", ("api",))  # by whose flags it is good for less
+        assert found is not None
+        assert 0 < found[1] <= 5
+
+
+async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
+    url, _ = redis
+    reviews = Reviews()
+    async with replica(url, reviews) as one:
+        assert await one.authenticate_token("nobody", ()) is None
+        assert await one.authenticate_token("nobody", ()) is None
+    assert reviews.asked == 2
+
+
+async def test_losing_redis_costs_speed_only(redis) -> None:
+    url, process = redis
+    reviews = Reviews()
+    async with replica(url, reviews, patience=0.1) as one:
+        assert await one.authenticate_token("alice-token", ()) == ALICE
+        process.kill()
+        process.wait()
+        assert await one.authenticate_token("alice-token", ()) == ALICE
+        assert await one.authenticate_token("alice-token", ()) == ALICE
+    assert reviews.asked == 3
+
+
+async def test_a_redis_that_hangs_is_waited_for_once(redis) -> None:
+    url, process = redis
+    reviews = Reviews()
+    async with replica(url, reviews, patience=0.2) as one:
+        assert await one.authenticate_token("alice-token", ()) == ALICE
+        process.send_signal(signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(5):  # left alone after the first time: not 0.2 s each
+                for _ in range(100):
+                    assert await one.authenticate_token("alice-token", ()) == ALICE
+        finally:
+            process.send_signal(signal.SIGCONT)
+    assert reviews.asked >= 100
+
+
+async def test_a_redis_that_was_never_there_is_not_missed() -> None:
+    reviews = Reviews()
+    async with replica(f"redis://127.0.0.1:{free_port()}/0", reviews) as one:
+        assert await one.authenticate_token("alice-token", ()) == ALICE
+    assert reviews.asked == 1
+
+
+async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
+    url, _ = redis
+    password = tmp_path / "password"
+    password.write_text("wrong\n")
+    administrator = Redis.from_url(url)
+    await administrator.acl_setuser("default", enabled=True, passwords=["+right"], reset_passwords=True)
+    first, second = Reviews(), Reviews()
+    try:
+        async with replica(url, first, password=str(password)) as refused:
+            assert await refused.authenticate_token("alice-token", ("api",)) == ALICE  # as without redis
+        password.write_text("right\n")
+        for reviews in (first, second):
+            async with replica(url, reviews, password=str(password)) as one:
+                assert await one.authenticate_token("alice-token", ("api",)) == ALICE
+    finally:
+        await administrator.aclose()
+    assert (first.asked, second.asked) == (2, 0)
+
+
+async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis) -> None:
+    """Neither by an entry of their own, nor by another token's, nor by one of another service, nor by one that has ended."""
+    url, _ = redis
+    client = Redis.from_url(url)
+    reviews = Reviews()
+    try:
+        async with replica(url, reviews) as one, cache(url) as ours, cache(url, secret=b"another service's") as strange:
+            await one.authenticate_token("alice-token", ("api",))
+            (key,) = await client.keys("*")
+            genuine = await client.get(key)
+            await one.authenticate_token("mallory-token", ("api",))
+            await SharedTokens(ours, "auth", 10).put("mallory-token", ("api",), ALICE)
+            (mallory,) = [found.decode() for found in await client.keys("*") if found != key]
+            answer = {"user": {"username": "alice"}, "audiences": ["api"]}
+            elsewhere = mallory.replace("token", "access", 1)
+            sealed = (
+                ours._seal.close(mallory, answer, -1),
+                strange._seal.close(mallory, answer, 10),
+                ours._seal.close(elsewhere, answer, 10),
+            )
+            reviews.asked = 0
+            for forged in (genuine, *sealed, genuine[32:], b"", b"x" * 100):
+                await client.set(mallory, forged)
+                assert await one.authenticate_token("mallory-token", ("api",)) is None
+            await client.set(key, genuine[:-1] + b" ")
+            assert await one.authenticate_token("alice-token", ("api",)) == ALICE
+            assert reviews.asked == 8
+            assert not any(b"alice" in found for found in await client.keys("*"))
+    finally:
+        await client.aclose()
+
+
+# --- webhooks, which auth asks
+
+
+@pytest.fixture
+def webhook() -> Iterator[WebhookServer]:
+    with webhook_server() as made:
+        yield made
+
+
+@asynccontextmanager
+async def authorizer(webhook: WebhookServer, tmp_path: Path, shared: SharedCache, **options: Any) -> AsyncIterator[WebhookAuthorizer]:
+    """A replica's, with nothing in its own cache."""
+    pool = BackendPool()
+    target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")))
+    yield WebhookAuthorizer(WebhookOptions(target, **{"name": "hook", **options}), pool, shared)
+    await pool.close()
+
+
+@pytest.mark.parametrize(("allowed", "decision"), [(True, Decision.ALLOW), (False, Decision.NO_OPINION)])
+async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
+    redis, webhook: WebhookServer, tmp_path: Path, allowed: bool, decision: Decision
+) -> None:
+    url, _ = redis
+    webhook.on("/authorize", lambda _: reviewed(allowed=allowed, reason="so it is"))
+    async with cache(url) as first, cache(url) as second, cache(url, secret=b"another cluster's") as strange:
+        for shared, asked in ((first, 1), (second, 1), (strange, 2)):
+            async with authorizer(webhook, tmp_path, shared) as one:
+                assert await one.authorize(PODS) == Answer(decision, "so it is")
+                assert len(webhook.seen) == asked
+        async with authorizer(webhook, tmp_path, first, name="another") as one:  # asks for itself
+            await one.authorize(PODS)
+            await one.authorize(Attributes(JANE, "delete", namespace="ns", version="v1", resource="pods", resource_request=True))
+        assert len(webhook.seen) == 4
+        async with authorizer(webhook, tmp_path, first, authorized_ttl=0, unauthorized_ttl=0) as one:  # by its flags nothing is kept
+            await one.authorize(PODS)
+        assert len(webhook.seen) == 5
+    client = Redis.from_url(url)
+    keys = await client.keys("*")
+    assert all(key.startswith(b"tetrapod:access:") and b"jane" not in key for key in keys)
+    limit = 300_000 if allowed else 30_000
+    assert all([limit / 2 < await client.pttl(key) <= limit for key in keys])
+    await client.aclose()
+
+
+async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(redis, webhook: WebhookServer, tmp_path: Path) -> None:
+    url, _ = redis
+    client = Redis.from_url(url)
+    webhook.on("/authorize", lambda asked: reviewed(allowed=asked["spec"]["user"] == "root"))
+    async with cache(url) as ours, cache(url, secret=b"mallory's") as forger:
+        async with authorizer(webhook, tmp_path, ours) as one:
+            root = Attributes(UserInfo("root"), "list", namespace="ns", version="v1", resource="pods", resource_request=True)
+            assert (await one.authorize(root)).decision is Decision.ALLOW
+            (allowing,) = await client.keys("*")
+            genuine = await client.get(allowing)
+            await one.authorize(PODS)
+            (denying,) = [found for found in await client.keys("*") if found != allowing]
+        status = {"allowed": True}
+        for forged in (genuine, forger._seal.close(denying.decode(), status, 300), ours._seal.close(denying.decode(), status, -1)):
+            await client.set(denying, forged)
+            async with authorizer(webhook, tmp_path, ours) as one:
+                assert (await one.authorize(PODS)).decision is Decision.NO_OPINION
+    await client.aclose()
+
+
+async def test_the_masters_are_asked_about_nowhere(redis, webhook: WebhookServer, tmp_path: Path) -> None:
+    url, _ = redis
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")
+    options = AuthorizationOptions(from_modes(("Webhook",), WebhookFlags(str(kubeconfig), "v1", "5m", "30s")))
+    pool = BackendPool()
+    async with cache(url) as shared:
+        chain = AuthorizerChain(options, [], {}, pool, shared)
+        master = Attributes(UserInfo("m", groups=(SYSTEM_MASTERS,)), "delete", version="v1", resource="nodes", resource_request=True)
+        assert (await chain.authorizer.authorize(master)).decision is Decision.ALLOW
+    await pool.close()
+    client = Redis.from_url(url)
+    assert (webhook.seen, await client.keys("*")) == ([], [])
+    await client.aclose()
+
+
+async def test_whose_a_token_is_by_a_webhook_is_known_to_all_replicas(redis, webhook: WebhookServer, tmp_path: Path) -> None:
+    url, _ = redis
+    status = {"authenticated": True, "user": {"username": "jane"}}
+    webhook.on("/authenticate", lambda _: {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
+    target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authenticate")))
+    for _ in range(2):
+        pool = BackendPool()
+        async with cache(url) as shared:
+            made = webhook_authenticator(target, pool, version="v1", ttl=60, audiences=("api",), shared=shared)
+            found = await made.authenticate_token("t", ("api",))
+            assert found is not None
+            assert found.user.name == "jane"
+        await pool.close()
+    assert len(webhook.seen) == 1
