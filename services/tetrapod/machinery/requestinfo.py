@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl
 
 from tetrapod.machinery import fields, labels, names
 
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
 
 @dataclass(slots=True)
 class RequestInfo:
@@ -121,12 +123,18 @@ def _read_query(info: RequestInfo, query: str) -> None:
 
 
 def query_values(query: str) -> dict[str, str]:
-    """The first value of each parameter, decoded as Go does: pairs with a semicolon or a bad escape are dropped."""
+    """The first value of each parameter."""
     values: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if ";" not in name:
-            values.setdefault(name, value)
+    for name, value in query_pairs(query):
+        values.setdefault(name, value)
     return values
+
+
+def query_pairs(query: str) -> list[tuple[str, str]]:
+    """All parameters, decoded as Go's net/url does: pairs with a semicolon or a bad escape are dropped."""
+    if ";" in query or ("%" in query and _BAD_ESCAPE.search(query)):
+        query = "&".join(pair for pair in query.split("&") if ";" not in pair and not _BAD_ESCAPE.search(pair))
+    return parse_qsl(query, keep_blank_values=True)
 
 
 def _name_of(info: RequestInfo, values: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, parse
+from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, parse, query_pairs
 
 
 def short(info: RequestInfo) -> tuple[str, ...]:
@@ -71,3 +71,16 @@ def test_a_list_of_one_name_is_about_that_name() -> None:
 def test_a_path_that_ends_at_watch_is_refused() -> None:
     with pytest.raises(UnknownRequestError, match="unable to determine kind and namespace from url, /api/v1/watch/"):
         parse("GET", "/api/v1/watch/")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("a=1&b=%3B", [("a", "1"), ("b", ";")]),
+        ("a=1;b=2&c=3", [("c", "3")]),
+        ("a=%zz&b=%4&c=%41", [("c", "A")]),
+        ("a&a=1&=x", [("a", ""), ("a", "1"), ("", "x")]),
+    ],
+)
+def test_parameters_that_go_does_not_read_are_dropped(query: str, expected: list[tuple[str, str]]) -> None:
+    assert query_pairs(query) == expected

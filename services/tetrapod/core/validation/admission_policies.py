@@ -54,7 +54,8 @@ def _validating(obj: Object, old: Object | None) -> list[FieldError]:
     for i, validation in enumerate(validations):
         errors += _validation(validation, f"spec.validations[{i}]", expressions)
     if len(annotations) > _MOST_ANNOTATIONS:
-        errors.append(field.invalid("spec.auditAnnotations", annotations, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"))
+        shown = [{"Key": one.get("key") or "", "ValueExpression": one.get("valueExpression") or ""} for one in annotations]
+        errors.append(field.invalid("spec.auditAnnotations", shown, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"))
     keys = [a.get("key") or "" for a in annotations]
     for i, annotation in enumerate(annotations):
         errors += _annotation(annotation, name, f"spec.auditAnnotations[{i}]", expressions)

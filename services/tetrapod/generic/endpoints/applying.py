@@ -5,14 +5,16 @@ from __future__ import annotations
 import orjson
 
 from tetrapod.generic.endpoints.decoding import ShapeError
+from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.mechanisms import Mechanism
 from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.status import bad_request
+from tetrapod.machinery.status import StatusError, bad_request
 
 
 class Applying(Mechanism):
@@ -46,9 +48,17 @@ class Applying(Mechanism):
                 text = yaml.strict_text(self.duplicates)
                 raise bad_request(f"error strict decoding patch: error converting YAML to JSON: {text}")
             self.warnings = list(self.duplicates) if self.validation == "Warn" else []
-        new: Object = orjson.loads(orjson.dumps(merged))
+        decoder = self.scope.decoder
+        new: Object = orjson.loads(orjson.dumps(merged)) if decoder.custom else as_filled(merged, decoder.schema)
         try:
-            self.scope.decoder.shape(new, keep_nulls=True)
+            decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
-            raise bad_request(f"failed to convert merged object to last applied version: {error}") from None
+            raise self._inconvertible(misfit(error)) from None
         return new
+
+    def _inconvertible(self, why: str) -> StatusError:
+        kind, meta = self.scope.kind, self.config.get("metadata") or {}
+        shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {shown}"
+        text = f"unable to convert unstructured object to {shown}: {why}"
+        return bad_request(f"failed to convert new object ({subject}) to proper version: {text}")

@@ -18,9 +18,9 @@ from tetrapod.machinery.field import invalid
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
 from tetrapod.machinery.schema.decode_errors import Mismatch
+from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
-from tetrapod.machinery.serializer.numbers import integral
 from tetrapod.machinery.status import StatusError, bad_request, not_found
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -188,8 +188,7 @@ class StrategicPatching(Patching):
     def apply(self, current: Object) -> Object:
         node = self.scope.decoder.schema
         self.left = _copy(self.patch)
-        patched: Object = integral(_copy(strategic.apply(current, self.left, node)))  # upstream fills a struct from the map
-        return patched
+        return as_filled(strategic.apply(current, self.left, node), node)
 
     def quoted(self, current: Object, patched: Object) -> str:
         return goformat.plain(self.left)

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.requestinfo import query_pairs, query_values
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -72,10 +72,7 @@ DEFAULT_WRITE_OPTIONS: Final = WriteOptions()
 def parse_query(query_string: str) -> dict[str, str]:
     if not query_string:
         return {}
-    query: dict[str, str] = {}
-    for key, value in parse_qsl(query_string, keep_blank_values=True):
-        query.setdefault(key, value)
-    return query
+    return query_values(query_string)
 
 
 def parse_int(text: str) -> int:
@@ -191,7 +188,7 @@ def decode_write_options(query_string: str, kind: str, *, apply: bool | None = N
     """
     if not query_string and not apply:
         return DEFAULT_WRITE_OPTIONS
-    values = parse_qsl(query_string, keep_blank_values=True)
+    values = query_pairs(query_string)
     query: dict[str, str] = {}
     for key, value in values:
         query.setdefault(key, value)
@@ -244,7 +241,7 @@ def delete_options_from_query(query_string: str) -> Object:
     options: Object = {}
     if not query_string:
         return options
-    values = parse_qsl(query_string, keep_blank_values=True)
+    values = query_pairs(query_string)
     query: dict[str, str] = {}
     for key, value in values:
         query.setdefault(key, value)

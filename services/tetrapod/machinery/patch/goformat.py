@@ -29,6 +29,21 @@ def plain(value: Any) -> str:
             return str(value)
 
 
+def as_text(value: Any) -> str:
+    """Go's `%s` of a decoded JSON value."""
+    match value:
+        case None:
+            return "%!s(<nil>)"
+        case str():
+            return value
+        case dict():
+            return f"map[{' '.join(f'{k}:{as_text(value[k])}' for k in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(as_text, value))}]"
+        case _:
+            return f"%!s({type_name(value)}={plain(value)})"
+
+
 def syntax(value: Any) -> str:
     """Go's `%#v`: the value as source text."""
     match value:

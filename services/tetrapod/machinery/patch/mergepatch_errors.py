@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.patch.goformat import plain
+from tetrapod.machinery.patch.goformat import as_text, plain
 from tetrapod.machinery.status import StatusError, bad_request
 
 refusal: Final = bad_request
@@ -33,7 +33,7 @@ def no_merge_key(element: Object, merge_key: str) -> StatusError:
 
 
 def bad_patch_type(directive: Any, element: Object) -> StatusError:
-    return refusal(f"unknown patch type: {'%!s(<nil>)' if directive is None else plain(directive)} in map: {plain(element)}")
+    return refusal(f"unknown patch type: {as_text(directive)} in map: {plain(element)}")
 
 
 def bad_argument_type(expected: str, actual: str) -> StatusError:

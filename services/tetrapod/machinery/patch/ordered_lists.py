@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from tetrapod.machinery.patch.goformat import syntax, type_name
-from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, no_merge_key
+from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, no_merge_key, refusal
 
 
 def identity(value: Any) -> Hashable:
@@ -33,6 +33,8 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
         StatusError: 400, an element has no merge key.
     """
     key = _key_function(merge_key) if of_maps and merge_key else identity
+    if of_maps and merge_key:
+        _check_all_are_maps(wanted, {key(v) for v in merged}, merge_key)
     wanted_places, live_places = _places(wanted, key), _places(live, key)
     named = [(key(v), v) for v in merged]
     ours = _sorted([(k, v) for k, v in named if k in wanted_places], wanted_places)
@@ -50,6 +52,18 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
     out.extend(v for _, v in others[i:])
     out.extend(v for _, v in ours[j:])
     return out
+
+
+def _check_all_are_maps(wanted: list[Any], present: set[Hashable], merge_key: str) -> None:
+    """Upstream looks for each element in the order list, and complains of what it finds there before it (or at all)."""
+    left = set(present)
+    for i, value in enumerate(wanted):
+        if not left:
+            return
+        if not isinstance(value, dict):
+            raise refusal(f"value for key {i} is not a map")
+        if merge_key in value:
+            left.discard(identity(value[merge_key]))
 
 
 def _key_function(merge_key: str) -> Callable[[Any], Hashable]:

@@ -68,8 +68,6 @@ def _int_or_string(value: Any) -> Any:
         return value
     if value is None:
         return 0
-    if value.__class__ is float and value.is_integer():
-        value = int(value)
     if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
         raise Mismatch(value, "int32", ends=True)
     return value

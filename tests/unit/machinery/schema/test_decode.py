@@ -188,7 +188,7 @@ def test_base64_is_canonical_or_refused_at_a_byte() -> None:
             decoded("Secret", {"data": {"a": text}})
 
 
-@pytest.mark.parametrize("bad", [1.5, True, 3_000_000_000, [], {}])
+@pytest.mark.parametrize("bad", [1.5, 1.0, True, 3_000_000_000, [], {}])
 def test_int_or_string_is_an_int32_or_a_string(bad: Any) -> None:
     with pytest.raises(DecodeError):
         decoded("PodDisruptionBudget", {"spec": {"minAvailable": bad}}, "policy/v1")

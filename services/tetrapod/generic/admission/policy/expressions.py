@@ -41,11 +41,16 @@ def compile_expression(environment: Environment, expression: str, returns: Retur
         return Compiled(expression, None, error.full)
     if types.ANY not in returns and program.output_type not in returns:
         if len(returns) == 1:
-            return Compiled(expression, None, f"must evaluate to {returns[0]} but got {program.output_type}")
+            return Compiled(expression, None, f"must evaluate to {returns[0]} but got {_shown(program.output_type)}")
         # Go prints the list with the types' run-time names.
         listed = " ".join(one.name for one in returns)
-        return Compiled(expression, None, f"must evaluate to one of [{listed}] but got {program.output_type}")
+        return Compiled(expression, None, f"must evaluate to one of [{listed}] but got {_shown(program.output_type)}")
     return Compiled(expression, program)
+
+
+def _shown(found: types.CelType) -> str:
+    """A declared type's own text; that of null is its run-time name."""
+    return found.name if found == types.NULL else str(found)
 
 
 class Composer:

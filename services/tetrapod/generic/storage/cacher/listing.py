@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Range
@@ -66,6 +67,8 @@ class Lister:
     async def _continued(self, query: ListQuery, continuation: Continuation) -> ListPage:
         if query.resource_version not in {"", "0"}:
             raise ValueError("specifying resource version is not allowed when using continue")
+        if query.resource_version == "0":
+            query = replace(query, limit=0)  # no page has a limit there, the rest of a list neither
         start = query.prefix + continuation.start
         if continuation.revision == INCONSISTENT:
             return await self._latest(query, start)

@@ -1,0 +1,54 @@
+"""Numbers of a map that fills a struct: a strategic patch's result and an applied object never were JSON of their type.
+
+Upstream converts by reflection there, as Go converts numbers: a whole float becomes an integer, an integer too large for its
+field keeps its low bits. What has a decoder of its own (quantities, int-or-strings) is written as JSON first.
+Upstream: k8s.io/apimachinery/pkg/runtime/converter.go (fromUnstructured).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.node import SchemaNode
+
+_INT64: Final = 1 << 63
+_NO_EXPONENT: Final = 1e21
+"""Go's encoder writes floats below this with all their digits."""
+_BITS: Final = {"int32": 32, "int64": 64, "": 64}
+_unusual = re.compile(rb"[:\[,]-?(?:\d{10,}|[0-9.]+(?:\.0[,\]}]|e))").search
+
+
+def as_filled(obj: Any, node: SchemaNode) -> Object:
+    """A copy of the object, its numbers as the fields take them."""
+    encoded = orjson.dumps(obj)
+    copy: Object = orjson.loads(encoded)
+    return _filled(copy, node) if _unusual(encoded) else copy
+
+
+def _filled(value: Any, node: SchemaNode | None) -> Any:
+    if node is None:
+        return value
+    if isinstance(value, dict):
+        for key, member in value.items():
+            value[key] = _filled(member, node.properties.get(key) or node.additional_properties)
+    elif isinstance(value, list):
+        value[:] = [_filled(item, node.items) for item in value]
+    elif value.__class__ in (int, float):
+        return _number(value, node)
+    return value
+
+
+def _number(value: int | float, node: SchemaNode) -> int | float:
+    if isinstance(value, float) and not value.is_integer():
+        return value
+    if node.type == "integer":
+        number = int(value) if abs(value) < _INT64 else -_INT64  # what a processor makes of a float that fits nowhere
+        bits = _BITS[node.format]
+        return (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+    if (node.int_or_string or node.format == "quantity") and abs(value) < _NO_EXPONENT:
+        return int(value)
+    return value
