@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,9 +50,23 @@ OBJECTS: dict[str, dict[str, Any]] = {
 }
 
 
+RESOURCES = "secrets", "sites.example.com", "customresourcedefinitions.apiextensions.k8s.io"
+
+
+def encryption(path: Path, provider: str) -> Path:
+    """A configuration with one key, named as the file, for some of the resources."""
+    key = f"{{name: {path.stem}, secret: {b64encode(path.stem.encode().ljust(32, b'.')).decode()}}}"
+    path.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+        f"- {{resources: [{', '.join(RESOURCES)}], providers: [{provider}: {{keys: [{key}]}}]}}\n"
+    )
+    return path
+
+
 @contextmanager
-def stock_server(directory: Path, pki: Pki, etcd: str) -> Iterator[Door]:
-    with running_over(etcd, binaries()["kube-apiserver"], directory, "--disable-admission-plugins=ServiceAccount", pki=pki) as server:
+def stock_server(directory: Path, pki: Pki, etcd: str, *flags: str) -> Iterator[Door]:
+    own = ("--disable-admission-plugins=ServiceAccount", *flags)
+    with running_over(etcd, binaries()["kube-apiserver"], directory, *own, pki=pki) as server:
         certificate, key = (file.read_bytes() for file in pki.admin)
         write_kubeconfig(directory / "admin", kubeconfig(server.url, ca=pki.ca.read_bytes(), certificate=certificate, key=key))
         yield Door(directory / "admin")
@@ -74,26 +89,38 @@ def migrate(*arguments: str | Path) -> None:
 
 
 def test_everything_moves_from_a_stock_server_and_to_one(tmp_path: Path) -> None:
+    """What is encrypted has another key with each of the three; the rest is protobuf at first."""
+    providers = {"oldest": "aesgcm", "ours": "secretbox", "newest": "aescbc"}
+    files = {name: encryption(tmp_path / f"{name}.yaml", provider) for name, provider in providers.items()}
+    flags = {name: (f"--encryption-provider-config={file}",) for name, file in files.items()}
+
+    def move(source: str | Path, target: str | Path, before: str, after: str) -> None:
+        sides = (("from", before), ("to", after))
+        more = (f"--{side}-encryption-provider-config={files[name]}" for side, name in sides)
+        migrate("--from", source, "--to", target, *more)
+
     pki = write_pki(tmp_path / "ours" / "pki", ["localhost", "127.0.0.1"])
     first, second = Etcd(etcd_36(), tmp_path / "first"), Etcd(etcd_36(), tmp_path / "second")
     first.start()
     second.start()
     try:
-        with stock_server(tmp_path, pki, first.url) as door:
+        with stock_server(tmp_path, pki, first.url, *flags["oldest"]) as door:
             assert door.call("POST", DEFINITIONS, yaml.safe_load(CRD.read_text())).status == 201
             for path, body in OBJECTS.items():
                 door.until(lambda reply: reply.status in (201, 409), "POST", path, body)
             before = objects(door)
-        migrate("--from", first.url, "--to", tmp_path / "ours")
-        with running(tmp_path / "ours") as server:
+        assert first.value("/registry/secrets/house/secret").startswith(b"k8s:enc:aesgcm:v1:oldest:")
+        assert first.value("/registry/configmaps/house/map").startswith(b"k8s\0")
+        move(first.url, tmp_path / "ours", "oldest", "ours")
+        with running(tmp_path / "ours", *flags["ours"]) as server:
             door = Door(server.kubeconfig)
             assert objects(door) == before  # resource versions too
             taken = door.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
             assert (taken.status, "already allocated" in taken.message) == (422, True)
             assert door.call("POST", f"{HOUSE}/configmaps", {"metadata": {"name": "ours"}}).status == 201
             latest = int(door.call("GET", f"{HOUSE}/configmaps").body["metadata"]["resourceVersion"])
-        migrate("--from", tmp_path / "ours", "--to", second.url)
-        with stock_server(tmp_path, pki, second.url) as door:
+        move(tmp_path / "ours", second.url, "ours", "newest")
+        with stock_server(tmp_path, pki, second.url, *flags["newest"]) as door:
             after = objects(door)
             assert without_version(after) == without_version(before)
             assert door.call("GET", f"{HOUSE}/configmaps/ours").status == 200
