@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.metric_names import BETA, STABLE
@@ -20,6 +20,8 @@ _BETA: Final = frozenset(BETA.split())
 _UNMARKED: Final = ("process_", "go_")
 SLIS: Final[list[Metric]] = []
 """Those of /metrics/slis."""
+BEFORE_SCRAPE: Final[list[Callable[[], Awaitable[None]]]] = []
+"""What has to be asked for before metrics can be shown."""
 RESETS: Final[list[Callable[[], None]]] = []
 """What begins to count anew with all others, where numbers are kept elsewhere and looked up."""
 
@@ -225,6 +227,11 @@ def stability(name: str) -> str:
     if name.startswith(_UNMARKED):
         return ""
     return "STABLE" if name in _STABLE else "BETA" if name in _BETA else "ALPHA"
+
+
+def names() -> list[str]:
+    """Of all that there are."""
+    return [metric.name for metric in _ALL]
 
 
 class _Collector:

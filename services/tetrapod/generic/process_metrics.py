@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import threading
+from collections import Counter as Counted
+from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.metrics import GaugeFunction
+from tetrapod.generic.metrics import Counter, CounterFunction, GaugeFunction, names, stability
 from tetrapod.generic.version import KUBERNETES, version_info
 
 _BUILD: Final = {
@@ -60,3 +63,53 @@ GaugeFunction(
 GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
 # What dashboards of Go's servers look at; tasks are what comes nearest.
 GaugeFunction("go_goroutines", "Number of goroutines that currently exist.", (), lambda: [((), _tasks())])
+
+
+def _octets() -> dict[str, float]:
+    """What has gone over the network of this process's namespace, as Go's collector counts it too; nothing where that is not told."""
+    try:
+        lines = Path("/proc/self/net/netstat").read_text().splitlines()
+    except OSError:
+        return {}
+    heads = next((line.split() for line in lines if line.startswith("IpExt:")), [])
+    values = next((line.split() for line in reversed(lines) if line.startswith("IpExt:")), [])
+    return {name: float(value) for name, value in zip(heads[1:], values[1:], strict=False)}
+
+
+def _network(name: str) -> list[tuple[tuple[str, ...], float]]:
+    found = _octets().get(name)
+    return [] if found is None else [((), found)]
+
+
+def _levels() -> list[tuple[tuple[str, ...], float]]:
+    levels = Counted(stability(name) for name in names())
+    return [((level, ""), float(count)) for level, count in sorted(levels.items()) if level]
+
+
+CounterFunction(
+    "process_network_receive_bytes_total",
+    "Number of bytes received by the process over the network.",
+    (),
+    lambda: _network("InOctets"),
+)
+CounterFunction(
+    "process_network_transmit_bytes_total",
+    "Number of bytes sent by the process over the network.",
+    (),
+    lambda: _network("OutOctets"),
+)
+GaugeFunction(
+    "process_virtual_memory_max_bytes",
+    "Maximum amount of virtual memory available in bytes.",
+    (),
+    lambda: [((), float(resource.getrlimit(resource.RLIMIT_AS)[0] % 2**64))],
+)
+CounterFunction(
+    "registered_metrics_total",
+    "The count of registered metrics broken by stability level and deprecation version.",
+    ("stability_level", "deprecated_version"),
+    _levels,
+)
+# Nothing is kept that upstream hides, and nothing can be switched off.
+Counter("hidden_metrics_total", "The count of hidden metrics.")
+Counter("disabled_metrics_total", "The count of disabled metrics.")

@@ -92,12 +92,14 @@ async def version(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     from tetrapod.generic import process_metrics
-    from tetrapod.generic.metrics import render, reset
+    from tetrapod.generic.metrics import BEFORE_SCRAPE, render, reset
 
     process_metrics.register(asyncio.get_running_loop())
     if request.method == "DELETE":
         reset()
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")
+    for ask in BEFORE_SCRAPE:
+        await ask()
     return await _exposition(render)
 
 

@@ -41,7 +41,7 @@ class HttpTransport:
         return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        began, code = time.monotonic(), 0
+        began, code, answer = time.monotonic(), 0, b""
         try:
             code, _, answer = await self._pool.fetch(
                 method, self._url + target, body, self._with_token(headers), self._timeout, tls=self._tls
@@ -49,7 +49,7 @@ class HttpTransport:
         except (BackendError, TimeoutError, OSError) as error:
             raise Unavailable(f"{self._url}: {error or type(error).__name__}") from error
         finally:
-            requested(self._host, method, str(code) if code else "<error>", began)
+            requested(self._host, method, str(code) if code else "<error>", began, len(body), len(answer))
         return code, answer
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:

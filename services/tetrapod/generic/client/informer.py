@@ -9,17 +9,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.metrics import GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
+
+_OF: Final = ("name", "group", "version", "resource")
+_NAME: Final = "kube-apiserver"
+_informers: Final[weakref.WeakSet[Informer]] = weakref.WeakSet()
+_HANDLING: Final = Histogram(
+    "informer_processing_latency_seconds",
+    "Time taken to process events after popping from the queue.",
+    _OF,
+    (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
 
 _FIRST_WAIT: Final = 0.1
 _LONGEST_WAIT: Final = 10.0
@@ -64,6 +77,10 @@ class Informer:
             self._query["only"] = only
         self._page = page
         self._keep = keep or _everything
+        self.version = ""
+        """How far it has come."""
+        _informers.add(self)
+        self._handling = _HANDLING.row((_NAME, *gvr))
         self.gone = False  # the resource is not served (any more)
 
     def get(self, namespace: str, name: str) -> Object | None:
@@ -76,7 +93,7 @@ class Informer:
         while True:
             try:
                 if not version:
-                    version = await self._list()
+                    version = self.version = await self._list()
                     wait = _FIRST_WAIT
                 version = await self._watch(version)
             except StatusError as error:
@@ -124,7 +141,7 @@ class Informer:
         async for event in events:
             if event.type == "ERROR":
                 raise StatusError(int(event.object.get("code", 500)), event.object.get("reason", ""), event.object.get("message", ""))
-            version = event.object["metadata"]["resourceVersion"]
+            version = self.version = event.object["metadata"]["resourceVersion"]
             if event.type == "BOOKMARK":
                 continue
             key, kept = key_of(event.object), self._keep(event.object)
@@ -138,8 +155,10 @@ class Informer:
         return version
 
     def _tell(self, old: Object | None, new: Object | None) -> None:
+        began = time.perf_counter()
         for handler in self.handlers:
             handler(old, new)
+        _HANDLING.count(self._handling, time.perf_counter() - began)
 
 
 def _everything(obj: Object) -> Object:
@@ -158,3 +177,16 @@ def keep_metadata(obj: Object) -> Object:
 def key_of(obj: Object) -> tuple[str, str]:
     metadata = obj["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
+
+
+def _versions() -> list[tuple[tuple[str, ...], float]]:
+    """Of two of one resource that of the one that is behind."""
+    found: dict[tuple[str, ...], float] = {}
+    for informer in list(_informers):
+        if informer.version.isdigit():
+            of, version = (_NAME, *informer.gvr), float(int(informer.version) % 10**15)
+            found[of] = min(found.get(of, version), version)
+    return sorted(found.items())
+
+
+GaugeFunction("informer_store_resource_version", "The 15 least significant digits of the resource version of the store.", _OF, _versions)

@@ -13,6 +13,7 @@ from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
 from tetrapod.generic.client.metrics import requested
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.endpoints.negotiation import write_status
+from tetrapod.generic.filters.request_metrics import SELF, verb_of
 from tetrapod.generic.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
@@ -44,6 +45,8 @@ class InProcessTransport:
         )
         request.audit_id = str(uuid.uuid4())
         request.info = requestinfo.parse(method, request.path, query)
+        if self._user is LOOPBACK:
+            SELF.add((verb_of(request), request.info.api_group, request.info.resource, request.info.subresource))
         try:
             return await self._handler(request)
         except StatusError as error:
@@ -52,12 +55,14 @@ class InProcessTransport:
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         began = time.monotonic()
         response = await self._answer(method, target, body, headers)
-        requested(_HOST, method, str(response.status), began)
         if isinstance(response, StreamResponse):
             writer = QueueWriter()
             await response.run(writer)
-            return response.status, b"".join(writer.chunks)
-        return response.status, response.body
+            answer = b"".join(writer.chunks)
+        else:
+            answer = response.body
+        requested(_HOST, method, str(response.status), began, len(body), len(answer))
+        return response.status, answer
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
         response = await self._answer("GET", target, b"", headers)

@@ -89,7 +89,18 @@ REQUEST_SECONDS: Final = Histogram(
 )
 
 
-def requested(host: str, method: str, code: str, began: float) -> None:
-    """`code` is "<error>" where there was no answer, as upstream says."""
+_SIZES: Final = tuple(float(size) for size in (64, 256, 512, *(1024 * 4**i for i in range(8))))
+_SENT: Final = Histogram("rest_client_request_size_bytes", "Request size in bytes. Broken down by verb and host.", ("verb", "host"), _SIZES)
+_RECEIVED: Final = Histogram(
+    "rest_client_response_size_bytes", "Response size in bytes. Broken down by verb and host.", ("verb", "host"), _SIZES
+)
+
+
+def requested(host: str, method: str, code: str, began: float, sent: int, received: int) -> None:
+    """`code` is "<error>" where there was no answer, as upstream says; `sent` and `received` are bytes of bodies."""
     REQUESTS.add((code, method, host))
-    REQUEST_SECONDS.observe((method, host), time.monotonic() - began)
+    of = (method, host)
+    REQUEST_SECONDS.observe(of, time.monotonic() - began)
+    _SENT.observe(of, sent)
+    if received:
+        _RECEIVED.observe(of, received)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from tetrapod.generic.storage import sizes
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cacher import Cacher
 from tetrapod.generic.storage.interface import StorageConfig
@@ -21,6 +22,7 @@ class CachingStorageFactory:
     def __init__(self, backend: Backend, path_prefix: str = "/registry", encryption: Encryption | None = None) -> None:
         self.backend = backend
         self._encryption = encryption
+        sizes.known(backend)
         self._root = path_prefix.rstrip("/")
         self._leases = LeaseManager(backend)
         self._cachers: dict[str, Cacher] = {}
