@@ -18,6 +18,7 @@ from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.metrics import Counter, Gauge
 from tetrapod.generic.proxy import BackendError, Endpoint
+from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
 from tetrapod.machinery.conditions import set_condition
 from tetrapod.machinery.gvk import Object
@@ -27,6 +28,7 @@ RESYNC: Final = 30.0
 ATTEMPTS: Final = 5
 PATIENCE: Final = 5.0
 WORKERS: Final = 5
+_CERTIFICATES: Final = CertificateFailures("apiserver_kube_aggregator")
 _UNAVAILABLE: Final = Gauge(
     "aggregator_unavailable_apiservice", "Gauge of APIServices which are marked as unavailable broken down by APIService name.", ("name",)
 )
@@ -134,6 +136,7 @@ class AvailabilityController:
             async with asyncio.timeout(PATIENCE):
                 return await self._ask(obj, endpoint, path, url)
         except BackendError as error:
+            _CERTIFICATES.told(error)
             return f'failing or missing response from {url}: Get "{url}": {error}'
         except TimeoutError:
             return (

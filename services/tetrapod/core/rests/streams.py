@@ -16,6 +16,7 @@ from tetrapod.core.rests.proxies import NodeProxyRest, PodProxyRest, ServiceProx
 from tetrapod.core.rests.stores import PODS, Stores
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
+from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
 from tetrapod.generic.proxy.headers import passed_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from tetrapod.generic.proxy.streamtranslator import Streams
 
 _STREAMS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+_STREAMING: Final = Counter(
+    "apiserver_websocket_streaming_requests_total",
+    "Total number of WebSocket streaming requests (exec/attach/portforward) routed by the API server, labeled by subresource and "
+    "proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; otherwise translated_at_apiserver.",
+    ("subresource", "proxy_type"),
+)
 _SPEAKS_WEBSOCKET: Final = "ExtendWebSocketsToKubelet"
 """The feature that a node declares."""
 
@@ -70,6 +77,8 @@ class _StreamRest(Rest):
         from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
         from tetrapod.generic.proxy.websocket import asked_protocols
 
+        subresource = request.info.subresource if request.info is not None else ""
+        _STREAMING.add((subresource, "translated_at_apiserver" if translated else "proxied_to_kubelet"))
         pool, headers = self._backends.pool, passed_headers(request.headers, request.remote, "")
         if translated and streams is not None and PROTOCOL in asked_protocols(request.headers):
             return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)

@@ -7,15 +7,18 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
 from tetrapod.generic.discovery.negotiation import aggregated_media_type, check_route_accept, document_media_type, encode_document
+from tetrapod.generic.metrics import Counter
 from tetrapod.generic.request import Request, Response
-from tetrapod.generic.routes import method_not_allowed, not_found
+from tetrapod.generic.routes import method_not_allowed
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
+
+_AGGREGATIONS: Final = Counter("aggregator_discovery_aggregation_count_total", "Counter of number of times discovery was aggregated")
 
 
 class DiscoverySource(Protocol):
@@ -69,7 +72,7 @@ class DiscoveryHandlers:
             return None
         rest = "/".join(parts[3:]).rstrip("/")
         if not rest:
-            return self._document(request, {"kind": "APIGroup", "apiVersion": "v1", **document}) if len(parts) < 5 else not_found()
+            return self._document(request, {"kind": "APIGroup", "apiVersion": "v1", **document})
         if "/" in rest:
             raise status.unknown_path()
         return self._resource_list(request, group, rest)
@@ -112,6 +115,7 @@ class DiscoveryHandlers:
         key = (core, media_type)
         kept = self._kept.get(key)
         if kept is None or kept[0] != self._source.generation:
+            _AGGREGATIONS.add()
             document = {
                 "kind": "APIGroupDiscoveryList",
                 "apiVersion": "apidiscovery.k8s.io/v2",

@@ -11,6 +11,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import Half, joined
@@ -22,6 +23,11 @@ from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, Up
 from tetrapod.machinery.gvk import Object
 
 PROTOCOL: Final = "v5.channel.k8s.io"
+_TRANSLATIONS: Final = Counter(
+    "apiserver_stream_translator_requests_total",
+    "Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming RemoteCommand/V5",
+    ("code",),
+)
 _VERSIONS: Final = (b"v4.channel.k8s.io", b"v3.channel.k8s.io", b"v2.channel.k8s.io", b"channel.k8s.io")
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSED = 0, 1, 2, 3, 4, 255
 _NAMES: Final = {_ERROR: "error", _STDIN: "stdin", _STDOUT: "stdout", _STDERR: "stderr", _RESIZE: "resize"}
@@ -55,6 +61,7 @@ async def translate(
     try:
         head = accepting(request.headers, PROTOCOL)
     except WebSocketError as error:
+        _TRANSLATIONS.add(("400",))
         return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
     sent = [*without_websocket(headers), *((b"x-stream-protocol-version", version) for version in _VERSIONS)]
 
@@ -82,6 +89,8 @@ async def translate(
 
 
 def _finish(front: Half, status: Object) -> None:
+    good = status.get("status") == "Success" or status.get("reason") == "NonZeroExitCode"
+    _TRANSLATIONS.add(("200" if good else str(status.get("code") or 500),))
     front.write(frame(BINARY, bytes((_ERROR,)) + orjson.dumps({"metadata": {}, **status})))
     front.write(frame(CLOSE, (1000).to_bytes(2, "big")))
     front.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import joined
 from tetrapod.generic.proxy.headers import answer_headers
@@ -15,6 +16,11 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, asked_protocols, frame
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 
+_TUNNELS: Final = Counter(
+    "apiserver_stream_tunnel_requests_total",
+    "Total number of requests that were handled by the StreamTunnelProxy, which processes streaming PortForward/V2",
+    ("code",),
+)
 _PREFIX: Final = "SPDY/3.1+"
 _NORMAL: Final = (1000).to_bytes(2, "big")
 _WEBSOCKET: Final = (b"sec-websocket-", b"upgrade", b"connection", b"x-stream-protocol-version")
@@ -38,13 +44,17 @@ async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, tar
     wanted = [(b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)]
     connection = await pool.exchange(endpoint, "POST", target, [*without_websocket(headers), *wanted], upgrade=b"SPDY/3.1")
     if connection.status != 101:
+        _TUNNELS.add((str(connection.status),))
         return Response(connection.status, answer_headers(connection.headers), await connection.read(1 << 20))
     chosen = dict(connection.headers).get(b"x-stream-protocol-version", b"").decode("latin-1").strip()
     try:
         head = accepting(request.headers, _PREFIX + chosen if chosen else "")
     except WebSocketError as error:
         connection.close()
+        _TUNNELS.add(("400",))
         return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
+
+    _TUNNELS.add(("101",))
 
     async def run(client: Hijacked) -> None:
         front, back = joined()

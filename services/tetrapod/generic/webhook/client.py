@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.pool import BackendPool
@@ -29,6 +30,7 @@ ANSWER_LIMIT: Final = 8 << 20
 """Bytes of an answer, beyond twice those of the request: more than any change of an object that could be stored."""
 _MAX_REDIRECTS: Final = 10
 _MAX_RETRIES: Final = 10
+_CERTIFICATES: Final = CertificateFailures("apiserver_webhooks")
 _HEADERS: Final[HeaderList] = [
     (b"user-agent", b"kube-apiserver-admission"),
     (b"accept", b"application/json, */*"),
@@ -82,6 +84,7 @@ class WebhookClient:
             try:
                 status, headers, body = await self._ask(config, target, limit)
             except (BackendError, Unresolvable) as error:
+                _CERTIFICATES.told(error)
                 raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: {error}") from None
             location = header(headers, b"location")
             if status not in (301, 302, 303, 307, 308) or not location:

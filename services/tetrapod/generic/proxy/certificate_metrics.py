@@ -1,0 +1,34 @@
+"""Servers whose certificates are of yesterday (upstream: k8s.io/apiserver/pkg/util/x509metrics): connections that fail for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.metrics import Counter
+
+_SERVERS: Final = "in their serving certificate OR the number of connection failures due to the"
+_EITHER: Final = "(either/or, based on the runtime environment)"
+_NO_NAMES: Final = "certificate relies on legacy Common Name field"
+_WEAK: Final = "digest algorithm too weak"
+
+
+class CertificateFailures:
+    """Of those that one kind of client asks; `prefix` is what its metrics begin with."""
+
+    def __init__(self, prefix: str) -> None:
+        self._missing_san = Counter(
+            f"{prefix}_x509_missing_san_total",
+            f"Counts the number of requests to servers missing SAN extension {_SERVERS} lack of x509 certificate SAN extension missing "
+            f"{_EITHER}",
+        )
+        self._sha1 = Counter(
+            f"{prefix}_x509_insecure_sha1_total",
+            f"Counts the number of requests to servers with insecure SHA1 signatures {_SERVERS} insecure SHA1 signatures {_EITHER}",
+        )
+
+    def told(self, error: Exception) -> None:
+        text = str(error)
+        if _NO_NAMES in text:
+            self._missing_san.add()
+        elif _WEAK in text:
+            self._sha1.add()
