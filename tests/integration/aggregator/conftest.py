@@ -69,7 +69,13 @@ def rejecting() -> bool:
 
 
 @pytest.fixture
-async def world(serve: Serve, pki: Pki, rejecting: bool) -> AsyncIterator[World]:
+def routing() -> bool:
+    """Whether requests go to endpoints instead of the Service's address."""
+    return False
+
+
+@pytest.fixture
+async def world(serve: Serve, pki: Pki, rejecting: bool, routing: bool) -> AsyncIterator[World]:
     backend = SqliteBackend(":memory:")
     storage = CachingStorageFactory(backend)
     lifecycle = Lifecycle()
@@ -85,7 +91,7 @@ async def world(serve: Serve, pki: Pki, rejecting: bool) -> AsyncIterator[World]
 
     client = in_process_client(director, "kube-apiserver")
     certificate, key = map(str, pki.front_proxy_client)
-    config = AggregatorConfig(proxy_certificate=ProxyCertificate(certificate, key), reject_forwarding_redirect=rejecting)
+    config = AggregatorConfig(routing, ProxyCertificate(certificate, key), rejecting)
     service = AggregatorService(server, config, client)
     service.register(lifecycle)
 

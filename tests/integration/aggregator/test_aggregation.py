@@ -7,7 +7,9 @@ import pytest
 from integration.aggregator.conftest import External, World
 from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
-from tetrapod.aggregator.cluster import SERVICES
+from tetrapod.aggregator.cluster import ENDPOINT_SLICES, SERVICES
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import Object
 
@@ -92,6 +94,52 @@ async def test_its_redirects_are_refused_unless_they_shall_be_passed_on(world: W
         assert b"location" not in dict(headers)
     else:
         assert (status, dict(headers)[b"location"]) == (307, target)
+
+
+@pytest.mark.parametrize("routing", [True])
+async def test_its_ready_endpoints_take_turns_where_requests_are_routed_to_them(
+    world: World, external: External, tls: ServingTLS, routing: bool
+) -> None:
+    """--enable-aggregator-routing: the addresses of EndpointSlices rather than the cluster IP, at which nobody is."""
+    second = External()
+    beside = HttpServer(second.handle, host="127.0.0.2", port=external.port, tls=tls)
+    await beside.start()
+    ports = [{"name": "https", "port": 443}]
+    spec = {"clusterIP": "192.0.2.1", "ports": ports, "ipFamilies": ["IPv4"]}
+    await world.client.create(SERVICES, "default", {**service(), "spec": spec})
+    endpoints = [{"addresses": [f"127.0.0.{number}"], "conditions": {"ready": True}} for number in (1, 2)]
+    slices = {
+        "metadata": {"name": "api-1", "labels": {"kubernetes.io/service-name": "api"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "https", "port": external.port}],
+        "endpoints": endpoints,
+    }
+    made = await world.client.create(ENDPOINT_SLICES, "default", slices)
+    await world.client.create(APISERVICES, "", api_service(443))
+
+    async def passed() -> bool:
+        return await world.reason(NAME) == "Passed"
+
+    async def answered_by() -> set[External]:
+        both = (external, second)
+        for one in both:
+            one.seen.clear()
+        for _ in range(20):
+            assert (await world.get(f"/apis/{External.GROUP}/v1/flunders"))[0] == 200
+        return {one for one in both if any(request.path.endswith("/flunders") for request in one.seen)}
+
+    async def by_the_second_alone() -> bool:
+        return await answered_by() == {second}
+
+    async def by_both() -> bool:
+        return await answered_by() == {external, second}
+
+    await world.until(passed)
+    await world.until(by_both)
+    made["endpoints"][0]["conditions"]["ready"] = False
+    await world.client.update(ENDPOINT_SLICES, "default", made)
+    await world.until(by_the_second_alone)
+    await beside.stop(0.2)
 
 
 async def test_it_is_discovered_and_its_documents_are_found(world: World, external: External) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,8 @@ from integration.http.conftest import Serve
 from integration.proxy.conftest import RawBackend
 from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.proxy import BackendError, ClientTLS
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.proxy import BackendError, ClientTLS, replicas
 from tetrapod.generic.proxy.balanced import BalancedPool
 from tetrapod.generic.request import Request, Response
 
@@ -21,13 +24,14 @@ class Replica:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.ready = True
         self.draining = Draining(tells_front=True)
         self.done: list[str] = []
         self.handler = with_draining(self._handle, self.draining)
 
     async def _handle(self, request: Request) -> Response:
         if request.path == "/readyz":
-            return Response(500 if self.draining.active else 200, [], b"")
+            return Response(200 if self.ready and not self.draining.active else 500, [], b"")
         self.done.append(f"{request.method} {(await request.body.read(100)).decode()}")
         return Response(200, [], self.name.encode())
 
@@ -132,3 +136,56 @@ async def test_idle_connections_are_answered_while_their_owner_goes(serve: Serve
     assert status == 503 and (b"x-tetrapod-untouched", b"1") in headers and not [d for d in one.done if d.startswith("POST")]
     async with asyncio.timeout(4):
         await stopping  # at once, since nobody is left
+
+
+class Names:
+    """A name server that knows one name: the addresses of a headless Service."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:
+        self.addresses = list(addresses)
+        ask = asyncio.get_running_loop().getaddrinfo
+
+        async def answer(host: str, port: int, **more: Any) -> list[Any]:
+            if host != name:
+                return await ask(host, port, **more)
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in self.addresses]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
+
+
+async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balanced: BalancedPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the name still leads there, and it would answer; and so is one that the name leads to no more."""
+    monkeypatch.setattr(replicas, "PROBE_EVERY", 0.05)
+    monkeypatch.setattr(replicas, "RESOLVE_EVERY", 0.1)
+    names = Names(monkeypatch, "core.tetrapod.svc", "127.0.0.1", "127.0.0.2")
+    one, two, three = Replica("one"), Replica("two"), Replica("three")
+    servers = [HttpServer(one.handler)]
+    await servers[0].start()
+    port = servers[0].port
+    servers += [HttpServer(replica.handler, host=f"127.0.0.{number}", port=port) for number, replica in ((2, two), (3, three))]
+    for server in servers[1:]:
+        await server.start()
+    where, lifecycle = f"http://core.tetrapod.svc:{port}", Lifecycle()
+    balanced.balance("core", [where], ClientTLS())
+    balanced.follow(lifecycle)
+
+    async def until_answered_by(*wanted: str) -> None:
+        """Each request by one of them, and by all of them."""
+        answered: set[str] = set()
+        async with asyncio.timeout(30):
+            while answered != set(wanted):
+                answered = {(await ask(balanced, where))[2].decode() for _ in range(8)}
+
+    try:
+        await until_answered_by("one", "two")
+        two.ready = False
+        await until_answered_by("one")
+        two.ready = True
+        await until_answered_by("one", "two")
+        names.addresses[0] = "127.0.0.3"
+        await until_answered_by("two", "three")
+    finally:
+        await lifecycle.stop()
+        await balanced.close()
+        for server in servers:
+            await server.stop(0.2)

@@ -32,7 +32,7 @@ class BalancedPool(BackendPool):
     def __init__(self) -> None:
         super().__init__()
         self._services: dict[tuple[str, int], Replicas] = {}
-        self._probing: dict[str, ClientTLS] = {}
+        self._probing: dict[str, ClientTLS | None] = {}
 
     def balance(self, name: str, urls: Sequence[str], tls: ClientTLS) -> Endpoint:
         """All `urls` are replicas of one service, the first of them its name from now on. `tls` is what to ask them with.
@@ -44,7 +44,7 @@ class BalancedPool(BackendPool):
         hosts = [(endpoint.host, endpoint.port) for endpoint in endpoints]
         if (first.host, first.port) not in self._services:
             self._services[first.host, first.port] = Replicas(name, hosts, self._close_idle)
-            self._probing[name] = tls
+            self._probing[name] = first.tls
         return first
 
     def follow(self, lifecycle: Lifecycle) -> None:
@@ -52,7 +52,7 @@ class BalancedPool(BackendPool):
         for replicas in self._services.values():
             tls = self._probing[replicas.name]
 
-            async def probe(address: Address, tls: ClientTLS = tls) -> bool:
+            async def probe(address: Address, tls: ClientTLS | None = tls) -> bool:
                 return await self._is_ready(_endpoint(address, tls))
 
             lifecycle.background(f"replicas/{replicas.name}", replicas.follow(probe))

@@ -38,7 +38,7 @@ class Resolver:
         if not self._by_endpoints:
             return cluster_ip(service, name, port)
         port_name = endpoint_port(service, name, port)
-        return endpoint(self._cluster.endpoint_slices(namespace, name), name, port_name)
+        return endpoint(self._cluster.endpoint_slices(namespace, name), service, port_name)
 
 
 def found_service(service: Object | None, name: str) -> Object:
@@ -56,12 +56,16 @@ def endpoint_port(service: Object, name: str, port: int) -> str:
     return named
 
 
-def endpoint(slices: Iterable[Object], name: str, port_name: str) -> tuple[str, int]:
-    """One of the ready endpoints."""
-    found = list(ready_addresses(slices, port_name))
-    if not found:
-        raise Unresolvable(f'no endpoints available for service "{name}"')
-    return random.choice(found)
+def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple[str, int]:
+    """One of the ready endpoints, of the service's first IP family if there are any."""
+    family = next(iter(service["spec"].get("ipFamilies") or ()), "")
+    by_type: dict[bool, list[Object]] = {True: [], False: []}
+    for found in slices:
+        by_type[found.get("addressType") == family].append(found)
+    for preferred in (True, False):
+        if ready := list(ready_addresses(by_type[preferred], port_name)):
+            return random.choice(ready)
+    raise Unresolvable(f'no endpoints available for service "{service["metadata"]["name"]}"')
 
 
 def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
@@ -84,11 +88,11 @@ def service_port(service: Object, name: str, port: int) -> Object:
 
 
 def ready_addresses(slices: Iterable[Object], port_name: str) -> Iterator[tuple[str, int]]:
-    """The addresses of ready endpoints, with the port of this name."""
+    """The first address of each ready endpoint, with the port of this name."""
     for found in slices:
         for port in found.get("ports") or []:
             if (port.get("name") or "") != port_name or port.get("port") is None:
                 continue
             for endpoint in found.get("endpoints") or []:
                 if (endpoint.get("conditions") or {}).get("ready") is not False:
-                    yield from ((address, port["port"]) for address in endpoint.get("addresses") or [])
+                    yield endpoint["addresses"][0], port["port"]

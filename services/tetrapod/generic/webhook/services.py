@@ -38,4 +38,4 @@ class StoredServices:
         if self._slices is None:
             self._slices = Lister(self._storages, ENDPOINT_SLICES)
         slices = await self._slices.list(namespace, labels.from_set({SERVICE_NAME: name}))
-        return endpoint(slices, name, port_name)
+        return endpoint(slices, service, port_name)
