@@ -200,6 +200,25 @@ async def test_progress_is_never_ahead_of_what_was_handed_out(backend: Backend, 
     assert seen == last
 
 
+async def test_what_is_at_hand_is_handed_out_once_and_in_order(backend: Backend, root: str) -> None:
+    revisions = [await put(backend, f"{root}/{i}", b"1") for i in range(3)]
+    async with backend.watch(f"{root}/", f"{root}0", revisions[0]) as watch:
+        seen = [event.revision for event in await take(watch, 1)]
+        written: list[int] = []
+        async with asyncio.timeout(10):
+            while len(seen) < 23:
+                if len(written) < 20:
+                    written.append(await put(backend, f"{root}/n{len(written)}", b"1"))
+                if (batch := watch.at_hand()) is not None:
+                    seen += [event.revision for event in batch.events]
+                    assert watch.progress >= seen[-1]
+                elif len(written) % 3 == 0 and len(seen) < len(revisions) + len(written):
+                    seen += [event.revision for event in (await anext(watch)).events]
+                await asyncio.sleep(0)
+        assert seen == revisions + written
+        assert not (left := watch.at_hand()) or not left.events
+
+
 async def test_compaction_forgets_the_past_and_keeps_the_present(backend: Backend, root: str) -> None:
     first = await put(backend, f"{root}/a", b"1")
     gone = await put(backend, f"{root}/b", b"1")
