@@ -9,8 +9,9 @@ from typing import Final
 
 from tetrapod.core.admission.kinds import RESOURCE_QUOTAS
 from tetrapod.core.quota.charge import charged, difference, exceeded, unspecified
+from tetrapod.core.quota.pods import Usage
 from tetrapod.core.quota.scopes import in_scope
-from tetrapod.core.quota.usage import Usage, usage_of
+from tetrapod.core.quota.usage import usage_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.endpoints.ownership import of_kind
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageFactory, Updated
