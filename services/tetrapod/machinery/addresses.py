@@ -81,10 +81,6 @@ def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None
     return [] if old_values and value in old_values else _strict_ip_errors(value)
 
 
-def is_valid_ip_sloppy(value: str) -> list[str]:
-    return [] if parse_sloppy(value) is not None else [_BAD_IP]
-
-
 def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
     """The address as written and its network; None if it is no CIDR. Leading zeros are let through, in the length too."""
     text, slash, length = value.partition("/")
@@ -120,10 +116,6 @@ def is_valid_cidr(value: str) -> list[str]:
 
 def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
     return [] if old_values and value in old_values else _strict_cidr_errors(value)
-
-
-def is_valid_cidr_sloppy(value: str) -> list[str]:
-    return [] if parse_cidr_sloppy(value) is not None else [_BAD_CIDR]
 
 
 def ip_warnings(path: str, value: str) -> list[str]:

@@ -117,14 +117,3 @@ def human_duration(total_seconds: float) -> str:
     if hours < 24 * 365 * 8:
         return f"{years}y{days % 365}d" if days % 365 else f"{years}y"
     return f"{years}y"
-
-
-def short_human_duration(total_seconds: float) -> str:
-    """An age in one unit (`5m`), as events and some printers show it."""
-    if total_seconds < 0:
-        return "<invalid>" if total_seconds <= -2 else "0s"
-    seconds = int(total_seconds)
-    for limit, unit in ((60, "s"), (3600, "m"), (86_400, "h"), (86_400 * 365, "d")):
-        if seconds < limit:
-            return f"{seconds // {'s': 1, 'm': 60, 'h': 3600, 'd': 86_400}[unit]}{unit}"
-    return f"{seconds // (86_400 * 365)}y"

@@ -117,10 +117,6 @@ def invalid(path: str, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", path, detail, value)
 
 
-def type_invalid(path: str, value: Any, detail: str) -> FieldError:
-    return FieldError("FieldValueTypeInvalid", path, detail, value)
-
-
 def required(path: str, detail: str = "") -> FieldError:
     return FieldError("FieldValueRequired", path, detail)
 

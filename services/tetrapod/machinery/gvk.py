@@ -38,9 +38,6 @@ class GroupVersion(NamedTuple):
     def with_kind(self, kind: str) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, kind)
 
-    def with_resource(self, resource: str) -> GroupVersionResource:
-        return GroupVersionResource(self.group, self.version, resource)
-
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
         """Parse an `apiVersion`.

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tetrapod.machinery.field import go_quote
-
 IntOrString: TypeAlias = int | str
-
-
-def is_percent(value: IntOrString | None) -> bool:
-    return isinstance(value, str) and value.endswith("%")
 
 
 def int_value(value: IntOrString | None) -> int:
@@ -28,19 +22,3 @@ def percent_value(value: IntOrString | None) -> int | None:
     digits = value[:-1]
     unsigned = digits[1:] if digits[:1] in ("+", "-") else digits
     return int(digits) if unsigned.isascii() and unsigned.isdigit() else None
-
-
-def scaled_value(value: IntOrString | None, total: int, round_up: bool) -> int:
-    """A number itself, a percentage of `total` (upstream: GetScaledValueFromIntOrPercent).
-
-    Raises:
-        ValueError: no value, or a text that is no percentage.
-    """
-    if value is None:
-        raise ValueError("nil value for IntOrString")
-    if isinstance(value, int):
-        return value
-    percent = percent_value(value)
-    if percent is None:
-        raise ValueError(f"invalid value for IntOrString: invalid type: string is not a percentage ({go_quote(value)})")
-    return -(-total * percent // 100) if round_up else total * percent // 100

@@ -31,7 +31,6 @@ _LABEL_VALUE = f"({_LABEL_KEY})?"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _PERCENT = "[0-9]+%"
 _HEADER = "[-A-Za-z0-9]+"
-_ENV_VAR = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
@@ -45,7 +44,6 @@ _label_value_re = re.compile(_LABEL_VALUE).fullmatch
 _c_identifier_re = re.compile(_C_IDENTIFIER).fullmatch
 _percent_re = re.compile(_PERCENT).fullmatch
 _header_re = re.compile(_HEADER).fullmatch
-_env_var_re = re.compile(_ENV_VAR).fullmatch
 _config_key_re = re.compile(_CONFIG_KEY).fullmatch
 _http_path_re = re.compile(_HTTP_PATH).fullmatch
 _port_name_re = re.compile("[-a-z0-9]+").fullmatch
@@ -78,9 +76,6 @@ _LABEL_VALUE_TEXT = (
 )
 _C_IDENTIFIER_TEXT = (
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'"
-)
-_ENV_VAR_TEXT = (
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit"
 )
 _ENV_VAR_RELAXED_TEXT = "a valid environment variable name must consist only of printable ASCII characters other than '='"
 
@@ -199,13 +194,6 @@ def _prefix_errors(prefix: str) -> list[str]:
     return errors
 
 
-is_label_key = is_qualified_name
-
-
-def is_prefixed_label_key(value: str) -> list[str]:
-    return is_qualified_name(value) or ([] if "/" in value else ["must include a prefix (e.g. 'example.com/key')"])
-
-
 def is_valid_label_value(value: str) -> list[str]:
     errors = [max_bytes_text(LABEL_VALUE_MAX)] if _size(value) > LABEL_VALUE_MAX else []
     if not _label_value_re(value):
@@ -257,14 +245,6 @@ def is_http_header_name(value: str) -> list[str]:
     if _header_re(value):
         return []
     return [regex_text("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
-
-
-def is_env_var_name(value: str) -> list[str]:
-    """The strict form; since RelaxedEnvironmentVariableValidation pods are checked with `is_relaxed_env_var_name`."""
-    errors = []
-    if not _env_var_re(value):
-        errors.append(regex_text(_ENV_VAR_TEXT, _ENV_VAR, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
-    return errors + _dot_dot_errors(value)
 
 
 def is_relaxed_env_var_name(value: str) -> list[str]:
@@ -346,4 +326,3 @@ def name_is_path_segment(name: str, prefix: bool) -> list[str]:
 
 
 validate_namespace_name: NameCheck = name_is_dns_label
-validate_service_account_name: NameCheck = name_is_dns_subdomain

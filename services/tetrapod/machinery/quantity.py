@@ -61,10 +61,6 @@ class Quantity:
     def from_int(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
         return cls(value * NANO, fmt)
 
-    @classmethod
-    def from_milli(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
-        return cls(value * 10**6, fmt)
-
     def __str__(self) -> str:
         if not self.text:
             self.text = _canonical(self.nano, self.format)

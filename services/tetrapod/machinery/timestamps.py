@@ -85,17 +85,6 @@ def parse_micro(text: str) -> datetime:
     return parse(text)
 
 
-def canonical_time(text: str) -> str | None:
-    """The form in which a Time is stored: UTC, whole seconds; None for the zero time. Raises ValueError."""
-    moment = parse(text)
-    return None if moment.year == 1 and format_time(moment) == "0001-01-01T00:00:00Z" else format_time(moment)
-
-
-def canonical_micro(text: str) -> str | None:
-    moment = parse_micro(text)
-    return None if moment.year == 1 and format_time(moment) == "0001-01-01T00:00:00Z" else format_micro(moment)
-
-
 def age(text: str | None) -> str:
     """How long ago a time was, as tables show it: `<unknown>` without one, `<invalid>` where it cannot be read."""
     if not text:

@@ -19,10 +19,6 @@ def missing_rights(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[PlainR
     return [right for rule in wanted for right in break_down(rule) if not any(_covers(owner, right) for owner in owned)]
 
 
-def covers(owned: Sequence[Rule], wanted: Iterable[Rule]) -> bool:
-    return not missing_rights(owned, wanted)
-
-
 def break_down(rule: Rule) -> Iterator[PlainRule]:
     """One rule for each verb, group, resource and name, and for each verb and URL."""
     for group in values(rule, "apiGroups"):

@@ -63,10 +63,6 @@ def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Obj
     return document | {"name": group, "versions": described, "preferredVersion": described[0]}
 
 
-def api_group_list(groups: Iterable[Object]) -> Object:
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(groups)}
-
-
 def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
     """One element of an APIGroupDiscoveryList; the core group has an empty name, which is left out."""
     metadata = {"name": name} if name else {}
@@ -106,7 +102,3 @@ def _aggregated_subresource(definition: ResourceDefinition, subresource: Subreso
     same = kind.group_version == GroupVersion(definition.group, version)
     response = {"group": "" if same else kind.group, "version": "" if same else kind.version, "kind": kind.kind}
     return {"subresource": subresource.name, "responseKind": response, "verbs": sorted(subresource.verbs)}
-
-
-def aggregated_list(items: Iterable[Object]) -> Object:
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": list(items)}

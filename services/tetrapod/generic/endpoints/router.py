@@ -6,7 +6,7 @@ is looked at. Follows go-restful's routing over what k8s.io/apiserver/pkg/endpoi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.generic.admission.interface import AdmissionChain
@@ -20,9 +20,6 @@ from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.status import StatusError, unknown_path
-
-Methods = Mapping[str, bool]
-"""The methods of a path; whether the route names stream types too."""
 
 _NAMED: Final = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 _COLLECTION: Final = {"list": "GET", "watch": "GET", "create": "POST", "deletecollection": "DELETE"}
@@ -128,10 +125,3 @@ class GroupVersionRouter:
 
 def method_not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
-
-
-def custom_path_fits(definition: ResourceDefinition, info: RequestInfo) -> bool:
-    """Whether a path has the scope of a custom resource; where it has not, its server answers as for any unknown path."""
-    if not definition.namespaced:
-        return not info.namespace
-    return bool(info.namespace) or info.verb in ("list", "watch")

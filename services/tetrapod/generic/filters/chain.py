@@ -58,7 +58,6 @@ class ChainConfig:
     tells_front: bool = False  # behind a front that writes the events of requests: tell it what is found out here
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
-    goaway_chance: float = 0.0
     server_name: str = "tetrapod"
 
 

@@ -49,15 +49,6 @@ def select(
     return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), predicate, False)
 
 
-def predicate_for(definition: ResourceDefinition, label_selector: str, field_selector: str, version: str) -> Predicate:
-    """The predicate alone, for whoever settles the prefix himself.
-
-    Raises:
-        StatusError: 400.
-    """
-    return select(definition, "", label_selector, field_selector, version).predicate
-
-
 def parse_fields(definition: ResourceDefinition, text: str, version: str) -> FieldSelector:
     """
     Raises:

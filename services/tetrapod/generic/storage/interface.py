@@ -7,7 +7,7 @@ The `Cacher` (cacher/) implements `ResourceStorage` over a `Backend`. Keys here 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -260,7 +260,6 @@ class StorageConfig:
     api_version: str
     kind: str
     namespaced: bool = True
-    index_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     packed: bool = False
     """Objects are large and seldom read: they are kept compressed."""
 

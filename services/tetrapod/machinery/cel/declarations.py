@@ -12,8 +12,6 @@ from typing import Final
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.types import CelType
 
-NO_MAX: Final = (1 << 63) - 1
-
 
 class DeclType:
     """`max_elements` bounds strings, bytes, lists and maps (0: not bounded by the schema); sizes are in bytes of JSON."""
@@ -40,16 +38,8 @@ class DeclType:
         self.max_elements = max_elements
 
     @property
-    def is_object(self) -> bool:
-        return self.fields is not None
-
-    @property
     def is_map(self) -> bool:
         return self.key is not None
-
-    @property
-    def is_list(self) -> bool:
-        return self.elem is not None and self.key is None
 
     def named(self, name: str) -> DeclType:
         """The type with its nameless objects called after their place (upstream: MaybeAssignTypeName)."""

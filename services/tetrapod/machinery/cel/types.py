@@ -110,7 +110,3 @@ def type_of(value: CelType) -> CelType:
 
 def type_param(name: str) -> CelType:
     return CelType("param", name)
-
-
-LIST_DYN: Final = list_of(DYN)
-MAP_STRING_DYN: Final = map_of(STRING, DYN)

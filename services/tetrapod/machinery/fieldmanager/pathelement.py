@@ -23,10 +23,6 @@ _plain = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def field_element(name: str) -> str:
-    return "f:" + name
-
-
 def value_element(value: Any) -> str:
     return "v:" + scalar_json(value)
 
@@ -141,9 +137,3 @@ def _show_value(value: Any) -> str:
 
 def show_path(path: Iterable[str]) -> str:
     return "".join(map(show, path))
-
-
-def key_fields(element: str) -> dict[str, Any]:
-    """The key fields that a `k:` element selects by."""
-    fields: dict[str, Any] = orjson.loads(element[2:])
-    return fields
