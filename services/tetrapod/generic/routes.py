@@ -31,11 +31,16 @@ class Routes:
             self._listed.append(path)
 
     def add_rest(self, path: str, handler: Handler) -> None:
-        """A path that upstream routes as REST: GET only (405 else), with or without a slash at the end, 404 Status below."""
+        """A path that upstream routes as REST: GET only (405 else), with or without slashes at the end, 404 Status below."""
         guarded = get_only(handler)
+
+        async def below(request: Request) -> Response:
+            if request.path.rstrip("/") != path:
+                raise status.unknown_path()
+            return await guarded(request)
+
         self.add(path, guarded)
-        self.add(path + "/", guarded, listed=False)
-        self._prefixes.append((path + "/", _no_such_resource))
+        self._prefixes.append((path + "/", below))
 
     def add_prefix(self, prefix: str, handler: Handler, *, listed: bool = False) -> None:
         self._prefixes.append((prefix, handler))
@@ -51,10 +56,6 @@ class Routes:
     def paths(self) -> Iterable[str]:
         """Those that `/` lists."""
         return self._listed
-
-
-async def _no_such_resource(request: Request) -> Response:
-    raise status.unknown_path()
 
 
 def get_only(handler: Handler) -> Handler:

@@ -77,7 +77,7 @@ async def test_any_token_is_a_method(serve: Serve, method: str) -> None:
         ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "400 Bad Request: malformed Host header"),
         ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"),
-        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 Bad Request: too many Host headers"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 Bad Request"),
         ("nonsense\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n", "400 Bad Request"),
         ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "400 Bad Request"),
@@ -87,6 +87,32 @@ async def test_any_token_is_a_method(serve: Serve, method: str) -> None:
 async def test_malformed_requests_get_a_text_400(serve: Serve, raw: str, text: str) -> None:
     status, headers, body = await ask(serve, raw.encode())
     assert (status, body.decode(), headers["connection"]) == (400, text, "close")
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "text"),
+    [
+        ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked", 501, "Unsupported transfer encoding"),
+        ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked", 501, "Unsupported transfer encoding"),
+        ("GET / HTTP/1.1\r\nHost: x\r\nExpect: odd", 417, ""),
+        ("GET / HTTP/2.0\r\nHost: x", 505, "505 HTTP Version Not Supported: unsupported protocol version"),
+    ],
+)
+async def test_what_is_not_spoken_here_is_refused_by_name(serve: Serve, head: str, status: int, text: str) -> None:
+    found, headers, body = await ask(serve, f"{head}\r\n\r\n".encode())
+    assert (found, body.decode(), headers["connection"]) == (status, text, "close")
+
+
+@pytest.mark.parametrize("chunks", ["-1\r\n", "0x1\r\n", "2\r\nabXX", "zz\r\n"])
+async def test_a_body_that_is_none_is_a_400_and_closes(serve: Serve, chunks: str) -> None:
+    client = await Client.connect(await serve(echo))
+    client.send(
+        f"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    )
+    status, _, body = await client.answer()
+    assert (status, orjson.loads(body)["message"]) == (400, "malformed chunked encoding")
+    assert await client.reader.read() == b""
+    await client.close()
 
 
 async def test_a_head_without_end_is_refused(serve: Serve) -> None:

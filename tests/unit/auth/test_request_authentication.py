@@ -183,6 +183,11 @@ async def test_a_websocket_may_carry_its_token_as_a_protocol() -> None:
     assert made.header(b"sec-websocket-protocol") == "v4.channel.k8s.io"
 
 
+async def test_what_upgrades_to_more_than_a_websocket_carries_no_token() -> None:
+    made = request(("Connection", "Upgrade"), ("Upgrade", "h2c, websocket"), ("Sec-WebSocket-Protocol", f"{carrier('alice-token')}, x"))
+    assert (await who(made)).name == "system:anonymous"
+
+
 @pytest.mark.parametrize(
     "protocols",
     [

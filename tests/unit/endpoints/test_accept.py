@@ -40,6 +40,18 @@ def test_the_best_clause_that_can_be_given_wins(header: str, wanted: Accepted | 
     assert choose(header, DEFAULT_OFFER) == wanted
 
 
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        ("*/*;q=0.9,application/json;q=0.1", ["application/json", "*/*"]),
+        ("application/json;q=0.1,*/*;q=0.9", ["*/*", "application/json"]),
+        ("a/b;q=0.1,c/d,e/*", ["c/d", "e/*", "a/b"]),
+    ],
+)
+def test_clauses_are_sorted_by_a_rule_that_is_no_order(header: str, wanted: list[str]) -> None:
+    assert [f"{clause.type}/{clause.subtype}" for clause in parse_accept(header)] == wanted
+
+
 def test_an_endpoint_without_tables_refuses_them() -> None:
     assert choose(TABLE, Offer(table=False)) is None
 

@@ -74,6 +74,7 @@ async def test_unknown_documents_are_an_empty_404(handlers: OpenAPIHandlers, pat
         ("text/html,application/*;q=0.5", "application/json"),
         (V3, V3),
         (V3.replace("v3.v1", "v3@v1"), V3),
+        (f"application/json;q=0.5,{V3}", V3),
     ],
 )
 async def test_media_types_that_are_served(handlers: OpenAPIHandlers, accept: str, media_type: str) -> None:
@@ -109,6 +110,68 @@ async def test_ranges(handlers: OpenAPIHandlers) -> None:
     assert (beyond.status, beyond.body) == (416, b"invalid range: failed to overlap\n")
     last = await handlers.document(get("/openapi/v3/version", range="bytes=-1"))
     assert last.body == b"}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "told"),
+    [
+        ("bytes=", 200, ""),
+        ("bytes=0-99999999", 206, "bytes 0-{last}/{size}"),
+        ("bytes= 2 - 4 ", 206, "bytes 2-4/{size}"),
+        ("bytes=-0", 206, "bytes {size}-{last}/{size}"),
+        ("bytes=0-99999,0-99999", 200, ""),
+        ("bytes=99999999-,1-1", 206, "bytes 1-1/{size}"),
+        ("bytes=5-1", 416, ""),
+        ("bytes=--5", 416, ""),
+        ("bytes=a-b", 416, ""),
+        ("lines=0-1", 416, ""),
+    ],
+)
+async def test_ranges_are_read_as_go_reads_them(handlers: OpenAPIHandlers, asked: str, status: int, told: str) -> None:
+    size = len(await body_of(await handlers.document(get("/openapi/v3/version"))))
+    answer = await handlers.document(get("/openapi/v3/version", range=asked))
+    assert (answer.status, header(answer, b"content-range")) == (status, told.format(size=size, last=size - 1))
+
+
+async def test_several_ranges_come_in_parts(handlers: OpenAPIHandlers) -> None:
+    answer = await handlers.document(get("/openapi/v3/version", range="bytes=0-1,3-4"))
+    boundary = header(answer, b"content-type").removeprefix("multipart/byteranges; boundary=")
+    assert answer.status == 206
+    assert [part.rpartition(b"\r\n\r\n")[2] for part in (await body_of(answer)).split(f"\r\n--{boundary}".encode())] == [
+        b'{"',
+        b"pe",
+        b"--\r\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "status"),
+    [
+        ({"if_match": '"nope"'}, 412),
+        ({"if_match": "*"}, 200),
+        ({"if_match": '"nope", {etag}'}, 200),
+        ({"if_match": "W/{etag}"}, 412),
+        ({"if_unmodified_since": "Fri, 20 Nov 1999 00:00:00 GMT"}, 412),
+        ({"if_unmodified_since": "rubbish"}, 200),
+        ({"if_none_match": "*", "method": "POST"}, 412),
+        ({"if_none_match": "rubbish, *"}, 200),
+        ({"if_none_match": '"x"', "if_modified_since": "Fri, 20 Nov 2099 00:00:00 GMT"}, 200),
+        ({"range": "bytes=0-3", "if_range": '"x"'}, 200),
+        ({"range": "bytes=0-3", "if_range": "{etag}"}, 206),
+        ({"range": "bytes=0-3", "if_range": "W/{etag}"}, 200),
+        ({"range": "bytes=0-3", "if_range": "Fri, 20 Nov 1999 00:00:00 GMT"}, 200),
+    ],
+)
+async def test_conditions_are_judged_as_go_judges_them(handlers: OpenAPIHandlers, conditions: dict[str, str], status: int) -> None:
+    path = "/openapi/v3/version"
+    etag = header(await handlers.document(get(path)), b"etag")
+    asked = {name: value.replace("{etag}", etag) for name, value in conditions.items()}
+    assert (await handlers.document(get(path, **asked))).status == status
+
+
+async def test_an_accept_header_that_says_nothing_gets_nothing(handlers: OpenAPIHandlers) -> None:
+    answer = await handlers.document(get("/openapi/v3/version", accept="rubbish"))
+    assert (answer.status, answer.body) == (200, b"")
 
 
 async def test_any_method_is_get(handlers: OpenAPIHandlers) -> None:

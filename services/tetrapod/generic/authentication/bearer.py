@@ -77,7 +77,7 @@ def utf8(header: str) -> str:
 
 
 def _is_websocket(request: Request) -> bool:
-    return "upgrade" in request.header(b"connection").lower() and "websocket" in request.header(b"upgrade").lower()
+    return "upgrade" in request.header(b"connection").lower() and request.header(b"upgrade").lower() == "websocket"
 
 
 def _decoded(encoded: str) -> str:

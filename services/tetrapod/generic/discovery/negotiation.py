@@ -27,9 +27,9 @@ def aggregated_media_type(request: Request) -> str | None:
 @lru_cache(maxsize=128)
 def _aggregated(header: str) -> str | None:
     for clause in parse_accept(header):
-        media_type = f"{clause.type}/{clause.subtype}"
+        media_type = clause.first_of(MEDIA_TYPES)
         given = dict(clause.parameters)
-        if media_type in MEDIA_TYPES and all(given.get(key) == value for key, value in AGGREGATED):
+        if media_type and all(given.get(key) == value for key, value in AGGREGATED):
             return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     return None
 

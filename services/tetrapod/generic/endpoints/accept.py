@@ -6,6 +6,7 @@ k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, munnerlyn/goau
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -58,11 +59,29 @@ class Offer:
 DEFAULT_OFFER: Final = Offer()
 
 
+_SORTED_AT_MOST: Final = 64
+
+
 class Clause(NamedTuple):
     type: str
     subtype: str
     quality: float
     parameters: tuple[tuple[str, str], ...]
+
+    def takes(self, media_type: str) -> bool:
+        wanted = (self.type, self.subtype)
+        type_, subtype = media_type.split("/")
+        return wanted in ((type_, subtype), (type_, "*"), ("*", "*"))
+
+    def first_of(self, media_types: Sequence[str]) -> str:
+        """Empty where it takes none."""
+        return next((media_type for media_type in media_types if self.takes(media_type)), "")
+
+    def before(self, other: Clause) -> bool:
+        """Whether it is wanted more: goautoneg's rule, which is no order."""
+        if self.quality > other.quality:
+            return True
+        return (self.type != "*" and other.type == "*") or (self.subtype != "*" and other.subtype == "*")
 
 
 @lru_cache(maxsize=512)
@@ -72,9 +91,7 @@ def choose(header: str, offer: Offer) -> Accepted | None:
         return PLAIN
     for clause in parse_accept(header):
         for media_type in MEDIA_TYPES:
-            type_, subtype = media_type.split("/")
-            wanted = (clause.type, clause.subtype)
-            if wanted in ((type_, subtype), (type_, "*"), ("*", "*")) and (found := _satisfy(clause, media_type, offer)):
+            if clause.takes(media_type) and (found := _satisfy(clause, media_type, offer)):
                 return found
     return None
 
@@ -125,7 +142,15 @@ def parse_accept(header: str) -> list[Clause]:
             else:
                 kept.append((key.strip(), value.strip()))
         clauses.append(Clause(type_, subtype, quality, tuple(kept)))
-    clauses.sort(key=lambda c: (-c.quality, c.type == "*", c.subtype == "*"))
+    return _sorted(clauses)
+
+
+def _sorted(clauses: list[Clause]) -> list[Clause]:
+    """By insertion, as Go sorts so few: with a rule that is no order it matters how."""
+    for i in range(1, min(len(clauses), _SORTED_AT_MOST)):
+        while i > 0 and clauses[i].before(clauses[i - 1]):
+            clauses[i], clauses[i - 1] = clauses[i - 1], clauses[i]
+            i -= 1
     return clauses
 
 

@@ -26,7 +26,7 @@ from tetrapod.generic.request import (
     StreamResponse,
     UpgradeResponse,
 )
-from tetrapod.machinery.status import StatusError, request_entity_too_large
+from tetrapod.machinery.status import StatusError, bad_request, request_entity_too_large
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,9 @@ class Front(Protocol):
     """Answers carry `Connection: close` from now on."""
 
 
+_MALFORMED: Final = "malformed chunked encoding"
+
+
 class Connection(Protocol):
     """Of an HttpProtocol what its exchanges use."""
 
@@ -87,6 +90,7 @@ class Exchange:
         "_left",
         "_pending",
         "_waiter",
+        "broken",
         "complete",
         "done",
         "ending",
@@ -112,6 +116,7 @@ class Exchange:
         self.head_only = request.method == "HEAD"
         self.length = -1  # Content-Length of the request, where it says so
         self.complete = False  # the whole body has arrived
+        self.broken = False
         self.expects_continue = False
         self.gone = False
         self.done = False
@@ -142,6 +147,12 @@ class Exchange:
         self.complete = True
         if self._waiter is not None:
             self._wake()
+
+    def body_breaks_off(self) -> None:
+        """What came cannot be a body: whoever reads on is told so, and nothing more is read on this connection."""
+        self.broken = True
+        self.keep_alive = False
+        self._wake()
 
     def client_gone(self) -> None:
         self.gone = True
@@ -194,6 +205,8 @@ class Exchange:
     async def _more(self) -> None:
         if self.gone:
             raise ClientGone
+        if self.broken:
+            raise bad_request(_MALFORMED)
         if self.expects_continue:
             self.expects_continue = False
             self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -202,6 +215,8 @@ class Exchange:
         await self._waiter
         if self.gone and not self._chunks and not self.complete:
             raise ClientGone
+        if self.broken and not self._chunks:
+            raise bad_request(_MALFORMED)
 
     # --- StreamWriter
 

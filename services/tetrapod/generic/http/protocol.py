@@ -79,6 +79,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.in_head = False
         self.resuming = False  # the parser is being led past a head that has been seen already
         self.closed = False
+        self.deaf = False  # what came last made no sense, so that nothing after it can
         self.hijacking: HijackedConnection | None = None
         self.held: bytearray | None = None  # what follows an upgrade request that is being handled
         self.method = ""
@@ -107,7 +108,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.exchange = None
 
     def data_received(self, data: bytes) -> None:
-        if self.closed:
+        if self.closed or self.deaf:
             return
         if self.hijacking is not None:
             self.hijacking.early += data
@@ -126,11 +127,19 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrade_asked(data[upgrade.args[0] :])
         except httptools.HttpParserError:
-            self.refuse(400, "Bad Request")
+            self._malformed()
         if self.in_head:
             self.head_size += len(data)
             if self.head_size > MAX_HEAD:
                 self.refuse(431, "Request Header Fields Too Large")
+
+    def _malformed(self) -> None:
+        exchange = self.waiting[-1] if self.waiting else self.exchange
+        if self.in_head or exchange is None or exchange.complete:
+            self.refuse(400, "Bad Request")
+        else:
+            self.deaf = True
+            exchange.body_breaks_off()
 
     def _feed_unknown_method(self, data: bytes) -> None:
         """llhttp knows a fixed list of methods; upstream takes any token, and answers by its own rules."""
@@ -218,7 +227,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.waiting.append(exchange)
 
     def _check_headers(self, exchange: Exchange) -> bool:
-        hosts = 0
+        hosts = codings = 0
         for name, value in exchange.request.headers:
             if name == b"host":
                 hosts += 1
@@ -227,10 +236,21 @@ class HttpProtocol(HttpToolsProtocol):
                     return False
             elif name == b"content-length":
                 exchange.length = int(value)
-            elif name == b"expect" and value.lower() == b"100-continue":
+            elif name == b"transfer-encoding" and not exchange.http10:
+                codings += 1
+                if codings > 1 or value.lower() != b"chunked":
+                    self.refuse(501, "Not Implemented", text="Unsupported transfer encoding")
+                    return False
+            elif name == b"expect" and value:
+                if b"100-continue" not in value.lower():
+                    self.refuse(417, "Expectation Failed", text="")
+                    return False
                 exchange.expects_continue = not exchange.http10
+        if exchange.request.http_version not in ("1.0", "1.1"):
+            self.refuse(505, "HTTP Version Not Supported", "unsupported protocol version")
+            return False
         if hosts != 1 and not (hosts == 0 and exchange.http10):
-            self.refuse(400, "Bad Request", "too many Host headers" if hosts else "missing required Host header")
+            self.refuse(400, "Bad Request", "" if hosts else "missing required Host header")
             return False
         return True
 
@@ -289,12 +309,12 @@ class HttpProtocol(HttpToolsProtocol):
         self.state.upgraded.add(self.transport)
         return self.hijacking
 
-    def refuse(self, code: int, phrase: str, detail: str = "") -> None:
+    def refuse(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
         """Answer what cannot be understood, and close. A request that is being answered on this connection is cut."""
         if self.closed:
             return
         if self.exchange is None:
-            self.transport.write(bad_request(code, phrase, detail))
+            self.transport.write(bad_request(code, phrase, detail, text))
         self._close(linger=True)
 
     def _close(self, *, linger: bool) -> None:

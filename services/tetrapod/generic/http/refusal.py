@@ -53,7 +53,9 @@ def panic_response() -> Response:
     return text_response(500, PANIC_TEXT)
 
 
-def bad_request(code: int, phrase: str, detail: str = "") -> bytes:
-    """What Go's server writes for a request that it cannot parse, before it closes the connection."""
-    text = f"{code} {phrase}: {detail}" if detail else f"{code} {phrase}"
+def bad_request(code: int, phrase: str, detail: str = "", text: str | None = None) -> bytes:
+    """What Go's server writes for a request that it cannot parse, before it closes the connection; `text` is the body where it is of
+    another form."""
+    if text is None:
+        text = f"{code} {phrase}: {detail}" if detail else f"{code} {phrase}"
     return f"HTTP/1.1 {code} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{text}".encode()

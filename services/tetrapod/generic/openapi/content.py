@@ -1,30 +1,30 @@
-"""A document as an answer: ETag, If-None-Match, If-Modified-Since, Range, gzip.
+"""A document as an answer: its validators, its whole or some ranges of it, gzip.
 
-Upstream serves OpenAPI through Go's http.ServeContent, whose rules these are.
+Upstream serves OpenAPI through Go's http.ServeContent, whose rules these and those of `preconditions.py` are.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
+import secrets
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from typing import Final
 
 from tetrapod.generic.openapi.pieces import sendable
+from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome, outcome, range_of, ranges
 from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
-_RANGE: Final = re.compile(r"bytes=\s*([0-9]*)\s*-\s*([0-9]*)\s*")
 _COMPRESSED_FROM: Final = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
     """`pieces` are the body, written a few at a time where there are several. `etag` with its quotes, or "" for none; `modified` is
-    compared with If-Modified-Since."""
+    compared with the times that a request names."""
 
     pieces: Sequence[bytes]
     media_type: str
@@ -32,19 +32,24 @@ class Content:
     etag: str = ""
     cache_control: str = ""
 
-    def unchanged(self, request: Request) -> Response | None:
-        """The answer to a client that has it already, for which it need not be made."""
-        return Response(304, self._validators()) if self._unchanged(request) else None
+    def settled(self, request: Request) -> Response | None:
+        """The answer that needs no body, where the request's conditions make it one: it need not be made then."""
+        match outcome(request, self.etag, self.modified):
+            case Outcome.UNCHANGED:
+                return Response(304, self._validators())
+            case Outcome.FAILED:
+                declared: HeaderList = [(b"content-type", self.media_type.encode())] if self.etag else []
+                return Response(412, self._validators() + declared)
+            case Outcome.SEND:
+                return None
 
     def answer(self, request: Request) -> Response:
+        if (settled := self.settled(request)) is not None:
+            return settled
         headers = self._validators()
-        if self._unchanged(request):
-            return Response(304, headers)
-        headers.append((b"content-type", self.media_type.encode()))
-        asked = request.header(b"range")
-        if asked and (answer := self._part(asked, headers)) is not None:
-            return answer
-        headers.append((b"accept-ranges", b"bytes"))
+        if (asked := range_of(request, self.etag, self.modified)) and (part := self._part(asked, headers)) is not None:
+            return part
+        headers += [(b"content-type", self.media_type.encode()), (b"accept-ranges", b"bytes")]
         gzip = self._size >= _COMPRESSED_FROM and "gzip" in _codings(request)
         if gzip:
             headers.append((b"content-encoding", b"gzip"))
@@ -81,40 +86,25 @@ class Content:
             await asyncio.sleep(0)
         writer.write(compressor.flush())
 
-    def _unchanged(self, request: Request) -> bool:
-        if_none_match = request.header(b"if-none-match")
-        if if_none_match:
-            return self._matches(if_none_match)
-        since = request.header(b"if-modified-since")
-        if not since or request.method not in ("GET", "HEAD"):
-            return False
-        try:
-            return self.modified.replace(microsecond=0) <= parsedate_to_datetime(since)
-        except (ValueError, TypeError):
-            return False
-
-    def _matches(self, header: str) -> bool:
-        tags = [tag.strip() for tag in header.split(",")]
-        return "*" in tags or (bool(self.etag) and any(tag.removeprefix("W/") == self.etag for tag in tags))
-
     def _part(self, asked: str, headers: HeaderList) -> Response | None:
-        """One range; several, or a malformed header, are answered in full or refused."""
-        match = _RANGE.fullmatch(asked)
-        if match is None or not (match[1] or match[2]):
-            return None if "," in asked else _unsatisfiable("invalid range", None)
+        """The ranges that are asked for, or why not; None where they are as much as all of it."""
         size = self._size
-        if match[1]:
-            start = int(match[1])
-            end = min(int(match[2]), size - 1) if match[2] else size - 1
-        else:
-            start, end = max(size - int(match[2]), 0), size - 1
-        if start >= size:
-            return _unsatisfiable("invalid range: failed to overlap", size)
-        if start > end:
-            return _unsatisfiable("invalid range", None)
+        try:
+            found = ranges(asked, size)
+        except BadRange as error:
+            return _unsatisfiable(str(error), size if str(error) == NO_OVERLAP else None)
+        if not found or sum(length for _, length in found) > size:
+            return None
+        parts = [(_content_range(start, length, size), self._between(start, start + length)) for start, length in found]
         headers.append((b"accept-ranges", b"bytes"))
-        headers.append((b"content-range", f"bytes {start}-{end}/{size}".encode()))
-        return Response(206, headers, self._between(start, end + 1))
+        if len(parts) == 1:
+            headers += [(b"content-type", self.media_type.encode()), (b"content-range", parts[0][0])]
+            return Response(206, headers, parts[0][1])
+        boundary = secrets.token_hex(30).encode()
+        headers.append((b"content-type", b"multipart/byteranges; boundary=" + boundary))
+        told = b"Content-Type: " + self.media_type.encode()
+        body = [b"--%b\r\nContent-Range: %b\r\n%b\r\n\r\n%b\r\n" % (boundary, where, told, part) for where, part in parts]
+        return Response(206, headers, b"".join((*body, b"--%b--\r\n" % boundary)))
 
     def _between(self, start: int, end: int) -> bytes:
         found: list[bytes] = []
@@ -128,6 +118,10 @@ class Content:
 
 def _codings(request: Request) -> set[str]:
     return {part.partition(";")[0].strip() for part in request.header(b"accept-encoding").split(",")}
+
+
+def _content_range(start: int, length: int, size: int) -> bytes:
+    return f"bytes {start}-{start + length - 1}/{size}".encode()
 
 
 def _unsatisfiable(text: str, size: int | None) -> Response:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from tetrapod.generic.endpoints.accept import Clause, parse_accept
 from tetrapod.generic.openapi import handover
 from tetrapod.generic.openapi.content import Content
 from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, gathered, written_v3
@@ -60,7 +61,10 @@ class OpenAPIHandlers:
         digest = (await self._source.index()).get(name)
         if digest is None:
             return Response(404, [])
-        media_type = self._media_type(request, "v3")
+        clauses = parse_accept(request.header(b"accept") or "*/*")
+        if not clauses:
+            return Response(200, [(b"vary", b"Accept")])
+        media_type = self._media_type(clauses, "v3")
         if media_type is None:
             return Response(406, [])
         etag = f'"{digest}"'
@@ -78,7 +82,7 @@ class OpenAPIHandlers:
         return await self._answer(request, content, name, digest, lambda: written_v3(self._source, name, form))
 
     async def v2(self, request: Request) -> Response:
-        media_type = self._media_type(request, "v2")
+        media_type = self._media_type(parse_accept(request.header(b"accept") or "*/*"), "v2")
         if media_type is None:
             return Response(406, [])
         hashes = await self._source.index()
@@ -89,21 +93,21 @@ class OpenAPIHandlers:
 
     async def _answer(self, request: Request, content: Content, name: str, digest: str, build: Build) -> Response:
         """`content` is still without its pieces, which a client may not need."""
-        if (unchanged := content.unchanged(request)) is not None:
-            return unchanged
+        if (settled := content.settled(request)) is not None:
+            return settled
         pieces = await self._pieces(name, digest, content.media_type, build)
         return Response(404, []) if pieces is None else replace(content, pieces=pieces).answer(request)
 
-    def _media_type(self, request: Request, version: str) -> str | None:
-        """The first that is accepted, in the client's order, whatever its q says."""
-        header = request.header(b"accept") or "*/*"
-        protobuf = f"application/com.github.proto-openapi.spec.{version}.v1.0+protobuf"
-        for part in header.split(","):
-            wanted = part.partition(";")[0].strip()
-            if wanted in (_JSON, "*/*", "application/*"):
+    def _media_type(self, clauses: list[Clause], version: str) -> str | None:
+        """The most wanted that there is, even where its q is 0."""
+        protobuf = f"com.github.proto-openapi.spec.{version}.v1.0+protobuf"
+        for clause in clauses:
+            if clause.type not in ("application", "*"):
+                continue
+            if clause.subtype in ("json", "*"):
                 return _JSON
-            if wanted.replace("@", ".") == protobuf:
-                return protobuf
+            if clause.subtype.replace("@", ".") == protobuf:
+                return f"application/{protobuf}"
         return None
 
     async def _pieces(self, name: str, digest: str, media_type: str, build: Build) -> list[bytes] | None:
