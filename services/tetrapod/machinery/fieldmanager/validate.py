@@ -9,7 +9,7 @@ from typing import Any
 
 from tetrapod.machinery.fieldmanager.pathelement import show
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
-from tetrapod.machinery.patch.goformat import plain, syntax, type_name
+from tetrapod.machinery.patch.goformat import GoValue, plain, syntax, type_name
 
 
 def validate(value: Any, of: Type, *, allow_duplicates: bool = False) -> list[str]:
@@ -53,7 +53,7 @@ def _scalar(value: Any, scalar: str) -> str:
             if not isinstance(value, bool):
                 return f"expected boolean, got &{{{plain(value)}}}"
         case _:
-            if isinstance(value, dict | list):
+            if isinstance(value, dict | list | GoValue):
                 return f"expected any scalar, got &{{{plain(value)}}}"
     return ""
 

@@ -12,6 +12,17 @@ from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gofloat import go_float
 
 
+class GoValue:
+    """A value that JSON has no form for: how Go prints it, and its type."""
+
+    def __init__(self, text: str, type: str) -> None:
+        self.text = text
+        self.type = type
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def plain(value: Any) -> str:
     """Go's `%v`: maps sorted by key, strings bare."""
     match value:
@@ -78,6 +89,8 @@ def type_name(value: Any) -> str:
             return "string"
         case dict():
             return "map[string]interface {}"
+        case GoValue():
+            return value.type
         case _:
             return "[]interface {}"
 

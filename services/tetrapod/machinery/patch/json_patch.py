@@ -223,7 +223,8 @@ def equal(left: Any, right: Any) -> bool:
 def _text(operation: dict[str, Any], name: str, kind: str) -> str:
     value = operation.get(name)
     if not isinstance(value, str):
-        raise JSONPatchError(f"{kind} operation failed to decode {name}: missing value")
+        missing = "operation, missing from field" if name == "from" else f"operation missing {name} field"
+        raise JSONPatchError(f"{kind} operation failed to decode {name}: {missing}: missing value")
     return value
 
 

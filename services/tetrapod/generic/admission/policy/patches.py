@@ -5,16 +5,21 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch (json_patc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.machinery.cel.json_values import json_value
-from tetrapod.machinery.cel.values import StructValue
+from tetrapod.machinery.cel.time import in_zone
+from tetrapod.machinery.cel.values import Duration, StructValue, Timestamp, Uint, find
+from tetrapod.machinery.duration import format_nanoseconds
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.patch.goformat import GoValue
 from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
+from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.serializer.numbers import integral
 from tetrapod.machinery.types import load
 
 
@@ -47,7 +52,7 @@ def _operation(value: StructValue) -> Object:
         given = fields["value"]
         if isinstance(given, StructValue):
             _check_names(given)
-        operation["value"] = json_value(given)
+        operation["value"] = integral(json_value(given))
     return operation
 
 
@@ -58,12 +63,13 @@ def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | No
         MutationError: it does not fit the type, or would replace what is owned as a whole.
     """
     _check_names(value)
-    config = {**json_value(value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    config = {**_native(json_value(value), value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     try:
         if schema is None:
             kind = GroupVersion.parse(obj["apiVersion"]).with_kind(obj["kind"])
             raise MutationError(f"failed to convert patch object to typed object: no corresponding type for {kind}")
-        return _merged(obj, config, compile_root(schema, load(OBJECT_META)))
+        merged = _merged(obj, config, compile_root(schema, load(OBJECT_META)))
+        return as_filled(merged, schema) if schema.definition else merged
     except (MutationError, SchemaError) as error:
         raise MutationError(f"error applying patch: {error}") from None
 
@@ -77,6 +83,37 @@ def _merged(obj: Object, config: Object, of: Type) -> Object:
         raise MutationError(f"failed to convert original object to typed object: {join(errors)}")
     merged: Object = merge(obj, config, of)
     return merged
+
+
+_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
+
+
+def _foreign(value: Any) -> GoValue | None:
+    """A value of CEL's that upstream hands on as Go has it, and that no field takes."""
+    match value:
+        case None:
+            return GoValue("NULL_VALUE", "structpb.NullValue")
+        case Uint():
+            return GoValue(str(int(value)), "uint64")
+        case bytes():
+            return GoValue(f"[{' '.join(map(str, value))}]", "[]uint8")
+        case Duration():
+            return GoValue(format_nanoseconds(value.ns), "time.Duration")
+        case Timestamp():
+            return GoValue(f"{in_zone(value, None).strftime(_MOMENT)} +0000 UTC", "time.Time")
+        case _:
+            return None
+
+
+def _native(converted: Any, value: Any) -> Any:
+    """The JSON of a value, but for what is not converted in a configuration."""
+    if (foreign := _foreign(value)) is not None:
+        return foreign
+    if isinstance(converted, list):
+        return [_native(one, other) for one, other in zip(converted, value, strict=True)]
+    if isinstance(converted, dict):
+        return {key: _native(one, find(value, key)) for key, one in converted.items()}
+    return converted
 
 
 def _atomics(path: str, value: Any, of: Type | None) -> list[str]:

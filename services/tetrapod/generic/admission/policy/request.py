@@ -12,7 +12,7 @@ _HIDDEN: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 def admission_request(attributes: Attributes, seen_as: Equivalent) -> Object:
-    return {**describe(attributes, seen_as), "dryRun": attributes.dry_run, "options": attributes.options}
+    return {**describe(attributes, seen_as), "dryRun": attributes.dry_run, "options": attributes.options or None}
 
 
 def namespace_object(namespace: Object | None) -> Any:
