@@ -1,98 +1,174 @@
-"""Services of the release before and of this one run together over one etcd, once auth is of this one: it says what the others may.
-
-The release before is the newest tag below this commit, or the revision that TETRAPOD_PREVIOUS names.
-"""
+"""Services of the release before and of this one run together over one etcd, once auth is of this one: it says what the others may."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import tarfile
+import time
+from collections.abc import Iterator
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from support.kubectl import wait_established
+from support.definitions import definition
+from support.kubectl import executable, wait_established
+from support.load import Doors, Load
+from support.releases import NoRelease, Release, previous_release
 from support.services import NAMES, Services
 from support.wire import Client
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
-ROOT = Path(__file__).parents[2]
-TOKENS = ROOT / "tests" / "contract" / "tokens.csv"
-CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-CRD = {
-    "metadata": {"name": "widgets.skew.example.com"},
-    "spec": {
-        "group": "skew.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-    },
-}
-
-
-def git(*args: str) -> bytes:
-    return subprocess.run(["git", *args], cwd=ROOT, check=True, capture_output=True).stdout
+TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
+FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "aggregator": ("--shutdown-delay-duration=4s",)}
+CUSTOM = "/apis/load.example.com/v1/namespaces/default/widgets"
+LOADED = definition("load.example.com", "widgets", "Widget")
 
 
 @pytest.fixture(scope="module")
-def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `services` folder of the release before."""
+def previous(tmp_path_factory: pytest.TempPathFactory) -> Release:
     try:
-        revision = os.environ.get("TETRAPOD_PREVIOUS") or git("describe", "--tags", "--abbrev=0", "HEAD^").decode().strip()
-        archive = git("archive", revision, "services")
-    except (subprocess.CalledProcessError, FileNotFoundError):
-        pytest.skip("no release before this one is known: TETRAPOD_PREVIOUS may name a revision")
-    directory = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=BytesIO(archive)) as tar:
-        tar.extractall(directory, filter="data")
-    return directory / "services"
+        return previous_release(tmp_path_factory.mktemp("previous"))
+    except NoRelease as error:
+        pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("old", [("aggregator", "extensions"), ("core",)], ids=" and ".join)
-def test_two_releases_serve_together(previous: Path, tmp_path: Path, old: tuple[str, ...]) -> None:
-    services = Services(tmp_path)
+class Mixed:
+    """Replicas of either release."""
+
+    def __init__(self, services: Services, previous: Release) -> None:
+        self.services = services
+        self._previous = previous
+        self._old: set[str] = set()
+        self._tours = 0
+
+    def start(self, *keys: str, old: bool = False) -> None:
+        """All of them at once; those that run are restarted."""
+        self.services.stop_all(*(key for key in keys if key in self.services.processes))
+        for key in keys:
+            self.services.start(key, *FLAGS.get(key.partition("-")[0], ()), release=self._previous if old else None)
+        for key in keys:
+            self.services.wait_ready(key)
+        self._old = self._old | {*keys} if old else self._old - {*keys}
+
+    def only_old(self, name: str) -> None:
+        wrong = [key for key in self.services.keys if key not in self.services.processes or (key in self._old) != (key == name)]
+        self.start(*(key for key in wrong if key == name), old=True)
+        self.start(*(key for key in wrong if key != name))
+
+    def kubectl(self, *args: str, stdin: object = None, door: str = "aggregator", patience: float = 0) -> str:
+        """What it prints; `patience`: it may take some time until it succeeds."""
+        argv = [executable(), "--kubeconfig", str(self.services.kubeconfig), "--server", self.services.address(door), *args]
+        text = None if stdin is None else json.dumps(stdin)
+        deadline = time.monotonic() + patience
+        while (done := subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=90)).returncode:
+            assert time.monotonic() < deadline, (args, done.stderr)
+            time.sleep(0.1)
+        return done.stdout
+
+    def define(self, wanted: dict[str, object], name: str) -> None:
+        self.kubectl("apply", "-f", "-", stdin=wanted)
+        wait_established(self.kubectl, name)
+
+    def tour(self, door: str = "aggregator") -> None:
+        """Something of each service, in a namespace that comes and goes."""
+        self._tours += 1
+        space = f"tour-{self._tours}"
+        kubectl = partial(self.kubectl, door=door)
+        there = partial(kubectl, "--namespace", space)
+        kubectl("create", "namespace", space)
+        there("get", "serviceaccounts", "default", patience=60)
+        there("create", "configmap", "c", "--from-literal=a=b")
+        there("patch", "configmap", "c", "--type=merge", '--patch={"data": {"c": "d"}}')
+        applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"e": "f"}}
+        there("apply", "--server-side", "-f", "-", stdin=applied)
+        assert json.loads(there("get", "configmap", "c", "-o=json"))["data"] == {"a": "b", "c": "d", "e": "f"}
+        there("create", "deployment", "d", "--image=i")
+        there("scale", "deployment", "d", "--replicas=3")
+        assert "0/3" in there("get", "deployment", "d")
+        group = f"{space}.example.com"
+        self.define(definition(group, "gadgets", "Gadget"), f"gadgets.{group}")
+        gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
+        there("apply", "-f", "-", stdin=gadget, patience=60)  # fronts ask every second or so what there is
+        assert "gadget" in there("get", f"gadgets.{group}", "-o=name")
+        assert "Gadget" in kubectl("explain", f"gadgets.{group}") and "ConfigMap" in kubectl("explain", "configmaps")
+        self._account(there, space, door)
+        kubectl("delete", f"crd/gadgets.{group}", "--timeout=60s")
+        kubectl("delete", "namespace", space, "--timeout=60s")
+
+    def _account(self, kubectl: partial[str], space: str, door: str) -> None:
+        """A service account may do what it is given, and nothing before."""
+        path = f"/api/v1/namespaces/{space}/configmaps"
+        token = kubectl("create", "token", "default").strip()
+        with Client(Door(self.services.address(door), self.services.ca), token=token) as account:  # type: ignore[arg-type]
+            assert account("GET", path).status == 403
+            kubectl("create", "rolebinding", "view", "--clusterrole=view", f"--serviceaccount={space}:default")
+            deadline = time.monotonic() + 30
+            while account("GET", path).status != 200:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert account("POST", path, {"metadata": {"name": "mine"}}).status == 403
+
+
+class Door:
+    def __init__(self, url: str, ca: Path) -> None:
+        self.url, self.ca = url, ca
+
+
+def mixed(directory: Path, previous: Release, replicas: int) -> Iterator[Mixed]:
+    services = Services(directory, replicas=dict.fromkeys(NAMES, replicas))
     services.etcd.start()
     try:
-        for name in NAMES:
-            flags = (f"--token-auth-file={TOKENS}",) if name == "auth" else ()
-            services.start(name, *flags, env={"PYTHONPATH": str(previous)} if name in old else None)
-        for name in NAMES:
-            services.wait_ready(name)
-        with Client(services) as client:  # type: ignore[arg-type]
-            session(client, services)
+        yield Mixed(services, previous)
     finally:
         services.stop_all(*services.processes)
         services.etcd.stop()
 
 
-def session(client: Client, services: Services) -> None:
-    assert client("POST", CONFIG_MAPS, {"metadata": {"name": "c"}, "data": {"a": "b"}}).status == 201
-    patch = {"Content-Type": "application/merge-patch+json"}
-    assert client("PATCH", f"{CONFIG_MAPS}/c", {"data": {"c": "d"}}, patch).json["data"] == {"a": "b", "c": "d"}
-    kubectl(services, "apply", "-f", "-", stdin={"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **CRD})
-    wait_established(partial(kubectl, services), "widgets.skew.example.com")
-    widget = {"apiVersion": "skew.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
-    assert client("POST", "/apis/skew.example.com/v1/namespaces/default/widgets", widget).status == 201
-    assert client("POST", "/api/v1/namespaces", {"metadata": {"name": "skew"}}).status == 201
-    kubectl(services, "wait", "--for=create", "serviceaccount/default", "--timeout=60s")
-    token = kubectl(services, "create", "token", "default").strip()
-    with Client(services, token=token) as account:  # type: ignore[arg-type]
-        assert account("GET", CONFIG_MAPS).status == 403
-        binding = ("rolebinding", "skew", "--clusterrole=view", "--serviceaccount=default:default", "--namespace=default")
-        kubectl(services, "create", *binding)
-        kubectl(services, "wait", "--for=create", "rolebinding/skew", "--timeout=10s")
-        assert account("GET", CONFIG_MAPS).status == 200
-    kubectl(services, "delete", "namespace", "skew", "--timeout=60s")
+@pytest.fixture(scope="module")
+def one_of_each(tmp_path_factory: pytest.TempPathFactory, previous: Release) -> Iterator[Mixed]:
+    yield from mixed(tmp_path_factory.mktemp("one"), previous, 1)
 
 
-def kubectl(services: Services, *args: str, stdin: object = None) -> str:
-    argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
-    text = None if stdin is None else json.dumps(stdin)
-    done = subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=90)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def two_of_each(tmp_path: Path, previous: Release) -> Iterator[Mixed]:
+    yield from mixed(tmp_path, previous, 2)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "auth"])
+def test_one_service_of_the_release_before_serves_with_the_others_of_this_one(one_of_each: Mixed, name: str) -> None:
+    one_of_each.only_old(name)
+    one_of_each.tour()
+
+
+def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: Mixed) -> None:
+    """Half way every service has replicas of both releases, which turn to each other in every combination."""
+    world, services = two_of_each, two_of_each.services
+    world.start(*NAMES, old=True)
+    world.start(*(f"{name}-2" for name in NAMES), old=True)
+    world.define(LOADED, "widgets.load.example.com")
+    world.tour()
+    load = Load(Doors([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token"), CUSTOM)
+    with load.running():
+        for key in ("auth", "auth-2"):
+            world.start(key)
+        world.tour("aggregator-2")
+        for key in ("core", "extensions", "aggregator"):
+            world.start(key)
+        wait_for_requests(load)
+        world.tour("aggregator")
+        for key in ("core-2", "extensions-2", "aggregator-2"):
+            world.start(key)
+        wait_for_requests(load)
+    assert not load.failures, "\n".join(load.failures[:20])
+    assert load.made <= load.seen, "a watcher misses nothing that was made"
+    assert load.told_to_wait.total() < load.done.total() / 20, (load.told_to_wait, load.done)
+
+
+def wait_for_requests(load: Load, more: int = 60) -> None:
+    """Enough of them that everybody has turned to everybody."""
+    count, deadline = load.done.total() + more, time.monotonic() + 60
+    while load.done.total() < count and not load.failures:
+        assert time.monotonic() < deadline, load.done
+        time.sleep(0.05)

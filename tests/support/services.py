@@ -10,6 +10,7 @@ from pathlib import Path
 
 from support.etcd import Etcd, EtcdCluster, etcd_36
 from support.network import Loopback, Network
+from support.releases import Release
 from support.server import command, environment, free_port, wait_ready
 
 NAMES = ("auth", "core", "extensions", "aggregator")
@@ -70,15 +71,18 @@ class Services:
     def log(self, name: str) -> Path:
         return self.directory / f"{name}.log"
 
-    def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None) -> None:
+    def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None, release: Release | None = None) -> None:
+        """Of this release, if nothing else is said."""
         name = key.partition("-")[0]
         argv = command("serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key))
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
         for other in _SPEAKS_TO[name]:
             argv += [f"--{other}-url={self._urls(other)}"]
+        variables = {**environment(), **(env or {})}
+        if release is not None:
+            argv[0], variables = release.python, {**variables, **release.environment}
         with self.log(key).open("ab") as out:
-            inside = self.network.inside(key)
-            self.processes[key] = subprocess.Popen([*inside, *argv], stdout=out, stderr=out, env={**environment(), **(env or {})})
+            self.processes[key] = subprocess.Popen([*self.network.inside(key), *argv], stdout=out, stderr=out, env=variables)
 
     def _urls(self, name: str) -> str:
         """Of all replicas of a service."""
