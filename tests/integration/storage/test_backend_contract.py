@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 
 import pytest
@@ -168,6 +169,26 @@ async def test_many_watches_see_their_own_keys_only(backend: Backend, root: str)
             await put(backend, f"{root}/{'ab'[number % 2]}/{number}", b"x")
         assert {event.key.split("/")[2] for event in await take(a, 5)} == {"a"}
         assert {event.key.split("/")[2] for event in await take(b, 5)} == {"b"}
+
+
+async def test_a_watch_may_be_of_a_key_a_folder_all_above_it_or_any_range(backend: Backend, root: str) -> None:
+    spans = {
+        "key": (f"{root}/a/b", f"{root}/a/b\0"),
+        "folder": (f"{root}/a/", f"{root}/a0"),
+        "above": (f"{root}/", f"{root}0"),
+        "range": (f"{root}/a/", f"{root}/b/m"),
+        "half": (f"{root}/a/b", f"{root}/b/"),
+    }
+    async with contextlib.AsyncExitStack() as stack:
+        watches = {name: await stack.enter_async_context(backend.watch(*span, 0)) for name, span in spans.items()}
+        async with backend.watch(*spans["range"], 0), backend.watch(*spans["folder"], 0):
+            pass  # one that ends takes no other with it
+        keys = [f"{root}/{name}" for name in ("a/a", "a/b", "a/b/c", "b/a", "b/z", "c")]
+        for key in keys:
+            await put(backend, key, b"1")
+        for name, (start, end) in spans.items():
+            expected = [key for key in keys if start <= key < end]
+            assert [event.key for event in await take(watches[name], len(expected))] == expected, name
 
 
 async def test_progress_reaches_a_watch_whose_keys_are_quiet(backend: Backend, root: str) -> None:

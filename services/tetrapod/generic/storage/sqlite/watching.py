@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from tetrapod.generic.storage.backend import BackendEvent, Unavailable, WatchBatch
+from tetrapod.generic.storage.keys import prefix_end
 
 QUEUE = 8192
 CHUNK = 1000
@@ -101,34 +102,57 @@ class SqliteWatch:
 
 
 class WatchHub:
+    """All open watches. Most are of a folder, `/registry/pods/`, and are found by the folders of a key: there is one for each resource."""
+
     def __init__(self, revision: int, history: ReadHistory) -> None:
         self.revision = revision
         self.history = history
-        self._watches: list[SqliteWatch] = []
+        self._of_folders: dict[str, list[SqliteWatch]] = {}
+        self._others: list[SqliteWatch] = []
+        self._want_previous = 0
 
     def add(self, span: tuple[str, str], from_revision: int, previous: bool) -> SqliteWatch:
         watch = SqliteWatch(self, span, from_revision, previous)
-        self._watches.append(watch)
+        self._beside(watch).append(watch)
+        self._want_previous += previous
         return watch
 
     def remove(self, watch: SqliteWatch) -> None:
-        self._watches.remove(watch)
+        beside = self._beside(watch)
+        beside.remove(watch)
+        self._want_previous -= watch.previous
+        if not beside and beside is not self._others:
+            del self._of_folders[watch.start]
+
+    def _beside(self, watch: SqliteWatch) -> list[SqliteWatch]:
+        folder = watch.start.endswith("/") and watch.end == prefix_end(watch.start)
+        return self._of_folders.setdefault(watch.start, []) if folder else self._others
+
+    def _watching(self, key: str) -> list[SqliteWatch]:
+        found = [watch for watch in self._others if watch.start <= key < watch.end]
+        slash = key.find("/")
+        while slash >= 0:
+            found += self._of_folders.get(key[: slash + 1], ())
+            slash = key.find("/", slash + 1)
+        return found
+
+    def _all(self) -> list[SqliteWatch]:
+        return [*self._others, *(watch for watches in self._of_folders.values() for watch in watches)]
 
     def publish(self, events: list[BackendEvent], revision: int) -> None:
         """Tell every watch of a commit. `revision` is set first: a watch that is woken sees it."""
         self.revision = revision
         for event in events:
-            for watch in self._watches:
-                if watch.start <= event.key < watch.end:
-                    watch.publish(event)
+            for watch in self._watching(event.key):
+                watch.publish(event)
 
     def wants_previous(self, key: str) -> bool:
-        return any(watch.previous and watch.start <= key < watch.end for watch in self._watches)
+        return self._want_previous > 0 and any(watch.previous for watch in self._watching(key))
 
     def request_progress(self) -> None:
-        for watch in self._watches:
+        for watch in self._all():
             watch.poke()
 
     def close(self) -> None:
-        for watch in self._watches:
+        for watch in self._all():
             watch.close()
