@@ -28,6 +28,8 @@ RESETS: Final[list[Callable[[], None]]] = []
 
 class Metric:
     kind = ""
+    before = ""
+    """What upstream says before the stability."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
         self.name, self.help, self.labels = name, help_text, tuple(labels)
@@ -67,9 +69,14 @@ class GaugeFunction(Metric):
     kind = "gauge"
 
     def __init__(
-        self, name: str, help_text: str, labels: Sequence[str], read: Callable[[], Sequence[tuple[tuple[str, ...], float]]]
+        self,
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        read: Callable[[], Sequence[tuple[tuple[str, ...], float]]],
+        among: list[Metric] | None = None,
     ) -> None:
-        super().__init__(name, help_text, labels)
+        super().__init__(name, help_text, labels, among)
         self.read = read
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
@@ -149,6 +156,12 @@ class HistogramFunction(Metric):
             yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
 
 
+class TimingHistogram(HistogramFunction):
+    """One whose counts are nanoseconds."""
+
+    before = "EXPERIMENTAL: "
+
+
 def _of_row(name: str, labels: dict[str, str], buckets: tuple[float, ...], row: list[float]) -> Iterator[tuple[str, dict[str, str], float]]:
     total = 0.0
     for bound, count in zip((*buckets, float("inf")), row, strict=False):
@@ -193,7 +206,10 @@ HEALTHCHECKS_TOTAL: Final = Counter(
     "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
 )
 STARTED: Final = time.time()
-GaugeFunction("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)])
+for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
+    GaugeFunction(
+        "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)], _shown
+    ).before = _before
 
 
 def _bound(value: float) -> str:
@@ -202,10 +218,12 @@ def _bound(value: float) -> str:
         return "+Inf"
     if value == int(value) and value < 1e6:
         return str(int(value))
-    if value >= 1e6:
-        digits, _, exponent = f"{value:e}".partition("e")
-        return f"{digits.rstrip('0').rstrip('.')}e{exponent}"
-    return repr(value)
+    if value < 1e6:
+        return repr(value)
+    from decimal import Decimal
+
+    exact = Decimal(repr(value)).normalize()
+    return f"{exact.scaleb(-exact.adjusted())}e+{exact.adjusted():02}"
 
 
 def reset() -> None:
@@ -244,7 +262,7 @@ class _Collector:
         for metric in self._metrics:
             counter = metric.kind == "counter"
             level = stability(metric.name)
-            text = f"[{level}] {metric.help}" if level else metric.help
+            text = metric.before + (f"[{level}] {metric.help}" if level else metric.help)
             family = Family(metric.name.removesuffix("_total") if counter else metric.name, text, metric.kind)
             for name, labels, value in metric.samples():
                 family.add_sample(name, labels, value)

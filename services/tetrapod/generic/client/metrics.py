@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final, Protocol
 
 from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
 
-_BUCKETS: Final = tuple(10.0**i for i in range(-8, 2))
+_BUCKETS: Final = tuple(accumulate(range(9), lambda bucket, _: bucket * 10, initial=10e-9))  # rounded at each step, as upstream's
 _NAME: Final = ("name",)
 ADDS: Final = Counter("workqueue_adds_total", "Total number of adds handled by workqueue", _NAME)
 RETRIES: Final = Counter("workqueue_retries_total", "Total number of retries handled by workqueue", _NAME)

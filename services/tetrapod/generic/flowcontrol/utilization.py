@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from tetrapod.generic.metrics import HistogramFunction
+from tetrapod.generic.metrics import TimingHistogram
 
 _P: Final = "apiserver_flowcontrol_"
 _DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)
@@ -60,21 +60,21 @@ def _add(row: list[float], buckets: tuple[float, ...], value: float, seconds: fl
 def register(levels: Callable[[], Iterable[tuple[str, list[list[float]]]]]) -> None:
     """Show the rows of these levels at /metrics."""
     observed = "Observations, at the end of every nanosecond, of"
-    HistogramFunction(
+    TimingHistogram(
         _P + "demand_seats",
         f"{observed} (the number of seats each priority level could use) / (nominal number of seats for that level)",
         ("priority_level",),
         _DEMAND,
         lambda: [((name,), rows[0]) for name, rows in levels()],
     )
-    HistogramFunction(
+    TimingHistogram(
         _P + "priority_level_seat_utilization",
         f"{observed} utilization of seats for any stage of execution (but only initial stage for WATCHes)",
         ("phase", "priority_level"),
         _SEATS,
         lambda: [(("executing", name), rows[1]) for name, rows in levels()],
     )
-    HistogramFunction(
+    TimingHistogram(
         _P + "priority_level_request_utilization",
         f"{observed} number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage "
         "for WATCHes)",

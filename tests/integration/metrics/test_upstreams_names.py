@@ -1,0 +1,141 @@
+"""Whatever a kube-apiserver shows at /metrics after a load of everything, we show after the same: names, types, texts, labels, buckets.
+
+`upstream.json` is recorded by tools/record_metrics.py from kube-apiserver 1.37.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from support.metric_load import SPACE, Asking, Family, families, loaded
+from support.server import Server, running
+
+_HERE: Final = Path(__file__).parent
+TOKENS: Final = Path(__file__).parents[2] / "contract" / "tokens.csv"
+UPSTREAM: Final[Mapping[str, Mapping[str, Family]]] = json.loads((_HERE / "upstream.json").read_text())
+ABSENT: Final = {
+    # OpenAPI documents are made kind by kind when they are asked for: nothing is regenerated.
+    "apiextensions_openapi_v2_regeneration_count",
+    "apiextensions_openapi_v3_regeneration_count",
+    # One limit for reads and writes together: apiserver_current_{inflight,inqueue}_requests tells them apart.
+    "apiserver_flowcontrol_read_vs_write_current_requests",
+    # There where encryption at rest by a KMS is configured; the cache of KMS v1 nowhere.
+    "apiserver_envelope_encryption_dek_cache_fill_percent",
+    "apiserver_storage_data_key_generation_duration_seconds",
+    "apiserver_storage_data_key_generation_failures_total",
+    "apiserver_storage_envelope_transformation_cache_misses_total",
+    # The cache is not compared with the store.
+    "apiserver_storage_consistency_checks_total",
+    # There is one implementation of validation, and nothing to compare it with.
+    "apiserver_validation_declarative_validation_mismatch_total",
+    "apiserver_validation_declarative_validation_panic_total",
+    "apiserver_validation_declarative_validation_parity_discrepancies_total",
+    "apiserver_validation_duplicate_validation_error_total",
+    # No flag for it.
+    "cardinality_enforcement_unexpected_categorizations_total",
+    "kubernetes_feature_enabled",
+    # Informers hand on what comes at once, without a queue.
+    "informer_queued_items",
+    # Go's HTTP client.
+    "rest_client_exec_plugin_certificate_rotation_age",
+    "rest_client_exec_plugin_ttl_seconds",
+    "rest_client_transport_cache_entries",
+    "rest_client_transport_cert_rotation_gc_calls_total",
+    "rest_client_transport_create_calls_total",
+}
+_PRESENT: Final = [(path, name) for path, found in UPSTREAM.items() for name in found if name not in ABSENT]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("metrics"), "--token-auth-file", str(TOKENS)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ask(server: Server) -> Iterator[Asking]:
+    with loaded(server.url) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def text(ask: Asking) -> str:
+    return ask("GET", "/metrics")[1].decode()
+
+
+@pytest.fixture(scope="module")
+def ours(ask: Asking, text: str) -> Mapping[str, Mapping[str, Family]]:
+    return {"/metrics": families(text), "/metrics/slis": families(ask("GET", "/metrics/slis")[1].decode())}
+
+
+def test_every_name_is_there_but_those_that_can_mean_nothing_here(ours: Mapping[str, Mapping[str, Family]]) -> None:
+    missing = {name for path, found in UPSTREAM.items() for name in found if name not in ours[path]}
+    assert missing == ABSENT
+
+
+@pytest.mark.parametrize(("path", "name"), _PRESENT, ids=[name for _, name in _PRESENT])
+def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, Mapping[str, Family]], path: str, name: str) -> None:
+    if name in ABSENT:
+        pytest.fail("it is absent")
+    mine, theirs = ours[path][name], UPSTREAM[path][name]
+    assert (mine["type"], mine["help"]) == (theirs["type"], theirs["help"])
+    if mine["labels"] or mine["buckets"]:  # else it has not happened here
+        assert (mine["labels"], mine["buckets"]) == (theirs["labels"], theirs["buckets"])
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        'apiserver_watch_cache_events_received_total{group="",resource="configmaps"}',
+        'apiserver_watch_cache_events_dispatched_total{group="",resource="configmaps"}',
+        'apiserver_watch_cache_initializations_total{group="",resource="configmaps"} 1',
+        'watch_cache_capacity{group="",resource="pods"} 100',
+        'apiserver_init_events_total{group="",resource="configmaps"}',
+        'apiserver_watch_cache_consistent_read_total{fallback="false",group="",resource="configmaps",success="true"}',
+        'apiserver_storage_list_total{group="",index="",resource="configmaps",storage="watchcache"}',
+        'apiserver_storage_size_bytes{storage_cluster_id="etcd-0"}',
+        'apiserver_watch_list_duration_seconds_count{group="",resource="configmaps",scope="namespace",version="v1"} 1',
+        'apiserver_watch_events_dispatch_duration_seconds_count{group="",resource="configmaps",stage="total"}',
+        'apiserver_watch_events_sizes_count{group="",resource="configmaps",version="v1"}',
+        'apiserver_validating_admission_policy_check_total{enforcement_action="deny",error_type="invalid_error",policy="metrics-load"',
+        'apiserver_mutating_admission_policy_check_total{error_type="no_error",policy="metrics-load",policy_binding="metrics-load"}',
+        'apiserver_admission_webhook_fail_open_count{name="hook.load.example.com",type="admit"}',
+        'kube_apiserver_clusterip_allocator_allocated_ips{cidr="10.0.0.0/24"} 2',
+        'kube_apiserver_clusterip_allocator_allocation_total{cidr="10.0.0.0/24",scope="dynamic"}',
+        "kube_apiserver_nodeport_allocator_allocated_ports 1",
+        'kube_apiserver_nodeport_allocator_allocation_errors_total{scope="static"} 1',
+        'kube_apiserver_pod_logs_insecure_backend_total{usage="enforce_tls"} 1',
+        'pod_security_evaluations_total{decision="deny",mode="enforce",policy_level="restricted",policy_version="latest"',
+        'apiserver_impersonation_attempts_total{decision="allowed",mode="user-info"}',
+        'apiserver_impersonation_attempts_total{decision="denied",mode=""}',
+        'apiserver_request_filter_duration_seconds_count{filter="authorization"}',
+        'apiserver_flowcontrol_demand_seats_count{priority_level="exempt"}',
+        'apiserver_flowcontrol_watch_count_samples_count{flow_schema="exempt",priority_level="exempt"}',
+        'apiserver_admission_step_admission_duration_seconds_summary{operation="CREATE",quantile="0.99",rejected="false",type="admit"}',
+        "apiserver_cel_compilation_duration_seconds_count",
+        "apiserver_cel_evaluation_duration_seconds_count",
+        "apiserver_tls_handshake_errors_total 1",
+    ],
+)
+def test_what_was_done_is_counted(text: str, sample: str) -> None:
+    wanted, _, value = sample.partition("} ") if "}" in sample else sample.partition(" ")
+    labels = set(wanted.partition("{")[2].rstrip("}").split(",")) - {""}
+    found = [line for line in text.splitlines() if line.startswith(wanted.partition("{")[0]) and all(label in line for label in labels)]
+    assert found, f"no sample like {sample}"
+    assert not value or found[0].endswith(f" {float(value)}"), found
+    assert float(found[0].rpartition(" ")[2]) > 0, found
+
+
+def test_counts_begin_anew_when_that_is_asked_for(server: Server, text: str) -> None:
+    ask = Asking(server.url)
+    assert ask("DELETE", "/metrics")[0] == 200
+    said = 'apiserver_watch_cache_events_received_total{group="",resource="configmaps"} '
+    before = next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(said))
+    ask("POST", f"/api/v1/namespaces/{SPACE}/configmaps", {"metadata": {"name": "anew"}})
+    after = next(float(line.rpartition(" ")[2]) for line in ask("GET", "/metrics")[1].decode().splitlines() if line.startswith(said))
+    assert after < before

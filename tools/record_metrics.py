@@ -1,0 +1,35 @@
+"""Records what a kube-apiserver's metrics look like after the load of tests/support/metric_load.py.
+
+    python tools/record_metrics.py https://127.0.0.1:6443 > tests/integration/metrics/upstream.json
+
+The server must know the tokens of tests/contract/tokens.csv. Metrics of Go itself and of its gRPC client are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.metric_load import Family, families, loaded
+
+_GO = ("go_", "grpc_client_")
+
+
+def main(url: str) -> None:
+    with loaded(url) as ask:
+        recorded = {path: families(ask("GET", path)[1].decode()) for path in ("/metrics", "/metrics/slis")}
+    kept = {path: {name: family for name, family in found.items() if not name.startswith(_GO)} for path, found in recorded.items()}
+    print("{\n" + ",\n".join(f"{json.dumps(path)}: {_lines(found)}" for path, found in kept.items()) + "\n}")
+
+
+def _lines(found: Mapping[str, Family]) -> str:
+    """A family to a line."""
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(family)}" for name, family in sorted(found.items())) + "\n}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
