@@ -71,6 +71,7 @@ async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(sou
         assert hashlib.sha256("\n".join(sorted(document[part])).encode()).hexdigest() == facts[part]
     assert without_prose(document["parameters"]) == facts["parameters"]
     assert document["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
+    assert len(document["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]["x-kubernetes-group-version-kind"]) == 62
 
 
 async def test_joined_sources_prefer_the_first(source: BuiltinSource) -> None:
@@ -114,7 +115,9 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
     assert widget["properties"]["spec"]["properties"]["template"]["required"] == ["kind", "apiVersion"]
     item = document["paths"]["/apis/g.example.com/v1/namespaces/{namespace}/widgets/{name}"]
     assert item["patch"]["operationId"] == "patchGExampleComV1NamespacedWidget"
-    assert [p["name"] for p in item["patch"]["parameters"]] == ["dryRun", "fieldManager", "fieldValidation"]
+    assert [p["name"] for p in item["patch"]["parameters"]] == ["dryRun", "fieldManager", "fieldValidation", "force"]
+    options = document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]["x-kubernetes-group-version-kind"]
+    assert (len(options), options[0]["group"], options[-1]["group"]) == (55, "", "storagemigration.k8s.io")
     assert {path.rpartition("/")[2] for path in document["paths"]} == {"widgets", "{name}", "status", "scale"}
     assert not any("/watch/" in path for path in document["paths"])
 

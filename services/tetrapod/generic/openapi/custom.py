@@ -1,7 +1,7 @@
 """OpenAPI v3 documents of custom resources: of one group-version, whose kinds may come from several definitions.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go and openapiv3. Paths differ from built-in ones in
-small ways (no watch paths, no `force`, one answer to a patch, no document of their discovery).
+small ways (no watch paths, one answer to a patch, no document of their discovery).
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from tetrapod.generic.openapi.operations import (
     DELETE_PARAMETERS,
     LIST_PARAMETERS,
     META,
+    PATCH_PARAMETERS,
     REF,
     WRITE_PARAMETERS,
     Operation,
 )
 from tetrapod.generic.openapi.resource_paths import ResourcePaths, SubresourcePaths
 from tetrapod.generic.openapi.schemas import references, schemas_for
+from tetrapod.generic.openapi.schemes import kinds_in_all_groups
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.types.descriptions import Texts
 
 CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _PATCH_TYPES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 _SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_DELETE_OPTIONS: Final = META + "DeleteOptions"
 _LIKE: Final = "io.k8s.api.core.v1.ConfigMap"
 _LIST_LIKE: Final = "io.k8s.api.core.v1.ConfigMapList"
 _DROPPED: Final = frozenset({"example", "externalDocs", "id", "$schema"})
@@ -52,7 +55,9 @@ def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> It
     for kind in kinds:
         paths = _paths(kind, group_version).paths()
         own = kind_schemas(kind, group_version)
-        schemas = {**schemas_for((references(paths) | references(own)) - own.keys() - known, group_version), **own}
+        schemas = {**schemas_for((references(paths) | references(own)) - own.keys() - known), **own}
+        if _DELETE_OPTIONS in schemas:
+            schemas[_DELETE_OPTIONS]["x-kubernetes-group-version-kind"] = kinds_in_all_groups("DeleteOptions")
         known.update(schemas)
         components = {"schemas": dict(sorted(schemas.items()))}
         yield {"openapi": "3.0.0", "info": CUSTOM_INFO, "paths": dict(sorted(paths.items())), "components": components}
@@ -201,7 +206,7 @@ class CustomPaths(ResourcePaths):
 
     def _patch(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
         body, types = META + "Patch", self.patch_types
-        return self._operation("patch", "patch", what, definition, query=WRITE_PARAMETERS, body=body, body_types=types)
+        return self._operation("patch", "patch", what, definition, query=PATCH_PARAMETERS, body=body, body_types=types)
 
     def _item(self) -> Iterator[Operation]:
         what, definition = self._scoped, self.definition
@@ -213,7 +218,7 @@ class CustomPaths(ResourcePaths):
             what,
             META + "Status",
             query=DELETE_PARAMETERS,
-            body=META + "DeleteOptions",
+            body=_DELETE_OPTIONS,
             body_types=CUSTOM_TYPES,
             body_required=False,
             codes=("200", "202"),

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tetrapod.generic.openapi.custom import CUSTOM_INFO
-from tetrapod.generic.openapi.operations import CUSTOM_TYPES, REF
+from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
 from tetrapod.generic.openapi.pieces import KINDS, Definition, Form, Turns
+from tetrapod.generic.openapi.schemes import kinds_in_all_groups
 from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.openapi.v3 import INFO, SECURITY
@@ -32,6 +33,7 @@ _MEDIA_TYPES: Final = (
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 )
+_IN_ALL_GROUPS: Final = {META + kind: kind for kind in ("DeleteOptions", "WatchEvent")}
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
@@ -76,8 +78,10 @@ class _Collected:
         if known is None:
             found = {**schema_of(schema), **_STRINGS.get(name, {})}
             kinds = found.pop(KINDS, None)
+            if name in _IN_ALL_GROUPS:
+                kinds = kinds_in_all_groups(_IN_ALL_GROUPS[name], servers=True)
             self.definitions[name] = Definition(self._form.schema(found), None if kinds is None else list(kinds))
-        elif known.kinds is not None:
+        elif known.kinds is not None and name not in _IN_ALL_GROUPS:
             known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 
 
