@@ -21,6 +21,8 @@ HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 
 
 class BodyReader(Protocol):
+    """The body of a request, which is read once: whole, or piece by piece."""
+
     async def read(self, limit: int) -> bytes:
         """The whole body. Raises StatusError 413 beyond `limit` bytes, ClientGone if the client vanishes."""
         ...
@@ -161,6 +163,8 @@ class Hijacked(Protocol):
 
 
 class Response:
+    """Headers are sent in their order; Content-Length and Date are added by who writes it."""
+
     __slots__ = ("body", "headers", "status")
 
     def __init__(self, status: int, headers: HeaderList, body: bytes = b"") -> None:

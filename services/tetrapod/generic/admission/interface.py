@@ -103,6 +103,8 @@ class Plugin:
 
 
 class MutatingPlugin(Protocol):
+    """May change `attributes.object`, or refuse by raising StatusError. See `Plugin`."""
+
     name: str
     operations: frozenset[str]
 
@@ -111,6 +113,8 @@ class MutatingPlugin(Protocol):
 
 
 class ValidatingPlugin(Protocol):
+    """As `MutatingPlugin`, but changes nothing: it is asked once the object is what would be stored."""
+
     name: str
     operations: frozenset[str]
 
@@ -119,6 +123,8 @@ class ValidatingPlugin(Protocol):
 
 
 class AdmissionChain(Protocol):
+    """All plugins of a server. `handles`: whether any is asked about an operation; a refusal is a StatusError."""
+
     async def admit(self, attributes: Attributes) -> None: ...
     async def validate(self, attributes: Attributes) -> None: ...
     def handles(self, operation: str) -> bool: ...

@@ -11,6 +11,8 @@ from tetrapod.generic.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
+    """Who it is, and of the audiences that were asked for those that the credential is for."""
+
     user: UserInfo
     audiences: tuple[str, ...] = ()
 

@@ -8,6 +8,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
+    """Upstream: user.DefaultInfo. Keys of `extra` are in lower case where they came by a header."""
+
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()

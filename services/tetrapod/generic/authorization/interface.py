@@ -11,6 +11,11 @@ from tetrapod.generic.authentication.user import UserInfo
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
+    """The question (upstream: authorizer.AttributesRecord). A request for no resource has a `path`, and `resource_request` False.
+
+    Requirements are those of a selector in the query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.
+    """
+
     user: UserInfo
     verb: str
     namespace: str = ""
@@ -26,18 +31,24 @@ class Attributes:
 
 
 class Decision(Enum):
+    """NO_OPINION leaves it to the next authorizer; a request that none allows is refused."""
+
     ALLOW = "allow"
     DENY = "deny"
     NO_OPINION = "no opinion"
 
 
 class Answer(NamedTuple):
+    """`error` tells what kept the authorizer from knowing more; it does not change the decision."""
+
     decision: Decision
     reason: str = ""
     error: str = ""
 
 
 class Authorizer(Protocol):
+    """What goes wrong on the way is told in the answer."""
+
     async def authorize(self, attributes: Attributes) -> Answer: ...
 
 

@@ -14,6 +14,8 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
 class ClientEvent(NamedTuple):
+    """An event of a watch; the object of an ERROR is a Status."""
+
     type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
     object: Object
 

@@ -30,6 +30,8 @@ _PARTIAL_LIST: Final = {"accept": "application/json;as=PartialObjectMetadataList
 
 
 class Transport(Protocol):
+    """How a request comes to the server: over HTTP (`http.py`) or within the process (`inprocess.py`)."""
+
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """`target` is path and query. Raises `Unavailable` where nobody answers."""
         ...
@@ -63,6 +65,8 @@ def error_from(code: int, body: bytes) -> StatusError:
 
 
 class RestClient:
+    """Implements `Client`. Every method raises StatusError for an answer that is a refusal, `Unavailable` where there is none."""
+
     def __init__(self, transport: Transport, user_agent: str) -> None:
         self._transport = transport
         self._headers = {"accept": "application/json", "user-agent": user_agent}

@@ -17,6 +17,8 @@ LARGE: Final = 128 * 1024
 
 @dataclass(slots=True)
 class Context:
+    """One request, or with the defaults work of the server's own. `warnings` and `annotations` are added to on the way."""
+
     user: UserInfo = LOOPBACK
     namespace: str = ""
     version: str = ""  # of the request: "v1"

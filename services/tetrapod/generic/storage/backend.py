@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol
 
 
 class KeyValue(NamedTuple):
+    """`lease` is 0 where the key does not expire."""
+
     key: str
     value: bytes
     mod_revision: int
@@ -24,6 +26,8 @@ class StaleKeyValue(KeyValue):
 
 
 class Range(NamedTuple):
+    """The keys of a range up to the limit, in order; `more` where the limit cut it."""
+
     kvs: Sequence[KeyValue]
     more: bool
     total: int  # keys of the range, whatever the limit

@@ -90,6 +90,8 @@ class ListQuery:
 
 
 class ListPage(NamedTuple):
+    """Without a `continue_token` it is the end of the list. `remaining` is how many follow, None where that is not known (a selector)."""
+
     entries: list[Entry]
     resource_version: str
     continue_token: str
@@ -98,6 +100,8 @@ class ListPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchQuery:
+    """What a client asks for; `resource_version` and `match` (resourceVersionMatch) are as it wrote them."""
+
     prefix: str = ""
     predicate: Predicate = EVERYTHING
     resource_version: str = ""
@@ -160,6 +164,8 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
+    """Of a write: the uid and resourceVersion that the object must have; None asks for nothing."""
+
     uid: str | None = None
     resource_version: str | None = None
 
@@ -169,6 +175,8 @@ class Preconditions:
 
 
 class Updated(NamedTuple):
+    """What shall be stored."""
+
     object: Object
     ttl: int | None = None  # seconds; None keeps what is there
 

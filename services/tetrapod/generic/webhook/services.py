@@ -14,6 +14,8 @@ ENDPOINT_SLICES: Final = StorageConfig(prefix="endpointslices", api_version="dis
 
 
 class Services(Protocol):
+    """Where the service that a configuration names is reached."""
+
     async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Host and port. Raises Unresolvable."""
         ...

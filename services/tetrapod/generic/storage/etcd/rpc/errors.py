@@ -8,6 +8,8 @@ from urllib.parse import unquote
 
 
 class Code(IntEnum):
+    """gRPC's, all of them (grpc/doc/statuscodes.md)."""
+
     OK = 0
     CANCELLED = 1
     UNKNOWN = 2
@@ -28,6 +30,8 @@ class Code(IntEnum):
 
 
 class RpcError(Exception):
+    """`details` is the server's text, or ours where it said nothing."""
+
     def __init__(self, code: Code, details: str) -> None:
         super().__init__(f"{code.name}: {details}")
         self.code = code
