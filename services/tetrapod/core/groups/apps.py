@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from tetrapod.core.defaults import workloads as defaults
-from tetrapod.core.strategies.counted_annotations import ROLLBACK_TO, TEMPLATE_GENERATION, settle_rollback, settle_template_generation
+from tetrapod.core.strategies.counted_annotations import (
+    ROLLBACK_TO,
+    TEMPLATE_GENERATION,
+    AnnotatedStatus,
+    settle_rollback,
+    settle_template_generation,
+)
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
@@ -71,7 +77,7 @@ def _daemon_sets() -> ResourceDefinition:
         template=("spec", "template"),
         generation=["spec"],
     )
-    status = status_of(strategy, validate=validation.validate_daemon_set_status)
+    status = AnnotatedStatus(strategy, TEMPLATE_GENERATION, validate=validation.validate_daemon_set_status)
     definition = builtin("apps", "daemonsets", strategy, table=tables.DAEMON_SETS, subresources={"status": status})
     return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}))
 
@@ -86,7 +92,7 @@ def _deployments() -> ResourceDefinition:
         status=True,
         generation=["spec"],
     )
-    status = status_of(strategy, keep_metadata=("labels",), validate=validation.validate_deployment_status)
+    status = AnnotatedStatus(strategy, ROLLBACK_TO, keep_metadata=("labels",), validate=validation.validate_deployment_status)
     definition = _scaled("deployments", strategy, status, tables.DEPLOYMENTS)
     return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.generic.endpoints.decoding import ShapeError
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.status import StatusStrategy
+from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -43,6 +46,24 @@ def settle_rollback(obj: Object) -> None:
         annotations[ROLLBACK_TO] = str(_parse(text))
     except ShapeError as error:
         raise ShapeError(f"failed to parse annotation[{ROLLBACK_TO}]={text} as int64: {error}") from None
+
+
+class AnnotatedStatus(StatusStrategy):
+    """The status of a kind whose annotation belongs to its spec, which a status does not change."""
+
+    def __init__(self, main: Strategy, annotation: str, **options: Any) -> None:
+        super().__init__(main, **options)
+        self._annotation = annotation
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        kept = (old["metadata"].get("annotations") or {}).get(self._annotation)
+        annotations = {k: v for k, v in (new["metadata"].get("annotations") or {}).items() if k != self._annotation}
+        if kept is not None:
+            annotations[self._annotation] = kept
+        new["metadata"].pop("annotations", None)
+        if annotations:
+            new["metadata"]["annotations"] = annotations
 
 
 def _parse(text: str) -> int:

@@ -23,7 +23,7 @@ KUBERNETES: Final = "kubernetes"
 class NamespaceStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
-    field_labels = ("name", "status.phase")
+    field_labels = ("status.phase",)
 
     def default(self, obj: Object, version: str) -> None:
         default_namespace(obj)
@@ -59,7 +59,7 @@ class NamespaceStrategy(Strategy):
         return not (new.get("spec") or {}).get("finalizers")
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
-        return {"name": obj["metadata"].get("name", ""), "status.phase": (obj.get("status") or {}).get("phase") or ""}
+        return {"status.phase": (obj.get("status") or {}).get("phase") or ""}
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
