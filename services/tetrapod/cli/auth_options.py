@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import click
 
@@ -16,6 +17,9 @@ from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.user import UserInfo
 
+_SHORTEST_TOKEN: Final = 3600
+_LONGEST_TOKEN: Final = 1 << 32
+
 
 def auth_options(options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool) -> AuthOptions:
     """`reserve_services`: users connect directly, so no certificate may claim to be one of the services."""
@@ -27,6 +31,8 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
         signing_key=load_signing_key(read_file(signing, "service-account-signing-key-file")),
         verification_keys=_verification_keys(options.service_account_key_file),
         jwks_uri=options.service_account_jwks_uri,
+        max_token_expiration=_max_token_expiration(options),
+        extend_token_expiration=options.service_account_extend_token_expiration,
         static_tokens=_static_tokens(options.token_auth_file),
         bootstrap_tokens=options.enable_bootstrap_token_auth,
         client_authorities=clients,
@@ -41,6 +47,14 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
         services_apart=not reserve_services,
     )
+
+
+def _max_token_expiration(options: Options) -> int:
+    """Seconds. Upstream: completion of options in pkg/controlplane/apiserver/options/options.go. Raises click.ClickException."""
+    seconds = options.service_account_max_token_expiration
+    if seconds and not _SHORTEST_TOKEN <= seconds <= _LONGEST_TOKEN:
+        raise click.ClickException("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
+    return int(seconds)
 
 
 def _verification_keys(files: Sequence[str]) -> list[VerificationKey]:

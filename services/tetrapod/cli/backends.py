@@ -56,7 +56,7 @@ def _etcd(options: Options) -> EtcdBackend:
     if options.etcd_certfile:
         check_pair(CertificatePair(options.etcd_certfile, options.etcd_keyfile), "etcd-certfile", "etcd-keyfile")
     files = (options.etcd_cafile or None, options.etcd_certfile or None, options.etcd_keyfile or None)
-    return EtcdBackend(options.etcd_servers, *files)
+    return EtcdBackend(options.etcd_servers, *files, compaction_seconds=options.etcd_compaction_interval)
 
 
 async def check_early(backend: Backend, root: str) -> None:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final
 
+from tetrapod.cli.options import Options
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.timestamps import now
 
-READY_PATIENCE: Final = 2.0
-"""Upstream's --etcd-readycheck-timeout: a store that is this slow should get no more requests, though it is alive."""
 
-
-def add_storage_checks(lifecycle: Lifecycle, probe: Check, right: Check) -> None:
-    """`etcd` asks the store; `etcd-readiness` with less patience; `informer-sync` whether local copies are there.
+def add_storage_checks(lifecycle: Lifecycle, options: Options, probe: Check, right: Check) -> None:
+    """`etcd` asks the store; so does `etcd-readiness`, with a patience of its own: a store that is slow should get no more requests,
+    though it is alive; `informer-sync` is whether local copies are there.
 
     The hook `storage-readiness` keeps a server from being ready before the store has answered once, and was `right`.
     """
 
-    async def soon() -> None:
-        async with asyncio.timeout(READY_PATIENCE):
-            await probe()
+    def within(seconds: float) -> Check:
+        async def check() -> None:
+            async with asyncio.timeout(seconds):
+                await probe()
 
-    lifecycle.add_check("etcd", probe)
-    lifecycle.add_check("etcd-readiness", soon, ("readyz",))
+        return check
+
+    lifecycle.add_check("etcd", within(options.etcd_healthcheck_timeout))
+    lifecycle.add_check("etcd-readiness", within(options.etcd_readycheck_timeout), ("readyz",))
     lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
     lifecycle.on_start("storage-readiness", right)
 

@@ -96,7 +96,13 @@ class Embedded:
         )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
         surroundings = Surroundings(
-            self.storage, self.auth.authorizer, self.client, self.lifecycle.background, self.webhooks, options.break_glass
+            self.storage,
+            self.auth.authorizer,
+            self.client,
+            self.lifecycle.background,
+            self.webhooks,
+            options.break_glass,
+            (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
         )
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
         self.admission = Chain(chosen)
@@ -139,7 +145,15 @@ class Embedded:
         return found
 
     def _server(self, name: str, fallback: Handler | None = None) -> GenericAPIServer:
-        return GenericAPIServer(name, self.storage, self.admission, self.lifecycle, authorizer=self.auth.authorizer, fallback=fallback)
+        return GenericAPIServer(
+            name,
+            self.storage,
+            self.admission,
+            self.lifecycle,
+            authorizer=self.auth.authorizer,
+            fallback=fallback,
+            profiling=self.options.profiling,
+        )
 
     def _assemble_core(self) -> None:
         options = self.options
@@ -159,6 +173,7 @@ class Embedded:
                 options.controllers,
                 kubelet_config(options),
                 options.collection_delay,
+                event_ttl=options.event_ttl,
             ),
             self.client,
             self.controller_client,
@@ -197,7 +212,7 @@ class Embedded:
             self.front.routes.add_rest(path, handler)
         sources = [s.openapi() for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
-        add_storage_checks(self.lifecycle, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
+        add_storage_checks(self.lifecycle, options, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
         add_admission_checks(self.lifecycle, self.storage)
         add_certificate_check(self.lifecycle, self._serving_pair().certificate)
         self.flow_control = flow_control(options, self.front.routes, self.client, self.lifecycle, self._statistics)

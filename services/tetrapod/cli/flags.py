@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from tetrapod.cli.options import Options
-from tetrapod.cli.upstream_flags import ACCEPTED
+from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, complaint
 from tetrapod.generic.controllers import UnknownControllerError, canonical
 from tetrapod.machinery.duration import parse_duration
 
@@ -66,6 +66,9 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_ETCD, "etcd-certfile", "The client certificate for etcd."),
     Flag(_ETCD, "etcd-keyfile", "The key of the client certificate for etcd."),
     Flag(_ETCD, "etcd-prefix", "What every key in etcd begins with."),
+    Flag(_ETCD, "etcd-compaction-interval", "Time between compactions of etcd; 0 leaves them to somebody else.", Duration()),
+    Flag(_ETCD, "etcd-healthcheck-timeout", "How long the store may take to answer the check `etcd`.", Duration()),
+    Flag(_ETCD, "etcd-readycheck-timeout", "How long the store may take to answer the check `etcd-readiness`.", Duration()),
     Flag(_ETCD, "encryption-provider-config", "A file that says what is encrypted in the store, and how."),
     Flag(_ETCD, "encryption-provider-config-automatic-reload", "Take changes of that file up without a restart.", bool),
     Flag(_SERVING, "bind-address", "The address to listen on."),
@@ -105,6 +108,8 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_AUTHN, "service-account-jwks-uri", "The JWKS address in the OIDC discovery document.", services="xu"),
     Flag(_AUTHN, "service-account-key-file", "Keys to verify service account tokens with; may be repeated.", "list", services="xu"),
     Flag(_AUTHN, "service-account-signing-key-file", "The key that signs service account tokens.", services="xu"),
+    Flag(_AUTHN, "service-account-max-token-expiration", "How long a token may be good for; 0 is no limit.", Duration(), services="xu"),
+    Flag(_AUTHN, "service-account-extend-token-expiration", "Let tokens in pods be good for longer than they say.", bool, services="xu"),
     Flag(_AUTHN, "requestheader-client-ca-file", "The CA of front proxies whose X-Remote-* headers are believed."),
     Flag(_AUTHN, "requestheader-allowed-names", "Common names of front proxies; empty allows all of that CA.", "list"),
     Flag(_AUTHN, "requestheader-username-headers", "Headers that carry the user's name.", "list"),
@@ -118,6 +123,7 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_AUTHZ, "authorization-webhook-version", "The version of SubjectAccessReviews sent there: v1 or v1beta1.", services="xu"),
     Flag(_AUTHZ, "authorization-webhook-cache-authorized-ttl", "How long it is kept that somebody may.", Duration(), services="xu"),
     Flag(_AUTHZ, "authorization-webhook-cache-unauthorized-ttl", "How long it is kept that he may not.", Duration(), services="xu"),
+    Flag("Features flags", "profiling", "Serve profiles and log levels below /debug/pprof and /debug/flags.", bool),
     Flag("Traces flags", "tracing-config-file", "Which requests are traced, and the collector that is told (OTLP over gRPC)."),
     Flag(_AUDIT, "audit-policy-file", "The audit policy; without one nothing is audited.", services="au"),
     Flag(_AUDIT, "audit-log-path", "The audit log's file; '-' is standard output.", services="au"),
@@ -152,6 +158,8 @@ FLAGS: Final[Sequence[Flag]] = (
     Flag(_AUDIT, "audit-webhook-version", "The version that events are written in.", services="au"),
     Flag(_ADMISSION, "enable-admission-plugins", "Admission plugins to turn on beside the default ones.", "list", services="ceu"),
     Flag(_ADMISSION, "disable-admission-plugins", "Admission plugins to turn off.", "list", services="ceu"),
+    Flag(_ADMISSION, "default-not-ready-toleration-seconds", "How long pods stay on nodes that are not ready.", int, services="cu"),
+    Flag(_ADMISSION, "default-unreachable-toleration-seconds", "How long pods stay on nodes out of reach.", int, services="cu"),
     Flag(_MISC, "service-cluster-ip-range", "The network of cluster IPs.", services="cu"),
     Flag(_MISC, "service-node-port-range", "The ports of NodePort services.", services="cu"),
     Flag(_MISC, "enable-aggregator-routing", "Send requests to endpoints' addresses rather than the cluster IP.", bool),
@@ -164,6 +172,7 @@ FLAGS: Final[Sequence[Flag]] = (
         services="au",
     ),
     Flag(_MISC, "apiserver-count", "How many servers there are (for master-count).", click.IntRange(min=1), services="au"),
+    Flag(_MISC, "event-ttl", "How long events are kept.", Duration(), services="cu"),
     Flag(_MISC, "kubelet-certificate-authority", "The CA of kubelets; without one any certificate of theirs is believed.", services="cu"),
     Flag(_MISC, "kubelet-client-certificate", "Our client certificate towards kubelets.", services="cu"),
     Flag(_MISC, "kubelet-client-key", "The key of that certificate.", services="cu"),
@@ -200,6 +209,10 @@ FLAGS: Final[Sequence[Flag]] = (
 _DEFAULTS: Final = {f.name: getattr(Options(), f.name) for f in fields(Options)}
 
 
+_RENAMED: Final = ("--audit-webhook-batch-initial-backoff", "--audit-webhook-initial-backoff")
+"""An old name, which upstream still knows."""
+
+
 def _key(flag: str) -> str:
     return flag.replace("-", "_")
 
@@ -214,7 +227,7 @@ class FlagCommand(click.Command):
         self.params.append(click.Option(["-v", "--v", "verbosity"], type=int, default=1, help="Log verbosity, as klog's."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        args = [f"-{arg}" if arg.startswith("-v=") else arg for arg in args]  # as pflag reads it
+        args = [f"-{arg}" if arg.startswith("-v=") else arg.replace(*_RENAMED) for arg in args]  # as pflag reads it
         known, ignored = split_ignored(args, {flag.name for flag in self.flags})
         ctx.meta["tetrapod.ignored"] = ignored
         return super().parse_args(ctx, known)
@@ -245,18 +258,23 @@ def _option(flag: Flag) -> click.Option:
 
 
 def split_ignored(args: Sequence[str], own: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """Take upstream's flags that mean nothing to a command (are not its `own`) out of its line; returns the rest and their names."""
+    """Take upstream's flags that mean nothing to a command (are not its `own`) out of its line; returns the rest and their names.
+
+    Raises click.UsageError: one would make it another server.
+    """
     known: list[str] = []
     ignored: list[str] = []
     rest = iter(args)
     for arg in rest:
-        name, equals, _ = arg.removeprefix("--").partition("=")
+        name, equals, value = arg.removeprefix("--").partition("=")
         if not arg.startswith("--") or name not in ACCEPTED or name in own:
             known.append(arg)
             continue
         ignored.append(name)
-        if ACCEPTED[name] and not equals:
-            next(rest, None)
+        if not equals:
+            value = "true" if name in SWITCHES else next(rest, "")
+        if text := complaint(name, value):
+            raise click.UsageError(text)
     return known, ignored
 
 

@@ -35,6 +35,9 @@ class Options:
     etcd_certfile: str = ""
     etcd_keyfile: str = ""
     etcd_prefix: str = "/registry"
+    etcd_compaction_interval: float = 300.0
+    etcd_healthcheck_timeout: float = 2.0
+    etcd_readycheck_timeout: float = 2.0
     encryption_provider_config: str = ""
     encryption_provider_config_automatic_reload: bool = False
     anonymous_auth: bool = True
@@ -65,6 +68,8 @@ class Options:
     service_account_jwks_uri: str = ""
     service_account_key_file: tuple[str, ...] = ()
     service_account_signing_key_file: str = ""
+    service_account_max_token_expiration: float = 0.0
+    service_account_extend_token_expiration: bool = True
     requestheader_client_ca_file: str = ""
     requestheader_allowed_names: tuple[str, ...] = ()
     requestheader_username_headers: tuple[str, ...] = ("X-Remote-User",)
@@ -79,6 +84,10 @@ class Options:
     apiserver_count: int = 1
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    default_not_ready_toleration_seconds: int = 300
+    default_unreachable_toleration_seconds: int = 300
+    event_ttl: float = 3600.0
+    profiling: bool = True
     kubelet_certificate_authority: str = ""
     kubelet_client_certificate: str = ""
     kubelet_client_key: str = ""

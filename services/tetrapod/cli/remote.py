@@ -87,7 +87,7 @@ class RemoteService:
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
         self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
-        add_storage_checks(self.lifecycle, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
+        add_storage_checks(self.lifecycle, options, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
         add_certificate_check(self.lifecycle, self.file("tls.crt", options.tls_cert_file))
         director, authenticator, authorizer = self.assemble()
         self.http = self._listen(director, authenticator, authorizer)

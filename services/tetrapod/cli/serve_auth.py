@@ -37,7 +37,9 @@ class RemoteAuth(RemoteService):
             self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
         )
         admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
-        self.server = GenericAPIServer("auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer)
+        self.server = GenericAPIServer(
+            "auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer, profiling=options.profiling
+        )
         self.server.install(self.auth.definitions)
         for path, handler in self.auth.rest_routes.items():
             self.server.routes.add_rest(path, handler)

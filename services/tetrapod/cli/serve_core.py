@@ -31,9 +31,19 @@ class RemoteCore(RemoteService):
         auth = self.client_of(options.auth_url, "auth", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
         aggregator = self.client_of(options.aggregator_url, "aggregator", "kube-apiserver")
-        surroundings = Surroundings(self.storage, authorizer, aggregator, self.lifecycle.background, self.webhooks, options.break_glass)
+        surroundings = Surroundings(
+            self.storage,
+            authorizer,
+            aggregator,
+            self.lifecycle.background,
+            self.webhooks,
+            options.break_glass,
+            (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
+        )
         chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
-        self.server = GenericAPIServer("core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer)
+        self.server = GenericAPIServer(
+            "core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer, profiling=options.profiling
+        )
         controllers = NearestClient(
             in_process_client(self._director, "kube-controller-manager"),
             self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager"),
@@ -52,6 +62,7 @@ class RemoteCore(RemoteService):
                 kubelet_config(options),
                 options.collection_delay,
                 apart=self.title,
+                event_ttl=options.event_ttl,
             ),
             client,
             controllers,

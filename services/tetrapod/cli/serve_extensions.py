@@ -33,6 +33,7 @@ class RemoteExtensions(RemoteService):
             self.lifecycle,
             authorizer=authorizer,
             fallback=self.extensions.handler,
+            profiling=self.options.profiling,
         )
         self.server.install(self.extensions.definitions)
         self.server.discover(JoinedDiscovery([self.server.source, self.extensions.discovery]))

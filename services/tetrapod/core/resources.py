@@ -16,12 +16,17 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definitions(
-    rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, params: ParamAccess, devices: ClaimAccess
+    rests: Mapping[str, Rest | Strategy],
+    addresses: ClusterIPs,
+    ports: NodePorts,
+    params: ParamAccess,
+    devices: ClaimAccess,
+    event_ttl: int = 3600,
 ) -> list[ResourceDefinition]:
     found = [
-        *core_v1.definitions(rests, addresses, ports),
+        *core_v1.definitions(rests, addresses, ports, event_ttl),
         *apps.definitions(),
-        *others.definitions(),
+        *others.definitions(event_ttl),
         *autoscaling.definitions(),
         *batch.definitions(),
         *networking.definitions(),

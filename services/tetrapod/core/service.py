@@ -61,6 +61,7 @@ class CoreConfig:
     kubelet: KubeletConfig = UNVERIFIED
     collection_delay: float = SETTLE
     apart: str = ""  # what this process is called where it runs on its own
+    event_ttl: float = 3600.0
 
 
 class CoreService:
@@ -92,7 +93,7 @@ class CoreService:
         ports = NodePorts(config.node_ports, server.storage)
         devices = ClaimAccess(server.authorizer, server.storage)
         params = ParamAccess(server.authorizer, client, server.storage)
-        server.install(definitions(self._rests(token_rest, probes), addresses, ports, params, devices))
+        server.install(definitions(self._rests(token_rest, probes), addresses, ports, params, devices, int(config.event_ttl)))
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(

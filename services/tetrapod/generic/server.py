@@ -30,7 +30,10 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class GenericAPIServer:
-    """`name` is the component in metrics and logs; `fallback` answers resource paths of groups that are not installed."""
+    """`name` is the component in metrics and logs; `fallback` answers resource paths of groups that are not installed.
+
+    With `profiling` there are /debug/pprof and /debug/flags.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class GenericAPIServer:
         *,
         authorizer: Authorizer | None = None,
         fallback: Handler | None = None,
+        profiling: bool = True,
     ) -> None:
         self.name = name
         self.storage = storage
@@ -58,6 +62,7 @@ class GenericAPIServer:
         self.flags: Mapping[str, str] = {}
         """The command line's, for /flagz."""
         self.fallback = fallback
+        self._profiling = profiling
         self._discovery = DiscoveryHandlers(self.source)
         self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
         self._groups: set[str] = set()
@@ -73,11 +78,12 @@ class GenericAPIServer:
         self.routes.add("/metrics/slis", slis)
         self.routes.add("/statusz", zpages.statusz(self.paths))
         self.routes.add("/flagz", zpages.flagz(lambda: self.flags))
-        self.routes.add("/debug/pprof", profiles.redirect, listed=False)
-        self.routes.add_prefix(profiles.PREFIX, profiles.handle)
-        self.routes.add("/debug/flags", verbosity.index, listed=False)
-        self.routes.add("/debug/flags/v", verbosity.verbosity, listed=False)
-        self.routes.add_prefix("/debug/flags/", verbosity.index)
+        if self._profiling:
+            self.routes.add("/debug/pprof", profiles.redirect, listed=False)
+            self.routes.add_prefix(profiles.PREFIX, profiles.handle)
+            self.routes.add("/debug/flags", verbosity.index, listed=False)
+            self.routes.add("/debug/flags/v", verbosity.verbosity, listed=False)
+            self.routes.add_prefix("/debug/flags/", verbosity.index)
         self.routes.add("/", self._index)
         self.routes.add("/index.html", self._index, listed=False)
 

@@ -31,7 +31,7 @@ ORDERED: Final[dict[str, Make]] = {
     "TaintNodesByCondition": lambda s: TaintNodesByCondition(),
     "PodSecurity": lambda s: PodSecurity(s.storages),
     "Priority": lambda s: Priority(s.storages),
-    "DefaultTolerationSeconds": lambda s: DefaultTolerationSeconds(),
+    "DefaultTolerationSeconds": lambda s: DefaultTolerationSeconds(*s.toleration_seconds),
     "DefaultStorageClass": lambda s: DefaultStorageClass(s.storages),
     "StorageObjectInUseProtection": lambda s: StorageObjectInUseProtection(),
     "PersistentVolumeClaimResize": lambda s: PersistentVolumeClaimResize(s.storages),

@@ -13,19 +13,26 @@ from tetrapod.machinery.gvk import Object
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-_SECONDS: Final = 300
 
 
 class DefaultTolerationSeconds(PodPlugin):
+    """How many seconds pods stay on a node that is not ready, and on one that is out of reach."""
+
     name = "DefaultTolerationSeconds"
     operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, not_ready: int, unreachable: int) -> None:
+        self._seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
         found = spec.get("tolerations") or []
-        missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerates(found, key)]
-        if missing:
-            added = [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS} for key in missing]
+        added = [
+            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+            for key, seconds in self._seconds.items()
+            if not _tolerates(found, key)
+        ]
+        if added:
             spec["tolerations"] = [*found, *added]
 
 

@@ -45,7 +45,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 
 
-def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> list[ResourceDefinition]:
+def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, event_ttl: int) -> list[ResourceDefinition]:
     """`rests` answers what is no plain object, by path: "pods/eviction", "bindings", "componentstatuses" …"""
     return [
         builtin("", "bindings", Strategy(), rest=_rest(rests, "bindings")),
@@ -57,7 +57,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
             table=tables.COMPONENT_STATUSES,
             deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
         ),
-        *_simple(),
+        *_simple(event_ttl),
         _namespaces(),
         _nodes(rests),
         *_volumes(),
@@ -82,7 +82,7 @@ def _rest(rests: Mapping[str, Rest | Strategy], name: str) -> Rest:
     return found
 
 
-def _simple() -> list[ResourceDefinition]:
+def _simple(event_ttl: int) -> list[ResourceDefinition]:
     secret = KindStrategy(
         default=cluster.default_secret,
         fields={"type": lambda o: o.get("type") or ""},
@@ -110,7 +110,7 @@ def _simple() -> list[ResourceDefinition]:
             table=network_tables.ENDPOINTS,
             deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
         ),
-        core_events(),
+        core_events(event_ttl),
         builtin(
             "",
             "limitranges",

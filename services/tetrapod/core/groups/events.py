@@ -11,19 +11,20 @@ from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 
 
-def core_events() -> ResourceDefinition:
-    made = builtin("", "events", EventStrategy(), table=tables.EVENTS)
-    return replace(made, equivalents=lambda: [new_events()])
+def core_events(ttl: int) -> ResourceDefinition:
+    """`ttl` is how many seconds they are kept."""
+    made = builtin("", "events", EventStrategy(ttl), table=tables.EVENTS)
+    return replace(made, equivalents=lambda: [new_events(ttl)])
 
 
-def new_events() -> ResourceDefinition:
+def new_events(ttl: int) -> ResourceDefinition:
     made = builtin(
         "events.k8s.io",
         "events",
-        EventStrategy(new_group=True),
+        EventStrategy(ttl, new_group=True),
         storage_version="v1",
         storage_group="",
         table=tables.EVENTS,
         convert=convert_event,
     )
-    return replace(made, store=EventStore, equivalents=lambda: [core_events()])
+    return replace(made, store=EventStore, equivalents=lambda: [core_events(ttl)])

@@ -48,8 +48,8 @@ def _of_spec(key: str) -> Callable[[Object], str]:
     return lambda obj: (obj.get("spec") or {}).get(key) or ""
 
 
-def definitions() -> list[ResourceDefinition]:
-    return [*_certificates(), *_coordination(), *_flow_control()]
+def definitions(event_ttl: int) -> list[ResourceDefinition]:
+    return [*_certificates(), *_coordination(event_ttl), *_flow_control()]
 
 
 def _certificates() -> list[ResourceDefinition]:
@@ -92,7 +92,7 @@ def _certificates() -> list[ResourceDefinition]:
     ]
 
 
-def _coordination() -> list[ResourceDefinition]:
+def _coordination(event_ttl: int) -> list[ResourceDefinition]:
     lease = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False, metadata="plain")
     runtime = KindStrategy(
         validate=classes.validate_runtime,
@@ -110,7 +110,7 @@ def _coordination() -> list[ResourceDefinition]:
     )
     return [
         builtin("coordination.k8s.io", "leases", lease, table=tables.LEASES),
-        new_events(),
+        new_events(event_ttl),
         builtin("node.k8s.io", "runtimeclasses", runtime, table=tables.RUNTIME_CLASSES),
         replace(builtin("scheduling.k8s.io", "priorityclasses", priority, table=tables.PRIORITY_CLASSES), store=PriorityClassStore),
     ]

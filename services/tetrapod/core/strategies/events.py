@@ -39,7 +39,7 @@ class EventStrategy(Strategy):
     metadata_rules = "late"
     field_labels = _LABELS
 
-    def __init__(self, ttl: int = 3600, *, new_group: bool = False) -> None:
+    def __init__(self, ttl: int, *, new_group: bool = False) -> None:
         self._ttl = ttl
         self._new_group = new_group  # events.k8s.io
 

@@ -25,3 +25,5 @@ class Surroundings:
     background: Background
     webhooks: WebhookClient
     break_glass: bool = False
+    toleration_seconds: tuple[int, int] = (300, 300)
+    """--default-not-ready-toleration-seconds, --default-unreachable-toleration-seconds"""

@@ -1,0 +1,81 @@
+"""kube-apiserver's flags that have no effect here: passed over without harm to the others, or refused."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from tetrapod.cli.flags import FLAGS, parsed, split_ignored
+from tetrapod.cli.upstream_flags import ACCEPTED, REFUSED, SWITCHES
+
+
+def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> None:
+    line = [
+        "--watch-cache",
+        "--secure-port=1",
+        "--goaway-chance",
+        "0.1",
+        "--watch-cache=false",
+        "--log-flush-frequency=5s",
+        "--bind-address",
+        "::",
+    ]
+    known, ignored = split_ignored(line)
+    assert known == ["--secure-port=1", "--bind-address", "::"]
+    assert ignored == ["watch-cache", "goaway-chance", "watch-cache", "log-flush-frequency"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--admission-control=NamespaceLifecycle",
+        "--admission-control-config-file=x",
+        "--allow-privileged=false",
+        "--egress-selector-config-file=x",
+        "--emulated-version=1.36",
+        "--enable-garbage-collector=false",
+        "--etcd-servers-overrides=/events#http://127.0.0.1:2379",
+        "--kubernetes-service-node-port=30000",
+        "--service-account-signing-endpoint=/run/signer",
+        "--storage-backend=etcd2",
+        "--runtime-config=api/all=false",
+        "--runtime-config=apps/v1=false",
+        "--runtime-config=v1=true,example.com/v1=true",
+        "--runtime-config batch/v2alpha1",
+    ],
+)
+def test_what_would_make_it_another_server_is_refused(line: str) -> None:
+    with pytest.raises(click.UsageError, match=line.replace("=", " ").split()[0]):
+        parsed("u", line.split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--allow-privileged",
+        "--allow-privileged=true",
+        "--emulated-version=kube=1.37",
+        "--enable-garbage-collector=true",
+        "--storage-backend=etcd3",
+        "--runtime-config=api/all=true,apps/v1,api/alpha=false,example.com/v1alpha1=false",
+        "--runtime-config=",
+        "--feature-gates=APIServerTracing=true",
+    ],
+)
+def test_what_is_so_anyway_is_accepted(line: str) -> None:
+    assert parsed("u", [line]).ignored == (line.removeprefix("--").partition("=")[0],)
+
+
+def test_a_flag_that_upstream_has_not_is_none_here() -> None:
+    with pytest.raises(click.UsageError, match="No such option"):
+        parsed("u", ["--cloud-provider=aws"])
+
+
+def test_an_old_name_is_the_new_one() -> None:
+    assert parsed("u", ["--audit-webhook-batch-initial-backoff=3s"]).audit_webhook_initial_backoff == 3
+
+
+def test_no_flag_is_said_to_have_an_effect_and_none() -> None:
+    ours = {flag.name for flag in FLAGS if "u" in flag.services}
+    assert ours & ACCEPTED == {"cert-dir"}  # which services that run apart have not
+    assert SWITCHES | REFUSED.keys() <= ACCEPTED
