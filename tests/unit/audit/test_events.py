@@ -7,10 +7,10 @@ import gzip
 import orjson
 import pytest
 
-from tetrapod.generic.audit.context import go_duration, source_addresses
 from tetrapod.generic.audit.event import Event, legacy_line, micro_time
 from tetrapod.generic.audit.findings import asked
 from tetrapod.generic.audit.objects import compacted, encoded, response_object, status_in
+from tetrapod.generic.audit.parties import source_addresses
 from tetrapod.generic.audit.policy import Auditing, Level
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import protobuf
@@ -41,13 +41,6 @@ def test_addresses_are_those_that_upstream_finds(headers: list[tuple[bytes, byte
 def test_times_have_six_digits() -> None:
     assert micro_time(0.5) == "1970-01-01T00:00:00.500000Z"
     assert micro_time(1700000000) == "2023-11-14T22:13:20.000000Z"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.00025, "250µs"), (0.5, "500ms"), (1.25, "1.25s"), (60, "1m0s"), (3661.5, "1h1m1.5s"), (0.0123, "12.3ms")]
-)
-def test_durations_are_written_as_go_does(seconds: float, text: str) -> None:
-    assert go_duration(seconds) == text
 
 
 def _event(**more: object) -> Event:

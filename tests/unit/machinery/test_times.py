@@ -54,6 +54,9 @@ def test_durations() -> None:
     assert duration.parse_duration("1h30m") == 5400
     assert duration.format_duration(1.5) == "1.5s"
     assert duration.format_duration(0.25) == "250ms"
+    assert duration.format_duration(0.00025) == "250µs"
+    assert duration.format_duration(3661.5) == "1h1m1.5s"
+    assert duration.format_duration(59.99999999999) == "1m0s"
 
 
 def test_times_are_stored_in_utc_and_whole_seconds() -> None:

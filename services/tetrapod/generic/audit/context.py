@@ -5,10 +5,8 @@ Endpoints find it as `Request.audit`. Upstream: k8s.io/apiserver/pkg/audit/conte
 
 from __future__ import annotations
 
-import ipaddress
 import time
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -18,13 +16,13 @@ from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.hops import OMITTING
 from tetrapod.generic.audit.metrics import EVENT_TOTAL
 from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
+from tetrapod.generic.audit.parties import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
+from tetrapod.machinery.duration import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.requestinfo import RequestInfo
 
-_MAX_USER_AGENT: Final = 1024
 _SLOW: Final = 0.5
 """Seconds from which on a request's event tells where they went."""
 
@@ -57,9 +55,9 @@ class AuditContext:
         self._head: Object = {}
         self._from: Object = {}
         if sink is not None:
-            self._head, self._from = _head(request, user), _from(request)
+            self._head, self._from = head_of(request, user), origin_of(request)
             self._received = micro_time(wall_clock(request.received))
-        self._reference = _reference(request.info)
+        self._reference = reference_of(request.info)
         self._refused: Object | None = None
         self._layers: dict[str, float] = {}
         self._request_object: bytes = b""
@@ -71,7 +69,7 @@ class AuditContext:
         """The object that was sent, decoded, before anybody changes it."""
         metadata = obj.get("metadata")
         reference = self._reference = self._reference or {}
-        for key, value in _identity(metadata if isinstance(metadata, dict) else {}, resource, subresource):
+        for key, value in identity_of(metadata if isinstance(metadata, dict) else {}, resource, subresource):
             if value and not reference.get(key):
                 reference[key] = value
         if self.level >= Level.REQUEST:
@@ -166,7 +164,7 @@ class AuditContext:
         if seconds <= _SLOW:
             return
         for name, taken in (*self._layers.items(), ("total", seconds)):
-            self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", go_duration(taken))
+            self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", format_duration(taken))
 
     # --- between servers
 
@@ -204,106 +202,9 @@ class AuditContext:
 _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
-def _head(request: Request, user: UserInfo | None) -> Object:
-    target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
-    assert request.info is not None
-    return {"requestURI": target, "verb": request.info.verb, "user": {} if user is None else user_info(user)}
-
-
-def _from(request: Request) -> Object:
-    """From where, and with what."""
-    found: Object = {}
-    if addresses := source_addresses(request):
-        found["sourceIPs"] = addresses
-    if agent := request.header(b"user-agent"):
-        found["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
-    return found
-
-
-def _reference(info: RequestInfo | None) -> Object | None:
-    if info is None or not info.is_resource_request:
-        return None
-    return {
-        "resource": info.resource,
-        "namespace": info.namespace,
-        "name": info.name,
-        "uid": "",
-        "apiGroup": info.api_group,
-        "apiVersion": info.api_version,
-        "resourceVersion": "",
-        "subresource": info.subresource,
-    }
-
-
-def _identity(metadata: Object, resource: GroupVersionResource, subresource: str) -> tuple[tuple[str, Any], ...]:
-    return (
-        ("namespace", metadata.get("namespace")),
-        ("name", metadata.get("name")),
-        ("uid", metadata.get("uid")),
-        ("resourceVersion", metadata.get("resourceVersion")),
-        ("apiGroup", resource.group),
-        ("apiVersion", resource.version),
-        ("resource", resource.resource),
-        ("subresource", subresource),
-    )
-
-
 def _bounded(status: Object) -> Object:
     """Of a Status what cannot grow."""
     return {"metadata": {}, **{key: status[key] for key in _STATUS if key in status}}
-
-
-def user_info(user: UserInfo) -> Object:
-    """authentication.k8s.io/v1 UserInfo."""
-    found: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
-    return {key: value for key, value in found.items() if value}
-
-
-def source_addresses(request: Request) -> list[str]:
-    """X-Forwarded-For, X-Real-Ip and the connection's own, in that order (upstream: apimachinery's util/net SourceIPs)."""
-    found = [a for part in request.header(b"x-forwarded-for").split(",") if (a := _address(part.strip()))]
-    real = _address(request.header(b"x-real-ip"))
-    if real and real not in found:
-        found.append(real)
-    remote = _address(request.remote)
-    if remote and found[-1:] != [remote]:
-        found.append(remote)
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _address(text: str) -> str:
-    """As Go writes it; "" for what is none. Go's sloppy parser takes leading zeros, and none of the zones."""
-    if not text:
-        return ""
-    if "." in text and ":" not in text:
-        text = ".".join(part.lstrip("0") or "0" if part.isascii() and part.isdigit() else part for part in text.split("."))
-    try:
-        found = ipaddress.ip_address(text)
-    except ValueError:
-        return ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.scope_id is not None:
-            return ""
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-    return str(found)
-
-
-def go_duration(seconds: float) -> str:
-    """As time.Duration's String, of at least a microsecond."""
-    if seconds < 0.001:
-        return f"{_short(seconds * 1e6, 3)}µs"
-    if seconds < 1:
-        return f"{_short(seconds * 1e3, 6)}ms"
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{_short(rest, 9)}s"
-
-
-def _short(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".")
 
 
 class _Copying(ForwardingWriter):
