@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 
-.PHONY: run install dev lock lint test contract fuzz chaos bench e2e e2e-kind e2e-stock clean generate
+.PHONY: run install dev lock lint test contract fuzz chaos bench bench-envtest e2e e2e-kind e2e-stock clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -58,6 +58,10 @@ chaos: dev
 bench: dev
 	./tools/prepare.sh
 	PYTHONPATH=services:tests $(BIN)/python -m bench $(ARGS)
+
+## bench-envtest: what a control plane of envtest costs, as in docs/TESTING.md (KUBE_APISERVER and ETCD: stock beside it)
+bench-envtest: dev
+	PYTHONPATH=services:tests $(BIN)/python -m bench.envtest
 
 ## e2e: images, compose and the chart
 e2e: dev

@@ -59,12 +59,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(SERVICES)}
 
 
-def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, patience: float = 60) -> None:
+def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, patience: float = 60, path: str = "/readyz") -> None:
     context = ssl._create_unverified_context()
     deadline = time.monotonic() + patience
     while True:
         try:
-            with urllib.request.urlopen(f"{url}/readyz", context=context, timeout=5) as answer:
+            with urllib.request.urlopen(f"{url}{path}", context=context, timeout=5) as answer:
                 if answer.status == 200:
                     return
         except (urllib.error.URLError, OSError):
