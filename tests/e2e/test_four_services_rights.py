@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from support.definitions import definition
 from support.services import Services, running_services
+from support.waiting import until
 
 CRD = definition("rights.example.com", "chests", "Chest")
 CHEST = {"apiVersion": "rights.example.com/v1", "kind": "Chest", "metadata": {"name": "c", "namespace": "rights"}}
@@ -31,7 +31,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     )
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={directory / 'audit.log'}")
     with running_services(directory, aggregator=flags) as found:
-        eventually(lambda: kubectl(found, "-n", "default", "get", "serviceaccount", "default", check=False).returncode == 0)
+        until(lambda: kubectl(found, "-n", "default", "get", "serviceaccount", "default", check=False).returncode == 0)
         yield found
 
 
@@ -39,13 +39,6 @@ def kubectl(services: Services, *args: str, stdin: object = None, check: bool = 
     text = json.dumps(stdin) if stdin is not None else None
     argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
     return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
-
-
-def eventually(look: Callable[[], bool], patience: float = 60) -> None:
-    deadline = time.monotonic() + patience
-    while not look():
-        assert time.monotonic() < deadline, "it did not come to hold"
-        time.sleep(0.1)
 
 
 def audited(services: Services) -> list[Any]:
@@ -71,7 +64,7 @@ def ask(services: Services, service: str, method: str, url: str, body: Any = Non
 def test_controllers_do_their_work_across_services_and_nobody_is_refused(services: Services) -> None:
     kubectl(services, "create", "namespace", "rights")
     kubectl(services, "apply", "-f", "-", stdin=CRD)
-    eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
+    until(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
     uid = kubectl(services, "-n", "rights", "get", "chest", "c", "-o", "jsonpath={.metadata.uid}").stdout
     owner = {"apiVersion": CHEST["apiVersion"], "kind": "Chest", "name": "c", "uid": uid}
     role = {
@@ -88,10 +81,10 @@ def test_controllers_do_their_work_across_services_and_nobody_is_refused(service
         "rules": [{"apiGroups": ["rights.example.com"], "resources": ["chests"], "verbs": ["get"]}],
     }
     kubectl(services, "apply", "-f", "-", stdin=aggregated)
-    eventually(lambda: "rights.example.com" in kubectl(services, "get", "clusterrole", "view", "-o", "json").stdout)
+    until(lambda: "rights.example.com" in kubectl(services, "get", "clusterrole", "view", "-o", "json").stdout)
     kubectl(services, "-n", "rights", "delete", "chest", "c")
-    eventually(lambda: kubectl(services, "-n", "rights", "get", "role", "r", check=False).returncode != 0)
-    eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
+    until(lambda: kubectl(services, "-n", "rights", "get", "role", "r", check=False).returncode != 0)
+    until(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
     kubectl(services, "delete", "namespace", "rights", "--timeout=50s")
     kubectl(services, "delete", "crd", "chests.rights.example.com", "--timeout=50s")
     events = audited(services)

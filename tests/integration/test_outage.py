@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ import pytest
 
 from support.etcd import Etcd, etcd_36
 from support.server import Server, command, environment, free_port, running, start
+from support.waiting import until
 from support.wire import Client, raw_connection
 
 TOKENS: Final = f"--token-auth-file={Path(__file__).parents[1] / 'contract' / 'tokens.csv'}"
@@ -29,13 +30,6 @@ SHUTDOWN_BUDGET: Final = 20
 
 # Python's SSLSocket forgets to close a socket that is reset before its handshake begins, which is what `kill -9` does to clients.
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
-
-
-def until(promise: Callable[[], bool], patience: float = 30) -> None:
-    deadline = time.monotonic() + patience
-    while not promise():
-        assert time.monotonic() < deadline, "it never came about"
-        time.sleep(0.05)
 
 
 def create(client: Client, name: str, data: str = "") -> int:

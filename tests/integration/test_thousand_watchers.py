@@ -70,7 +70,7 @@ async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
                 await asyncio.gather(*(watcher.until(first) for watcher in group))
             etcd.stop()
             outage = asyncio.create_task(write(address, history, "meanwhile"))
-            await asyncio.sleep(2)
+            await asyncio.sleep(2)  # how long the outage is: nothing is to be seen in it
             await asyncio.to_thread(etcd.start)
             await outage
             last = [await write(address, history, f"after-{number}") for number in range(WRITES)][-1]

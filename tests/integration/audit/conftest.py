@@ -6,14 +6,14 @@ import http.client
 import itertools
 import json
 import ssl
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from support.server import Server, running
+from support.waiting import until
 
 TOKENS = 'admin-token,admin,u-admin,"system:masters"\nalice-token,alice,u-alice,"developers"\n'
 POLICY = """
@@ -72,19 +72,12 @@ class Audited:
             found[:] = [event for event in self.lines() if event["auditID"] == audit_id]
             return any(event["stage"] == last for event in found)
 
-        eventually(complete)
+        until(complete)
         return found
 
     def last(self, *args: Any, **kwargs: Any) -> Any:
         """The last event of a new request."""
         return self.events(self.ask(*args, **kwargs).audit_id)[-1]
-
-
-def eventually(holds: Callable[[], bool], patience: float = 20) -> None:
-    end = time.monotonic() + patience
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def config_map(name: str = "a", **more: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from integration.audit.conftest import Audited, config_map, eventually
+from integration.audit.conftest import Audited, config_map
+from support.waiting import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ADMIN = {"username": "admin", "uid": "u-admin", "groups": ["system:masters", "system:authenticated"]}
@@ -166,14 +167,14 @@ def test_impersonation_tells_both(audited: Audited) -> None:
 
 
 def test_issued_tokens_and_deprecated_versions_are_annotated(audited: Audited) -> None:
-    eventually(lambda: audited.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+    until(lambda: audited.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
     event = audited.last("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
     assert re.fullmatch(r"JTI=[-0-9a-f]{36}", event["annotations"]["authentication.kubernetes.io/issued-credential-id"])
     assert audited.last("GET", "/api/v1/namespaces/default/endpoints")["annotations"]["k8s.io/deprecated"] == "true"
 
 
 def test_pod_security_says_what_it_would_refuse(audited: Audited) -> None:
-    eventually(lambda: audited.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
+    until(lambda: audited.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     event = audited.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
     notes = event["annotations"]
@@ -202,7 +203,7 @@ def test_policies_annotate_and_failures_are_told(audited: Audited) -> None:
             found.update(audited.last("POST", f"{MAPS}?dryRun=All", config_map("doubtful"))["annotations"])
             return "noting/k" in found
 
-        eventually(noted)
+        until(noted)
         assert found["noting/k"] == "named doubtful"
         assert '"message":"doubtful","policy":"noting","binding":"noting"' in found["validation.policy.admission.k8s.io/validation_failure"]
     finally:

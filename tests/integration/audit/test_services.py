@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.audit.conftest import Audited, config_map, eventually
+from integration.audit.conftest import Audited, config_map
 from support.services import Services, running_services
+from support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def front(four: Services) -> Audited:
     found = Audited(four.url, four.directory / "audit.log")
     labels = {"pod-security.kubernetes.io/audit": "restricted"}
     for name in ("requested", "unmanaged", "strict"):
-        eventually(
+        until(
             lambda name=name: found.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}}).status in (201, 409)
         )
     return found
@@ -43,7 +44,7 @@ def test_the_front_tells_what_was_sent_and_answered_behind_it(front: Audited) ->
 
 def test_refusals_and_annotations_come_from_behind(front: Audited) -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    eventually(lambda: front.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
+    until(lambda: front.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
     event = front.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
     assert event["annotations"]["pod-security.kubernetes.io/audit-violations"].startswith("would violate PodSecurity")
     missing = front.last("HEAD", "/api/v1/namespaces/default/configmaps/missing")

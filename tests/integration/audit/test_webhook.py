@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from integration.audit.conftest import Audited, eventually
+from integration.audit.conftest import Audited
 from support.server import running
+from support.waiting import until
 from support.webhook import HOLD, Answer, WebhookServer, webhook_server
 from tetrapod.generic.audit.buffered import BatchConfig, Buffered
 from tetrapod.generic.audit.event import Event
@@ -120,7 +121,7 @@ async def test_batches_go_when_they_are_full_or_old_and_at_the_end(tmp_path: Pat
     backend = Buffered(WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01), BatchConfig(max_size=2, max_wait=0.1))
     for name in "abc":
         await backend.process([event(name)])
-    await asyncio.to_thread(eventually, lambda: len(receiver.seen) == 2)
+    await asyncio.to_thread(until, lambda: len(receiver.seen) == 2)
     assert received(receiver) == [["a", "b"], ["c"]]
     for name in "defgh":
         await backend.process([event(name)])
@@ -189,7 +190,7 @@ def test_a_server_sends_its_events_and_delivers_the_last_when_it_ends(tmp_path: 
         def arrived() -> bool:
             return any("first" in batch for batch in received(receiver)[2:])
 
-        eventually(arrived)
+        until(arrived)
         audited.ask("GET", "/version", audit_id="last")
     stages = [item["stage"] for _, _, body in receiver.seen for item in body["items"] if item["auditID"] == "last"]
     assert stages == ["RequestReceived", "ResponseComplete"]

@@ -7,12 +7,13 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.server import Server, running
+from support.waiting import until
 
 GROUP = "gc.example.com"
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -42,13 +43,6 @@ def made(server: Server, path: str, body: Any) -> dict[str, Any]:
     code, answer = ask(server, "POST", path, body)
     assert code == 201, answer
     return answer
-
-
-def until(condition: Callable[[], bool], patience: float = 30) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def define(server: Server, kind: str) -> str:

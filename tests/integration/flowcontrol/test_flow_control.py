@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from support.server import Server, running
+from support.waiting import until
 
 TOKENS = 'admin-token,admin,u-admin,"system:masters"\nslow-token,slow,u-slow\nquick-token,quick,u-quick\n'
 GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -65,7 +65,7 @@ def level(server: Server, name: str, response: dict[str, Any]) -> None:
     schema = {"matchingPrecedence": 500, "priorityLevelConfiguration": {"name": name}, "rules": rules}
     body = {"apiVersion": GROUP[6:], "kind": "FlowSchema", "metadata": {"name": name}, "spec": schema}
     assert ask(server, f"{GROUP}/flowschemas", method="POST", body=body)[0] == 201
-    eventually(lambda: row(server, name) is not None and uid(server, name) == ask(server, "/api/v1/pods", "slow")[1].get(HEADER))
+    until(lambda: row(server, name) is not None and uid(server, name) == ask(server, "/api/v1/pods", "slow")[1].get(HEADER))
 
 
 HEADER = "X-Kubernetes-Pf-Prioritylevel-Uid"
@@ -85,13 +85,6 @@ def row(server: Server, name: str) -> list[str] | None:
     lines = ask(server, DUMPS + "dump_priority_levels")[2].splitlines()
     cells = ([cell.strip() for cell in line.split(",")] for line in lines)
     return next((cell for cell in cells if cell[0] == name), None)
-
-
-def eventually(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to hold"
-        time.sleep(0.05)
 
 
 class Held:
@@ -114,14 +107,14 @@ class Held:
 def test_a_request_beyond_a_level_that_rejects_is_told_when_to_come_back_and_others_are_served(server: Server) -> None:
     level(server, "rejecting", {"type": "Reject"})
     held = Held(server)
-    eventually(lambda: (row(server, "rejecting") or [""] * 6)[5] == "1")
+    until(lambda: (row(server, "rejecting") or [""] * 6)[5] == "1")
     code, headers, text = ask(server, "/api/v1/pods", "slow")
     assert (code, headers["Retry-After"], text) == (429, "1", "Too many requests, please try again later.\n")
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
     assert ask(server, "/api/v1/pods", "quick")[0] == 403
     assert ask(server, "/api/v1/pods")[0] == 200
     assert held.finish().startswith(b"HTTP/1.1 400")
-    eventually(lambda: ask(server, "/api/v1/pods", "slow")[0] == 403)
+    until(lambda: ask(server, "/api/v1/pods", "slow")[0] == 403)
     assert 'reason="concurrency-limit"' in ask(server, "/metrics")[2]
     remove(server, "rejecting")
 
@@ -129,27 +122,27 @@ def test_a_request_beyond_a_level_that_rejects_is_told_when_to_come_back_and_oth
 def test_a_request_waits_in_its_queue_until_the_one_before_is_done(server: Server) -> None:
     level(server, "queuing", {"type": "Queue", "queuing": {"queues": 2, "handSize": 1, "queueLengthLimit": 5}})
     first, second = Held(server), Held(server)
-    eventually(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["1", "1"])
+    until(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["1", "1"])
     requests = ask(server, DUMPS + "dump_requests?includeRequestDetails=1")[2]
     assert sum("selfsubjectaccessreviews" in line and "slow" in line for line in requests.splitlines()) == 2
     assert any(
         line.split(",")[2].strip() == "1" for line in ask(server, DUMPS + "dump_queues")[2].splitlines() if line.startswith("queuing")
     )
     first.finish()
-    eventually(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["0", "1"])
+    until(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["0", "1"])
     second.finish()
-    eventually(lambda: (row(server, "queuing") or [""] * 6)[2] == "true")
+    until(lambda: (row(server, "queuing") or [""] * 6)[2] == "true")
     remove(server, "queuing")
-    eventually(lambda: row(server, "queuing") is None)
+    until(lambda: row(server, "queuing") is None)
 
 
 def test_a_waiting_client_that_goes_takes_no_seat_with_it(server: Server) -> None:
     level(server, "leaving", {"type": "Queue", "queuing": {"queues": 1, "handSize": 1, "queueLengthLimit": 5}})
     first, second = Held(server), Held(server)
-    eventually(lambda: (row(server, "leaving") or [""] * 6)[4:6] == ["1", "1"])
+    until(lambda: (row(server, "leaving") or [""] * 6)[4:6] == ["1", "1"])
     second.socket.close()
     first.finish()
-    eventually(lambda: (row(server, "leaving") or [""] * 6)[2] == "true")
+    until(lambda: (row(server, "leaving") or [""] * 6)[2] == "true")
     assert ask(server, "/api/v1/pods", "slow")[0] == 403
     remove(server, "leaving")
 
