@@ -38,14 +38,14 @@ class Release:
         return {"PYTHONPATH": str(self.services)}
 
 
-def _git(*args: str) -> bytes:
-    return subprocess.run(["git", *args], cwd=ROOT, check=True, capture_output=True).stdout
+def _git(root: Path, *args: str) -> bytes:
+    return subprocess.run(["git", *args], cwd=root, check=True, capture_output=True).stdout
 
 
-def _said(*args: str) -> str:
+def _said(root: Path, *args: str) -> str:
     """Nothing where git says no."""
     try:
-        return _git(*args).decode().strip()
+        return _git(root, *args).decode().strip()
     except subprocess.CalledProcessError:
         return ""
 
@@ -55,31 +55,29 @@ def _version(project: str) -> str:
     return found[1] if found else ""
 
 
-def previous_revision() -> str:
+def previous_revision(root: Path = ROOT) -> str:
     """Raises NoRelease."""
-    if given := os.environ.get("TETRAPOD_PREVIOUS"):
-        return given
-    if shutil.which("git") is None or not _said("rev-parse", "HEAD"):
+    if shutil.which("git") is None or not _said(root, "rev-parse", "HEAD"):
         raise NoRelease("this is no checkout with a history: TETRAPOD_PREVIOUS may name a revision")
-    if tag := _said("describe", "--tags", "--abbrev=0", "HEAD^"):
+    if tag := _said(root, "describe", "--tags", "--abbrev=0", "HEAD^"):
         return tag
-    present = _version((ROOT / "pyproject.toml").read_text())
-    if _version(_said("show", "HEAD:pyproject.toml")) != present:  # raised, and not committed yet
-        return _said("rev-parse", "HEAD")
-    raised = _said("log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
-    before = _said("rev-parse", "--verify", "--quiet", f"{raised}^^{{commit}}")
-    if not before and _said("rev-parse", "--is-shallow-repository") == "true":
+    present = _version((root / "pyproject.toml").read_text())
+    if _version(_said(root, "show", "HEAD:pyproject.toml")) != present:  # raised, and not committed yet
+        return _said(root, "rev-parse", "HEAD")
+    raised = _said(root, "log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
+    before = _said(root, "rev-parse", "--verify", "--quiet", f"{raised}^^{{commit}}")
+    if not before and _said(root, "rev-parse", "--is-shallow-repository") == "true":
         raise NoRelease(f"this clone is shallow, and what came before {present} is not in it: git fetch --unshallow")
-    if not before or not _version(_said("show", f"{before}:pyproject.toml")):
+    if not before or not _version(_said(root, "show", f"{before}:pyproject.toml")):
         raise NoRelease(f"{present} is the first release")
     return before
 
 
 def previous_release(directory: Path) -> Release:
     """Taken out into `directory`. Raises NoRelease."""
-    revision = previous_revision()
+    revision = os.environ.get("TETRAPOD_PREVIOUS") or previous_revision()
     try:
-        archive = _git("archive", revision, "services", "requirements.lock", "hatch_build.py")
+        archive = _git(ROOT, "archive", revision, "services", "requirements.lock", "hatch_build.py")
     except subprocess.CalledProcessError as error:
         raise NoRelease(f"{revision} cannot be taken out: {error.stderr.decode().strip()}") from error
     with tarfile.open(fileobj=BytesIO(archive)) as tar:
