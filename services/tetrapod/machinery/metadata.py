@@ -185,8 +185,11 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
     errors: list[FieldError] = []
     for i, entry in enumerate(entries):
         at = field.index(path, i)
-        if (operation := entry.get("operation", "")) not in ("Apply", "Update"):
-            errors.append(field.invalid(field.child(at, "operation"), operation, "must be `Apply` or `Update`"))
+        operation = entry.get("operation", "")
+        if not operation:
+            errors.append(field.required(field.child(at, "operation"), "must not be empty"))
+        elif operation not in ("Apply", "Update"):
+            errors.append(field.not_supported(field.child(at, "operation"), operation, ("Apply", "Update")))
         if (kind := entry.get("fieldsType", "")) not in ("", "FieldsV1"):
             errors.append(field.invalid(field.child(at, "fieldsType"), kind, "must be `FieldsV1`"))
         errors += validate_field_manager(entry.get("manager", ""), field.child(at, "manager"))

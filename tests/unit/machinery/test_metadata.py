@@ -96,7 +96,7 @@ def test_identity_is_immutable() -> None:
 def test_managed_fields() -> None:
     entries = [{"operation": "Guess", "fieldsType": "V2", "manager": "a\tb"}]
     assert create({"name": "a", "managedFields": entries}) == [
-        'metadata.managedFields[0].operation: Invalid value: "Guess": must be `Apply` or `Update`',
+        'metadata.managedFields[0].operation: Unsupported value: "Guess": supported values: "Apply", "Update"',
         'metadata.managedFields[0].fieldsType: Invalid value: "V2": must be `FieldsV1`',
         'metadata.managedFields[0].manager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)',
     ]

@@ -38,6 +38,8 @@ _BACKOFF: Final = 0.01
 class EvictionRest(Rest):
     """`client` is the server's own: the budget's status shows that it was the server who wrote."""
 
+    also_accepts = frozenset({"policy/v1beta1"})
+
     def __init__(self, stores: Stores, client: Client) -> None:
         self._stores = stores
         self._client = client

@@ -27,8 +27,8 @@ def _node_row(obj: Object) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
     info = status.get("nodeInfo") or {}
     addresses = {a.get("type"): a.get("address") for a in reversed(status.get("addresses") or [])}
-    states = ["Ready" if c.get("status") == "True" else "NotReady" for c in status.get("conditions") or [] if c.get("type") == "Ready"]
-    states = states or ["Unknown"]
+    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or []}
+    states = ["Ready" if conditions["Ready"] == "True" else "NotReady"] if "Ready" in conditions else ["Unknown"]
     if spec.get("unschedulable"):
         states.append("SchedulingDisabled")
     return [

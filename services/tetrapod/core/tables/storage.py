@@ -42,7 +42,7 @@ def _volume_row(obj: Object) -> list[Any]:
         _phase(obj),
         f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim is not None else "",
         _storage_class(obj),
-        spec.get("volumeAttributesClassName") or UNSET,
+        spec.get("volumeAttributesClassName", UNSET),
         status.get("reason") or "",
         age(obj),
         spec.get("volumeMode") or UNSET,
@@ -77,7 +77,7 @@ def _claim_row(obj: Object) -> list[Any]:
         (status.get("capacity") or {}).get("storage", "0") if bound else "",
         _modes(status.get("accessModes")) if bound else "",
         _storage_class(obj),
-        spec.get("volumeAttributesClassName") or UNSET,
+        spec.get("volumeAttributesClassName", UNSET),
         age(obj),
         spec.get("volumeMode") or UNSET,
     ]

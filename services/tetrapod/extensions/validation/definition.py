@@ -39,7 +39,9 @@ _PRESERVE: Final = "cannot set to true, set x-kubernetes-preserve-unknown-fields
 
 def validate_create(crd: Object) -> list[FieldError]:
     spec = Spec.of(crd["spec"])
-    errors = _name_errors(crd["metadata"].get("name") or "", spec)
+    meta = crd["metadata"]
+    errors = _name_errors(meta.get("generateName") or "", spec, "metadata.generateName", prefix=True)
+    errors += _name_errors(meta.get("name") or "", spec, "metadata.name")
     errors += _spec_errors(spec, Options(), "spec")
     return errors + _after_spec(crd, None)
 
@@ -63,11 +65,11 @@ def validate_status_update(new: Object, old: Object) -> list[FieldError]:
     return validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
 
 
-def _name_errors(name: str, spec: Spec) -> list[FieldError]:
-    texts = name_is_dns_subdomain(name, False) if name else []
+def _name_errors(name: str, spec: Spec, path: str, *, prefix: bool = False) -> list[FieldError]:
+    texts = name_is_dns_subdomain(name, prefix) if name else []
     if name != f"{spec.names.get('plural') or ''}.{spec.group}":
         texts.append('must be spec.names.plural+"."+spec.group')
-    return [invalid("metadata.name", name, text) for text in texts] if name else []
+    return [invalid(path, name, text) for text in texts] if name else []
 
 
 def _after_spec(new: Object, old: Object | None) -> list[FieldError]:

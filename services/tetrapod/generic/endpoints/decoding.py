@@ -66,11 +66,15 @@ class Decoder:
         *,
         custom: bool = False,
         unregistered: bool = False,
+        also_accepts: frozenset[str] = frozenset(),
     ) -> None:
-        """`unregistered`: a built-in kind where upstream's scheme has custom ones only, and cannot say what a body failed to be."""
+        """`unregistered`: a built-in kind where upstream's scheme has custom ones only, and cannot say what a body failed to be.
+        `also_accepts`: other apiVersions of the kind, of the same shape, that a body may have.
+        """
         self.kind = kind
         self.custom = custom
         self._unregistered = unregistered
+        self._also_accepts = also_accepts
         self._schema = schema
         self._default = default
 
@@ -96,6 +100,8 @@ class Decoder:
         except DecodeError as error:
             raise self._unrecognized(str(error), body) from None
         gvk = self._given(api_version, kind, body)
+        if gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts:
+            gvk = self.kind
         try:
             self.check_kind(gvk, obj)
             unknown = self.shape(obj, gvk)

@@ -69,7 +69,8 @@ class Scopes:
             owner = ownership.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
         else:
             default = declared.rest.default if declared.rest is not None else None
-            decoder = Decoder(kind, lambda: types.schema_for(kind), default, unregistered=definition.custom)
+            also = declared.rest.also_accepts if declared.rest is not None else frozenset()
+            decoder = Decoder(kind, lambda: types.schema_for(kind), default, unregistered=definition.custom, also_accepts=also)
             schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
             owner = ownership.of_kind(kind, schema, declared.name, of_custom=definition.custom) if _has_schema(kind) else None
         return Scope(

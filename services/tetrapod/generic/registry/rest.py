@@ -18,6 +18,9 @@ class Rest:
     keeps_system_metadata: bool = False
     """What is created through a subresource may name its parent's uid (bindings)."""
 
+    also_accepts: frozenset[str] = frozenset()
+    """Other apiVersions of its kind, of the same shape, that a body may have (upstream: rest.GroupVersionAcceptor)."""
+
     @property
     def table(self) -> TableConvertor | None:
         """How a subresource's own kind is printed; None: it has no table."""

@@ -15,12 +15,17 @@ from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.remove import reconcile, remove_items, with_named_fields
 from tetrapod.machinery.fieldmanager.toset import field_set
-from tetrapod.machinery.fieldmanager.typed import Type
+from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
+from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.gvk import Object
 
 
 class MissingVersionError(Exception):
     """Objects of the kind cannot be had in a version (any more)."""
+
+
+class Misfit(SchemaError):
+    """An object does not fit the schema of another version that somebody manages it in."""
 
 
 class Conflict(NamedTuple):
@@ -42,11 +47,15 @@ class Updater:
         type_for: Callable[[str], Type],
         convert: Callable[[Object, str], Object],
         filters: Mapping[str, FieldFilter],
+        *,
+        thorough: bool = False,
     ) -> None:
-        """`type_for` and `convert` raise MissingVersionError; `filters` drop what an endpoint's users cannot own, by version."""
+        """`type_for` and `convert` raise MissingVersionError; `filters` drop what an endpoint's users cannot own, by version;
+        `thorough`: what is converted need not fit."""
         self._type_for = type_for
         self._convert = convert
         self._filters = filters
+        self._thorough = thorough
 
     def update(self, live: Object, new: Object, version: str, managed: Managed, manager: str) -> Managed:
         """The managers after `manager` has made `new` out of `live`, both in `version`; its entry holds this change only.
@@ -126,8 +135,18 @@ class Updater:
 
     def _changes_in(self, version: str, known: dict[str, Changes], live: Object, new: Object) -> Changes:
         if version not in known:
-            known[version] = self._changes(self._convert(live, version), self._convert(new, version), version)
+            known[version] = self._changes(self._converted(live, version, "old"), self._converted(new, version, "new"), version)
         return known[version]
+
+    def _converted(self, obj: Object, version: str, which: str) -> Object:
+        """
+        Raises:
+            Misfit: upstream makes a typed value of what it has converted.
+        """
+        converted = self._convert(obj, version)
+        if self._thorough and (errors := validate(converted, self._type_for(version), allow_duplicates=True)):
+            raise Misfit(f"failed to convert {which} object: {join(errors)}")
+        return converted
 
     def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:
         """`merged` without what the manager applied last time, does not apply now, and nobody else owns."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, name_is_path_segment
 from tetrapod.machinery.schema.decode import DecodeError, decode
-from tetrapod.machinery.schema.defaulting import copy
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.types.definitions import load
 
@@ -104,7 +105,7 @@ def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
         value.pop("metadata", None)
         return
     at = field.child(path, "metadata")
-    sent = copy(value["metadata"])
+    sent = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))  # Go prints maps sorted
     try:
         found = decode(load(OBJECT_META), value["metadata"])
     except DecodeError as error:

@@ -174,6 +174,21 @@ def test_a_version_that_is_gone_takes_its_managers_along() -> None:
     assert owned(MANAGER.update(live, widget({"n": 1, "s": "x"}), "n")) == {"n": {"f:spec": {"f:s": {}}}}
 
 
+def test_an_apply_fails_where_the_result_does_not_fit_another_manager_s_version() -> None:
+    older = node("object", properties={"spec": node("object", properties={"n": INTEGER})})
+    newer = node("object", properties={"spec": node("object", properties={"n": INTEGER, "s": STRING})})
+    nodes = {"example.com/v1": older, "example.com/v2": newer}
+
+    def renamed(obj: Object, version: str) -> Object:
+        return {**obj, "apiVersion": version}
+
+    of_v1 = FieldManager(KIND, nodes.get, renamed, thorough=True)
+    of_v2 = FieldManager(KIND._replace(version="v2"), nodes.get, renamed, hub="example.com/v1", thorough=True)
+    live = stored(of_v1.update(None, widget({"n": 1}), "m"))
+    with pytest.raises(StatusError, match=r"^failed to convert new object: \.spec\.s: field not declared in schema$"):
+        of_v2.apply(live, {**widget({"s": "x"}), "apiVersion": "example.com/v2"}, "a", force=False)
+
+
 def test_who_owned_members_owns_the_whole_once_it_is_atomic() -> None:
     live = stored(MANAGER.apply(None, widget({"map": {"a": "1"}}), "m", force=False))
     spec = node("object", properties={"map": node("object", additional_properties=STRING, map_type="atomic"), "n": INTEGER})
