@@ -55,6 +55,33 @@ async def test_scale_reads_and_writes_the_declared_paths(cluster: Cluster) -> No
     assert (await cluster.get(f"{WIDGETS}/w")).json["spec"]["replicas"] == 4
 
 
+async def test_applying_what_is_there_already_sets_no_defaults_of_the_version(cluster: Cluster) -> None:
+    fields = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
+    defaulted = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "blue"}}}}
+    old, new = {"type": "object", "properties": defaulted}, {"type": "object", "properties": fields}
+    await cluster.define(definition("Widget", version("v1", storage=False, schema=old), version("v2", schema=new)))
+    await cluster.create(WIDGETS, widget(spec={"size": 1}))  # stored without the color
+    for config, generation in ((widget(), 1), (widget(spec={"size": 1}), 1), (widget(spec={"size": 2}), 2)):
+        answer = await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=m&force=true", config, content_type=APPLY)
+        assert (answer.status, answer.json["metadata"]["generation"]) == (200, generation)
+    merged = await cluster.call("PATCH", f"{WIDGETS}/w", {}, content_type=MERGE)
+    assert merged.json["metadata"]["generation"] == 3  # any other write makes a new object, with defaults
+
+
+async def test_who_owns_fields_of_a_version_that_is_gone_stays_and_nothing_can_be_applied(cluster: Cluster) -> None:
+    both = version("v1", storage=False, schema=SCHEMA), version("v2", schema=SCHEMA)
+    await cluster.define(definition("Widget", *both))
+    await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=m", widget(spec={"replicas": 1}), content_type=APPLY)
+    await cluster.call("PATCH", f"{CRDS}/widgets.example.com", {"spec": {"versions": [both[1]]}}, content_type=MERGE)
+    await cluster.until("/apis/example.com", lambda group: len(group["versions"]) == 1)
+    path = f"{WIDGETS.replace('v1', 'v2')}/w?fieldManager=m"
+    applied = await cluster.call("PATCH", path, {**widget(), "apiVersion": "example.com/v2"}, content_type=APPLY)
+    assert applied.json["message"] == "request to convert CR to an invalid group/version: example.com/v1"
+    merged = await cluster.call("PATCH", path, {"spec": {"color": "red"}}, content_type=MERGE)
+    owners = [(entry["manager"], entry["apiVersion"]) for entry in merged.json["metadata"]["managedFields"]]
+    assert (merged.json["spec"]["color"], owners) == ("red", [("m", "example.com/v1")])
+
+
 async def test_versions_differ_by_their_schemas(cluster: Cluster) -> None:
     old = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
     await cluster.define(definition("Widget", version("v1", storage=False, schema=old), version("v2", schema=SCHEMA)))

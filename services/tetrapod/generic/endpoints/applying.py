@@ -42,14 +42,19 @@ class Applying(Mechanism):
         ownership = self.scope.ownership
         if ownership is None:
             raise bad_request(f"{self.scope.kind.kind} cannot be applied")
-        merged = ownership.apply(current, orjson.loads(orjson.dumps(self.config)), self.manager, force=self.force)
+        new = ownership.apply(current, _copy(self.config), self.manager, force=self.force, finish=self._finished)
         if self.duplicates:
             if self.validation == "Strict":
                 text = yaml.strict_text(self.duplicates)
                 raise bad_request(f"error strict decoding patch: error converting YAML to JSON: {text}")
             self.warnings = list(self.duplicates) if self.validation == "Warn" else []
+        return new
+
+    def _finished(self, applied: Object, changed: bool) -> Object:
+        if not changed:
+            return _copy(applied)
         decoder = self.scope.decoder
-        new: Object = orjson.loads(orjson.dumps(merged)) if decoder.custom else as_filled(merged, decoder.schema)
+        new = _copy(applied) if decoder.custom else as_filled(applied, decoder.schema)
         try:
             decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
@@ -62,3 +67,8 @@ class Applying(Mechanism):
         subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {shown}"
         text = f"unable to convert unstructured object to {shown}: {why}"
         return bad_request(f"failed to convert new object ({subject}) to proper version: {text}")
+
+
+def _copy(obj: Object) -> Object:
+    copy: Object = orjson.loads(orjson.dumps(obj))
+    return copy

@@ -21,7 +21,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
-from tetrapod.machinery.fieldmanager.manager import FieldManager
+from tetrapod.machinery.fieldmanager.manager import FieldManager, Finish
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.status import StatusError
@@ -110,12 +110,12 @@ class Ownership:
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         return self._fields.update(live, new, manager)
 
-    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
+    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
         """
         Raises:
             StatusError: 400 and 409.
         """
-        return self._fields.apply(live, config, manager, force=force)
+        return self._fields.apply(live, config, manager, force=force, finish=finish)
 
 
 def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy, subresource: str) -> Ownership:
@@ -163,14 +163,14 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
 class _ScaleOfCustom(Ownership):
     """Upstream's converter of custom resources does not know their Scale, so that no apply that changes one succeeds."""
 
-    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
+    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
         """
         Raises:
             StatusError: 500 in the end, though 400 and 409 come first.
         """
         if not ((live or {}).get("metadata") or {}).get("managedFields"):
             raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")
-        applied = super().apply(live, config, manager, force=force)
+        applied = super().apply(live, config, manager, force=force, finish=finish)
         if live is not None and _but_owners(applied) == _but_owners(live):
             return applied
         meta = config["metadata"]

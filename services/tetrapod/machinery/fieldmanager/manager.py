@@ -17,7 +17,7 @@ from tetrapod.machinery.fieldmanager.capping import cap_update_managers
 from tetrapod.machinery.fieldmanager.entries import APPLY, UPDATE, Managed, decode, encode, identifier, is_reset, new_entry, now
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
-from tetrapod.machinery.fieldmanager.updater import Conflicts, Misfit, MissingVersionError, Updater
+from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, Updater
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.fieldmanager.zero import empty_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -50,6 +50,8 @@ _SYSTEM_FIELDS: Final = fieldset.of_fields(
     ]
 )
 """What never has an owner."""
+Finish = Callable[[Object, bool], Object]
+"""What becomes of an applied object, and whether anything of the live one changed."""
 
 
 class FieldManager:
@@ -86,7 +88,7 @@ class FieldManager:
         self._subresource = subresource
         self._thorough = thorough
         self._types: dict[str, Type] = {}
-        self._updater = Updater(self._type_for, self._convert, reset_fields or {}, thorough=thorough)
+        self._updater = Updater(self._type_for, self._convert, reset_fields or {})
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """`new` with the managed fields it has after `manager` made it out of `live` (None: it is a create).
@@ -102,11 +104,14 @@ class FieldManager:
             return _with_managed_fields(bare, kept)
         return _with_managed_fields(bare, encode(updated))
 
-    def apply(self, live: Object | None, config: Object, manager: str, *, force: bool) -> Object:
+    def apply(
+        self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish = lambda applied, changed: applied
+    ) -> Object:
         """The live object (None: there is none yet) merged with an applied configuration, with its managed fields.
 
-        The caller defaults and normalizes the result as it does with any new object (upstream decodes it into Go
-        structs at this point): it may hold nulls where the configuration had them or where a map lost its last member.
+        `finish` makes a new object of what was merged, and is told whether anything was. If so it defaults and normalizes
+        (upstream decodes it into Go structs at this point): there may be nulls where the configuration had them or where
+        a map lost its last member. A live object of which nothing changes stays as it is: it gets no new defaults.
 
         Raises:
             StatusError: 400 for a configuration that is of another kind or does not fit the schema, 409 for conflicts.
@@ -122,15 +127,14 @@ class FieldManager:
             if not managed:
                 managed = self._update(None, bare, managed, _BEFORE_FIRST_APPLY) if live is not None else {}
             merged, managed = self._apply_as(bare, config, managed, manager, force=force)
-        except Misfit as error:
-            raise _failure(str(error)) from error
         except SchemaError as error:
             raise _failure(f"failed to create typed live object ({_describe(bare)}): {error}") from error
         except Conflicts as error:
             raise conflict.refusal(error.conflicts) from error
+        changed = live is None or merged is not bare
         if manager == lastapplied.KUBECTL:
             merged = lastapplied.with_annotation(merged, config)
-        return _with_managed_fields(merged, encode(managed))
+        return finish(_with_managed_fields(merged, encode(managed)), changed)
 
     # --- update ---
 
@@ -225,7 +229,7 @@ class FieldManager:
         except LookupError:
             node = None
         if node is None:
-            raise MissingVersionError(version)
+            raise self._unknown(version)
         return node
 
     def _convert(self, obj: Object, version: str) -> Object:
@@ -234,7 +238,13 @@ class FieldManager:
         try:
             return self._convert_to(obj, version)
         except LookupError as error:
-            raise MissingVersionError(version) from error
+            raise self._unknown(version) from error
+
+    def _unknown(self, version: str) -> Exception:
+        """Upstream forgets who owns what in a version that is gone, but not of custom resources: their converter fails otherwise."""
+        if self._thorough:
+            return _failure(f"request to convert CR to an invalid group/version: {version}")
+        return MissingVersionError(version)
 
     def _empty(self) -> Object:
         return empty_object(self._kind, self._node(self._version))
