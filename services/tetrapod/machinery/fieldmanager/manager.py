@@ -17,7 +17,7 @@ from tetrapod.machinery.fieldmanager.capping import cap_update_managers
 from tetrapod.machinery.fieldmanager.entries import APPLY, UPDATE, Managed, decode, encode, identifier, is_reset, new_entry, now
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
-from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, Updater
+from tetrapod.machinery.fieldmanager.updater import Conflicts, Misfit, MissingVersionError, Updater
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.fieldmanager.zero import empty_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -88,7 +88,7 @@ class FieldManager:
         self._subresource = subresource
         self._thorough = thorough
         self._types: dict[str, Type] = {}
-        self._updater = Updater(self._type_for, self._convert, reset_fields or {})
+        self._updater = Updater(self._type_for, self._convert, reset_fields or {}, thorough=thorough)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """`new` with the managed fields it has after `manager` made it out of `live` (None: it is a create).
@@ -127,6 +127,8 @@ class FieldManager:
             if not managed:
                 managed = self._update(None, bare, managed, _BEFORE_FIRST_APPLY) if live is not None else {}
             merged, managed = self._apply_as(bare, config, managed, manager, force=force)
+        except Misfit as error:
+            raise _failure(str(error)) from error
         except SchemaError as error:
             raise _failure(f"failed to create typed live object ({_describe(bare)}): {error}") from error
         except Conflicts as error:
