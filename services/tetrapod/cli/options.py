@@ -7,9 +7,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
+from tetrapod.machinery.duration import format_duration
+
 DATABASE: Final = "tetrapod.db"
 KEYS: Final = "pki"
 """Of a data directory: what is stored, and certificates."""
+_RATES: Final = "_qps"
+"""Numbers with fractions that are no times."""
 EVERYWHERE: Final = ("0.0.0.0", "::", "")
 """Addresses to listen on that are no address to be reached at."""
 
@@ -160,7 +164,7 @@ class Options:
 
     def flags(self) -> dict[str, str]:
         """As the command line would say it, for /flagz."""
-        found = {f.name.replace("_", "-"): _text(getattr(self, f.name)) for f in fields(self) if f.name not in ("ignored", "given")}
+        found = {f.name.replace("_", "-"): _text(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("ignored", "given")}
         found["v"] = found.pop("verbosity")
         return found
 
@@ -178,8 +182,10 @@ class Options:
         return self.data_dir / DATABASE
 
 
-def _text(value: object) -> str:
+def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}" if name.endswith(_RATES) else format_duration(value)
     text = f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
     return re.sub(r"//[^/@]*@", "//***@", text)  # nobody's password
