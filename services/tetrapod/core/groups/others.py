@@ -48,7 +48,7 @@ def _of_spec(key: str) -> Callable[[Object], str]:
     return lambda obj: (obj.get("spec") or {}).get(key) or ""
 
 
-def definitions(event_ttl: int) -> list[ResourceDefinition]:
+def definitions(event_ttl: int = 3600) -> list[ResourceDefinition]:
     return [*_certificates(), *_coordination(event_ttl), *_flow_control()]
 
 
