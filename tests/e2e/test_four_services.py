@@ -6,15 +6,14 @@ import json
 import signal
 import ssl
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.kubectl import wait_established
 from support.services import NAMES, Services, running_services
+from support.waiting import until
 
 TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
 CRD = {
@@ -54,13 +53,6 @@ def kubectl(services: Services, *args: str, stdin: object = None, check: bool = 
     return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
 
 
-def eventually(look: Callable[[], bool], patience: float = 30) -> None:
-    deadline = time.monotonic() + patience
-    while not look():
-        assert time.monotonic() < deadline, "it did not come to hold"
-        time.sleep(0.1)
-
-
 def test_every_local_apiservice_is_available(services: Services) -> None:
     out = kubectl(services, "get", "apiservices", "-o", "json").stdout
     states = {
@@ -74,7 +66,7 @@ def test_every_local_apiservice_is_available(services: Services) -> None:
 
 def test_a_namespace_comes_with_its_account_and_goes_with_all_that_is_in_it(services: Services) -> None:
     kubectl(services, "create", "namespace", "life")
-    eventually(lambda: kubectl(services, "-n", "life", "get", "serviceaccount", "default", check=False).returncode == 0)
+    until(lambda: kubectl(services, "-n", "life", "get", "serviceaccount", "default", check=False).returncode == 0)
     kubectl(services, "-n", "life", "create", "deployment", "web", "--image=nginx")
     kubectl(services, "delete", "namespace", "life", "--timeout=50s")
     assert "not found" in kubectl(services, "get", "namespace", "life", check=False).stderr
@@ -84,7 +76,7 @@ def test_custom_resources_are_served_as_soon_as_they_are_established(services: S
     kubectl(services, "apply", "-f", "-", stdin=CRD)
     wait_established(lambda *args: kubectl(services, *args).stdout, "widgets.four.example.com")
     widget = {"apiVersion": "four.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
-    eventually(lambda: kubectl(services, "apply", "-f", "-", stdin=widget, check=False).returncode == 0)
+    until(lambda: kubectl(services, "apply", "-f", "-", stdin=widget, check=False).returncode == 0)
     assert kubectl(services, "get", "widget", "w", "-o", "jsonpath={.spec.size}").stdout == "3"
 
 
@@ -102,7 +94,7 @@ def test_a_role_binding_takes_effect_at_once_in_every_service(services: Services
 
     assert not may()
     kubectl(services, "create", "rolebinding", "carol-views", "--clusterrole=admin", "--user=carol", "-n", "default")
-    eventually(lambda: kubectl(services, "get", "pods", "--as=carol", "-n", "default", check=False).returncode == 0)
+    until(lambda: kubectl(services, "get", "pods", "--as=carol", "-n", "default", check=False).returncode == 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -111,7 +103,7 @@ def test_restarting_a_service_loses_nothing(services: Services, name: str) -> No
     assert services.stop(name, signal.SIGTERM) == 0
     services.start(name, *((f"--token-auth-file={TOKENS}",) if name == "auth" else ()))
     services.wait_ready(name)
-    eventually(lambda: kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", check=False).returncode == 0)
+    until(lambda: kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", check=False).returncode == 0)
     assert kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}").stdout == "b"
 
 
@@ -123,7 +115,7 @@ def test_a_dead_service_harms_no_other_group(services: Services) -> None:
     finally:
         services.start("extensions")
         services.wait_ready("extensions")
-    eventually(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+    until(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
 
 
 def test_a_front_door_that_is_ready_knows_what_every_service_has(services: Services) -> None:
@@ -154,7 +146,7 @@ def test_a_front_door_does_not_wait_for_ever_for_a_service(services: Services) -
     finally:
         services.start("extensions")
         services.wait_ready("extensions")
-    eventually(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+    until(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
 
 
 def test_a_liveness_check_does_not_depend_on_another_service(services: Services) -> None:
