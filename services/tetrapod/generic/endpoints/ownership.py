@@ -23,6 +23,7 @@ from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
 from tetrapod.machinery.fieldmanager.manager import FieldManager, Finish
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema import emptied
 from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
@@ -83,6 +84,7 @@ class Ownership:
         waits: bool = False,
     ) -> None:
         self._waits = waits  # conversions are a webhook's
+        self._node: Callable[[], SchemaNode] = lambda: node_for(kind.api_version)
 
         def make() -> FieldManager:
             return FieldManager(kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource, thorough=thorough)
@@ -108,7 +110,12 @@ class Ownership:
             _LOOP.reset(token)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        return self._fields.update(live, new, manager)
+        """Nobody owns an empty list that is not written, though validation is to see it."""
+        told = emptied.omit(self._node(), new)
+        owned = self._fields.update(live, new, manager)
+        for name in told:
+            owned["spec"][name] = []
+        return owned
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
         """

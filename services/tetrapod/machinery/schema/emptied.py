@@ -48,14 +48,16 @@ def forget(node: SchemaNode, obj: Object) -> None:
             walk(obj)
 
 
-def omit(node: SchemaNode, obj: Object) -> None:
-    """Of a valid object about to be stored, in place: what was kept for validation alone."""
+def omit(node: SchemaNode, obj: Object) -> list[str]:
+    """Leave out in place what was kept for validation alone; returns the names, which are of members of `spec`."""
     names = _OMITTED.get(node.properties["spec"].definition) if "spec" in node.properties else None
-    if names:
-        spec = obj.get("spec") or {}
-        for name in names:
-            if spec.get(name) == []:
-                del spec[name]
+    if not names:
+        return []
+    spec = obj.get("spec") or {}
+    found = [name for name in names if spec.get(name) == []]
+    for name in found:
+        del spec[name]
+    return found
 
 
 def _walk(node: SchemaNode) -> Forget | None:
