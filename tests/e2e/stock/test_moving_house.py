@@ -20,7 +20,7 @@ from support.stock import binaries
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
-pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(900)]  # a million revisions are made in etcd
 CRD = Path(__file__).parents[3] / "deploy/examples/operator-go/crds/sites.yaml"
 HOUSE = "/api/v1/namespaces/house"
 SERVICE = {"ports": [{"port": 80, "nodePort": 30090}], "type": "NodePort", "selector": {"app": "web"}}
