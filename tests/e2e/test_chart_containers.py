@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from e2e.test_kubectl import rows, until
+from e2e.test_kubectl import rows
 from support.compose import ETCD, IMAGE, REDIS, build_images, docker
 from support.helm import CHART, helm, settings
 from support.hooks import account_directory, running_what_helm_waits_for
 from support.kubectl import Kubectl, wait_established
 from support.pods import Pods
 from support.server import Server, free_port, running
+from support.waiting import until
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 
@@ -127,14 +128,14 @@ def test_the_session_works_through_the_front_door(release: Release, kubectl: Kub
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, "the custom resource")
+    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, what="the custom resource")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
     kubectl("create", "serviceaccount", "robot")
     robot = release.kubectl(kubectl("create", "token", "robot").strip())
     assert "system:serviceaccount:tour:robot" in robot("auth", "whoami")
     assert "forbidden" in robot.fails("get", "secrets", "--namespace=tour")
     kubectl("create", "rolebinding", "robot", "--clusterrole=admin", "--serviceaccount=tour:robot")
-    until(lambda: robot.run("get", "secrets", "--namespace=tour").returncode == 0, "the permission")
+    until(lambda: robot.run("get", "secrets", "--namespace=tour").returncode == 0, what="the permission")
     kubectl("delete", "namespace", "tour", "--timeout=50s")
 
 
@@ -163,7 +164,7 @@ def test_redis_is_shared_and_wants_its_password(release: Release) -> None:
         someone("auth", "whoami")
         return int(docker("exec", container, "redis-cli", "--no-auth-warning", "-a", password, "dbsize")) > 0
 
-    until(remembered, "a token that is remembered in redis", 60)
+    until(remembered, 60, "a token that is remembered in redis")
 
 
 def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:
@@ -195,5 +196,7 @@ def test_renewed_certificates_are_taken_up_without_a_restart(release: Release) -
         assert time.monotonic() < deadline, release.pods.logs("core-0")
         time.sleep(0.2)  # another process is waited for
     admin = release.kubectl()
-    until(lambda: admin.run("create", "configmap", "after", "--namespace=default").returncode == 0, "writing with renewed certificates")
+    until(
+        lambda: admin.run("create", "configmap", "after", "--namespace=default").returncode == 0, what="writing with renewed certificates"
+    )
     assert "v1.apps" in admin("get", "apiservices", "-o", "name")

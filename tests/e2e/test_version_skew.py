@@ -92,7 +92,7 @@ class Mixed:
         gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
         there("apply", "-f", "-", stdin=gadget, patience=60)  # fronts ask every second or so what there is
         assert "gadget" in there("get", f"gadgets.{group}", "-o=name")
-        assert "Gadget" in kubectl("explain", f"gadgets.{group}") and "ConfigMap" in kubectl("explain", "configmaps")
+        assert "Gadget" in kubectl("explain", f"gadgets.{group}", patience=60) and "ConfigMap" in kubectl("explain", "configmaps")
         self._account(there, space, door)
         kubectl("delete", f"crd/gadgets.{group}", "--timeout=60s")
         kubectl("delete", "namespace", space, "--timeout=60s")

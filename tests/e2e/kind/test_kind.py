@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from e2e.test_kubectl import rows, until
+from e2e.test_kubectl import rows
 from support.compose import ETCD, IMAGE, LIBRARY, REDIS, ROOT, build_images
 from support.helm import CHART, helm, settings
 from support.kubectl import Kubectl, wait_established
 from support.server import free_port, wait_ready
+from support.waiting import until
 
 pytestmark = [pytest.mark.kind, pytest.mark.timeout(1800)]
 
@@ -111,7 +112,7 @@ def test_the_tour(hosted: Hosted, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, "the custom resource")
+    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, what="the custom resource")
     kubectl("delete", "namespace", "tour", "--timeout=60s")
 
 
@@ -137,7 +138,7 @@ def test_an_external_api_server_is_one_more_group(hosted: Hosted) -> None:
     ca = hosted.directory / "library-ca.crt"
     ca.write_text(hosted.host("exec", "deployment/library", "--", "cat", "/data/pki/ca.crt"))
     register(hosted, "apiservice", str(ca))
-    until(lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), "discovery", 60)
+    until(lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), 60, "discovery")
     hosted.kubectl("apply", "-f", str(REGISTER.parent / "manifests/40-books.yaml"))
     assert "moby-dick" in hosted.kubectl("get", "books", "--namespace=library", "-o", "name")
 
@@ -148,7 +149,7 @@ def test_an_upgrade_and_a_rollback_are_noticed_by_nobody_who_tries_again(hosted:
     upgraded = settings(defaults__podAnnotations={"example.com/upgrade": "1"})
     helm("upgrade", "rel", str(CHART), *VALUES, *upgraded, "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
     helm("rollback", "rel", "1", "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
-    until(lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0, "the front door", 60)
+    until(lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0, 60, "the front door")
     print(f"upgraded and rolled back in {time.monotonic() - began:.0f} s")
 
 
