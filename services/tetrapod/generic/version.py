@@ -9,7 +9,8 @@ from typing import Final
 from tetrapod.machinery.gvk import Object
 
 KUBERNETES: Final = "1.37.1"
-GIT_VERSION: Final = f"v{KUBERNETES}+tetrapod"
+GIT_VERSION: Final = f"v{KUBERNETES}"
+"""As the original says it, since clients choose by it; what answers is told by `goVersion` and `compiler`."""
 
 
 def version_info() -> Object:
