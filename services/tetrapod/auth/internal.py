@@ -79,10 +79,12 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
     """A user's whole rule set, of no older state than the caller has seen, and of which state it is.
 
     The set is empty where the rules do not decide (a webhook is asked first, or there is no RBAC): every question is then one for a
-    review. It is good for so many `seconds` where the order of authorizers may change.
+    review. It is good for so many `seconds` where the order of authorizers may change. At the first start a question waits for the
+    bootstrap policy: services begin together, and none is refused what it may.
     """
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
+        await index.has_policy.wait()
         await index.reach(question.get("revisions") or {})
         user = UserInfo(question["user"], groups=tuple(question.get("groups") or ()))
         rules = index.rules_of(user) if chain.decided_by_rules else RuleSet()

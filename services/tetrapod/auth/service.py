@@ -224,6 +224,7 @@ class AuthService:
             revisions = await reconcile_bootstrap_policy(self._storage, services_apart=self._options.services_apart)
             await self.index.synced()
             await self.index.reach(revisions)
+            self.index.has_policy.set()
             if self._client is not None and enabled(AggregationController.name, self._options.controllers):
                 client = self._client
                 lead("auth", self._leadership, lambda: [AggregationController(client)], lifecycle)

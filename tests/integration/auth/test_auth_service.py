@@ -214,6 +214,24 @@ async def test_other_services_authorize_without_asking_and_forget_at_once(cluste
         await asyncio.gather(watching, return_exceptions=True)
 
 
+async def test_a_question_for_rules_before_the_policy_is_known_waits_for_it() -> None:
+    backend = SqliteBackend(":memory:")
+    storage = CachingStorageFactory(backend)
+    made = Cluster(storage)
+    body = orjson.dumps({"user": EVE.name, "groups": EVE.groups})
+    asked = asyncio.create_task(AuthAsClient(made).raw("POST", RULES_PATH, body))
+    try:
+        await asyncio.wait([asked], timeout=0)  # it is asked before anything is begun
+        await made.lifecycle.start()
+        status, answer = await asyncio.wait_for(asked, 10)
+        assert status == 200
+        assert "system:discovery" in answer.decode()
+    finally:
+        await made.lifecycle.stop()
+        await storage.close()
+        await backend.close()
+
+
 async def test_internal_paths_are_the_services_own(cluster: Cluster) -> None:
     service = UserInfo("core", groups=(SERVICES_GROUP,))
     admin = UserInfo("admin", groups=("system:masters",))

@@ -47,6 +47,8 @@ class RbacIndex:
         self._by_subject: dict[tuple[bool, str], set[BindingKey]] = {}
         self._sets: dict[tuple[str, tuple[str, ...]], RuleSet] = {}
         self._followings = {c.prefix: Following(storage.resource(c), _KindFollower(self, c.kind)) for c in RBAC_STORAGES}
+        self.has_policy = asyncio.Event()
+        """The bootstrap policy is among what is known: set by the hook that sees to it."""
 
     async def run(self) -> None:
         """Follow storage until cancelled."""
