@@ -56,13 +56,17 @@ def wait_until(what: str, holds: Callable[[], bool]) -> float:
         time.sleep(0.05)
 
 
-class Kill:
-    hold = 1.0
+class _OfOne:
+    """Of one replica, which is chosen when it is injected."""
 
     def __init__(self, world: FourServices, choose: Callable[[], str]) -> None:
         self._world = world
         self._choose = choose
         self._key = ""
+
+
+class Kill(_OfOne):
+    hold = 1.0
 
     def inject(self) -> str:
         self._key = self._choose()
@@ -74,15 +78,10 @@ class Kill:
         self._world.services.wait_ready(self._key)
 
 
-class Pause:
+class Pause(_OfOne):
     """Whoever turns to replicas of it must leave it out, though it refuses nothing."""
 
     hold = 3.0
-
-    def __init__(self, world: FourServices, choose: Callable[[], str]) -> None:
-        self._world = world
-        self._choose = choose
-        self._key = ""
 
     def inject(self) -> str:
         self._key = self._choose()

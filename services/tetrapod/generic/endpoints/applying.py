@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import orjson
-
 from tetrapod.generic.endpoints.decoding import ShapeError
 from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.mechanisms import Mechanism
 from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.schema.narrowing import as_filled
@@ -42,7 +41,7 @@ class Applying(Mechanism):
         ownership = self.scope.ownership
         if ownership is None:
             raise bad_request(f"{self.scope.kind.kind} cannot be applied")
-        new = ownership.apply(current, _copy(self.config), self.manager, force=self.force, finish=self._finished)
+        new = ownership.apply(current, copy_object(self.config), self.manager, force=self.force, finish=self._finished)
         if self.duplicates:
             if self.validation == "Strict":
                 text = yaml.strict_text(self.duplicates)
@@ -52,9 +51,9 @@ class Applying(Mechanism):
 
     def _finished(self, applied: Object, changed: bool) -> Object:
         if not changed:
-            return _copy(applied)
+            return copy_object(applied)
         decoder = self.scope.decoder
-        new = _copy(applied) if decoder.custom else as_filled(applied, decoder.schema)
+        new = copy_object(applied) if decoder.custom else as_filled(applied, decoder.schema)
         try:
             decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
@@ -67,8 +66,3 @@ class Applying(Mechanism):
         subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {shown}"
         text = f"unable to convert unstructured object to {shown}: {why}"
         return bad_request(f"failed to convert new object ({subject}) to proper version: {text}")
-
-
-def _copy(obj: Object) -> Object:
-    copy: Object = orjson.loads(orjson.dumps(obj))
-    return copy

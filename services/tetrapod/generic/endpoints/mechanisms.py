@@ -14,6 +14,7 @@ from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
 from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.gotext import go_json, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
@@ -151,8 +152,7 @@ class MergePatching(Patching):
         return merge.parse(decoded.obj)
 
     def apply(self, current: Object) -> Object:
-        patched: Object = _copy(merge.apply(current, self.patch))
-        return patched
+        return copy_object(merge.apply(current, self.patch))
 
     def quoted(self, current: Object, patched: Object) -> str:
         return go_json(patched, touched_by_merge(self.patch), sort_all=self.scope.decoder.custom)
@@ -171,8 +171,7 @@ class JSONPatching(Patching):
         self.complaints += [self.strict_prefix + text for text in unknown]
 
     def apply(self, current: Object) -> Object:
-        patched: Object = _copy(json_patch.apply(current, self.patch))
-        return patched
+        return copy_object(json_patch.apply(current, self.patch))
 
     def quoted(self, current: Object, patched: Object) -> str:
         return go_json(patched, touched_by_json_patch(self.patch), sort_all=self.scope.decoder.custom)
@@ -187,7 +186,7 @@ class StrategicPatching(Patching):
 
     def apply(self, current: Object) -> Object:
         node = self.scope.decoder.schema
-        self.left = _copy(self.patch)
+        self.left = copy_object(self.patch)
         return as_filled(strategic.apply(current, self.left, node), node)
 
     def quoted(self, current: Object, patched: Object) -> str:
@@ -201,7 +200,3 @@ class StrategicPatching(Patching):
 
     def type_text(self, error: ShapeError) -> str:
         return misfit(error)
-
-
-def _copy(value: Any) -> Any:
-    return orjson.loads(orjson.dumps(value))

@@ -13,10 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Final, TypeVar
 
-import orjson
-
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
 from tetrapod.machinery.fieldmanager import fieldset
@@ -152,7 +151,7 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
     stored = Conversion(definition, version).stored
 
     def convert(obj: Object, api_version: str) -> Object:
-        copy: Object = orjson.loads(orjson.dumps(obj))
+        copy = copy_object(obj)
         if definition.convert_many is not None:
             return _awaited(definition.convert_many([copy], versions[api_version]))[0]
         if definition.convert is None or definition.custom:

@@ -164,5 +164,4 @@ async def _applied(obj: Object, operations: list[dict[str, Any]], verdict: Verdi
         recognize(patched)
     except DecodeError as error:
         raise internal_error(str(error)) from None
-    copied: Object = orjson.loads(orjson.dumps(patched))  # what was copied or moved within it is shared
-    return copied
+    return copy_object(patched)  # what was copied or moved within it is shared
