@@ -247,3 +247,13 @@ async def test_operations_and_parameters_are_described_as_upstream_does(source: 
     assert document["parameters"]["watch-XNNPZGbK"]["description"].startswith("Watch for changes to the described resources")
     assert document["parameters"]["stdin-sEFnN3IS"]["description"] != document["parameters"]["stdin-PSzNhyUC"]["description"]
     assert all(o["responses"]["401"] == {"description": "Unauthorized"} for p in paths.values() for m, o in p.items() if m != "parameters")
+
+
+async def test_a_description_tells_what_the_values_of_an_enum_mean(source: BuiltinSource) -> None:
+    document = await source.document("apis/apps/v1")
+    assert document is not None
+    schemas = document["components"]["schemas"]
+    text = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]["description"]
+    ends = 'Possible enum values:\n - `"SCTP"` is the SCTP protocol.\n - `"TCP"` is the TCP protocol.\n - `"UDP"` is the UDP protocol.'
+    assert text.endswith(ends)
+    assert schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]["description"].startswith("Quantity is a fixed-point representation")

@@ -18,7 +18,9 @@ from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.types.definitions import definition_of
 
 INFO: Final = {"title": "Kubernetes", "version": "1.37"}
-SECURITY: Final = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
+SECURITY: Final = {
+    "BearerToken": {"type": "apiKey", "description": "Bearer Token authentication", "in": "header", "name": "authorization"},
+}
 
 
 _VERSIONS: Final = "get available API versions"
