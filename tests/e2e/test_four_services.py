@@ -87,6 +87,12 @@ def test_a_token_that_auth_issued_is_good_at_the_front_door(services: Services) 
     assert json.loads(out.stdout)["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
 
 
+def test_the_keys_of_tokens_are_at_the_front_door(services: Services) -> None:
+    about = json.loads(kubectl(services, "get", "--raw", "/.well-known/openid-configuration").stdout)
+    assert about["jwks_uri"] == f"{services.url}/openid/v1/jwks"
+    assert json.loads(kubectl(services, "get", "--raw", "/openid/v1/jwks").stdout)["keys"]
+
+
 def test_a_role_binding_takes_effect_at_once_in_every_service(services: Services) -> None:
     def may() -> bool:
         asked = kubectl(services, "auth", "can-i", "list", "widgets.four.example.com", "--as=carol", "-n", "default", check=False)

@@ -78,7 +78,7 @@ class AuthOptions:
     audiences: Sequence[str] = ()  # --api-audiences; the first issuer where empty
     signing_key: PrivateKey | None = None  # --service-account-signing-key-file
     verification_keys: Sequence[VerificationKey] = ()  # --service-account-key-file
-    jwks_uri: str = ""  # --service-account-jwks-uri
+    jwks_uri: str = ""  # --service-account-jwks-uri, or of the external address; without one nothing is published
     max_token_expiration: int = 0  # --service-account-max-token-expiration
     extend_token_expiration: bool = True  # --service-account-extend-token-expiration
     static_tokens: dict[str, UserInfo] = field(default_factory=dict)  # --token-auth-file
@@ -125,7 +125,7 @@ class AuthService:
             resolver=self.resolver,
             guard=EscalationGuard(self.authorizer, self.index, storage),
         )
-        self.rest_routes = discovery_routes(options.issuers[0], self._keys, self._jwks_uri()) if self._keys else {}
+        self.rest_routes = discovery_routes(options.issuers[0], self._keys, options.jwks_uri) if self._keys else {}
         """OIDC discovery: for `Routes.add_rest`."""
         self.documents = openapi_documents() if self.rest_routes else {}
         """Their OpenAPI documents: for `GenericAPIServer.documents`."""
@@ -195,9 +195,6 @@ class AuthService:
         if options.client_authorities is not None:
             found.append(X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups))
         return [*found, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]
-
-    def _jwks_uri(self) -> str:
-        return self._options.jwks_uri or f"{self._options.issuers[0].rstrip('/')}/openid/v1/jwks"
 
     async def sign_secret_token(self, namespace: str, account: str, secret: str) -> str:
         """A token for a secret of type kubernetes.io/service-account-token (a `SecretSigner` for core's controller).

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
 
 from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
 from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_verification_keys
+from tetrapod.auth.tokens.oidc import JWKS_PATH
 from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.cli.authentication_options import jwt_options, token_webhook
 from tetrapod.cli.authorization_options import authorization_options
 from tetrapod.cli.files import read_file
+from tetrapod.cli.front_door import external_address
 from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.user import UserInfo
@@ -30,7 +33,7 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
         audiences=options.api_audiences,
         signing_key=load_signing_key(read_file(signing, "service-account-signing-key-file")),
         verification_keys=_verification_keys(options.service_account_key_file),
-        jwks_uri=options.service_account_jwks_uri,
+        jwks_uri=_jwks_uri(options),
         max_token_expiration=_max_token_expiration(options),
         extend_token_expiration=options.service_account_extend_token_expiration,
         static_tokens=_static_tokens(options.token_auth_file),
@@ -47,6 +50,14 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
         services_apart=not reserve_services,
     )
+
+
+def _jwks_uri(options: Options) -> str:
+    """Upstream: NewOpenIDMetadataProvider, which falls back to the external address. Raises click.ClickException."""
+    given = options.service_account_jwks_uri
+    if given and urlsplit(given).scheme != "https":
+        raise click.ClickException(f"service-account-jwks-uri requires https scheme, parsed as: {given}")
+    return given or f"https://{external_address(options)}{JWKS_PATH}"
 
 
 def _max_token_expiration(options: Options) -> int:

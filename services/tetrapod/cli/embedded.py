@@ -174,6 +174,7 @@ class Embedded:
                 kubelet_config(options),
                 options.collection_delay,
                 event_ttl=options.event_ttl,
+                allow_privileged=options.allow_privileged,
             ),
             self.client,
             self.controller_client,

@@ -1,8 +1,9 @@
-"""How a front door makes itself known, as the flags say: `--advertise-address`, `--endpoint-reconciler-type`, `--apiserver-count`."""
+"""How a front door makes itself known, by flags: `--advertise-address`, `--external-hostname`, `--endpoint-reconciler-type` and so on."""
 
 from __future__ import annotations
 
 import socket
+from urllib.parse import urlsplit
 
 from tetrapod.cli.options import EVERYWHERE, Options
 from tetrapod.generic.client.interface import Client
@@ -43,3 +44,23 @@ def reachable_address(options: Options) -> str:
         except OSError:
             return options.local_address
         return str(probe.getsockname()[0])
+
+
+def external_address(options: Options) -> str:
+    """host:port of the front door in documents for others, which `--external-hostname` may name, with or without a port.
+
+    Where auth runs on its own that is the front as auth knows it. Upstream: completion of options (ExternalHost), Config.Complete
+    (ExternalAddress).
+    """
+    front = urlsplit(options.aggregator_url[0]) if options.aggregator_url else None
+    host = options.external_hostname or (front.hostname or "" if front is not None else reachable_address(options))
+    if _names_port(host):
+        return host
+    port = options.secure_port if front is None else front.port or 443
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _names_port(host: str) -> bool:
+    """As net.SplitHostPort would find: `name:1`, `[::1]:1`, and no bare IPv6 address."""
+    name, separator, _ = host.rpartition(":")
+    return bool(separator) and (":" not in name or (name.startswith("[") and name.endswith("]")))

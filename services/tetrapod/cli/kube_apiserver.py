@@ -63,6 +63,8 @@ def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
         options = replace(options, collection_delay=0.0)
     if "controllers" not in options.given:
         options = replace(options, controllers=_CONTROLLERS)
+    if "allow-privileged" not in options.given:
+        options = replace(options, allow_privileged=False)
     return replace(options, data_dir=directory, shutdown_grace=_GRACE), forget
 
 

@@ -25,6 +25,7 @@ class Options:
     data_dir: Path = Path("data")
     bind_address: str = "0.0.0.0"
     advertise_address: str = ""
+    external_hostname: str = ""
     secure_port: int = 6443
     cert_dir: str = ""
     tls_cert_file: str = ""
@@ -91,6 +92,7 @@ class Options:
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
     event_ttl: float = 3600.0
+    allow_privileged: bool = True
     profiling: bool = True
     kubelet_certificate_authority: str = ""
     kubelet_client_certificate: str = ""

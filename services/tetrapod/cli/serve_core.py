@@ -63,6 +63,7 @@ class RemoteCore(RemoteService):
                 options.collection_delay,
                 apart=self.title,
                 event_ttl=options.event_ttl,
+                allow_privileged=options.allow_privileged,
             ),
             client,
             controllers,

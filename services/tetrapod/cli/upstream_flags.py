@@ -20,7 +20,6 @@ class Refused(NamedTuple):
 
 SWITCHES: Final = frozenset(
     {
-        "allow-privileged",
         "contention-profiling",
         "disable-http2-serving",
         "emulation-forward-compatible",
@@ -40,7 +39,6 @@ SWITCHES: Final = frozenset(
 REFUSED: Final[dict[str, Refused]] = {
     "admission-control": Refused((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
     "admission-control-config-file": Refused(("",), "plugins take no configuration; Pod Security looks at labels of namespaces"),
-    "allow-privileged": Refused(("true",), "privileged containers are kept out by Pod Security, or by a policy"),
     "egress-selector-config-file": Refused(("",), "connections are made directly"),
     "emulated-version": Refused(("", "1.37", "kube=1.37"), "v1.37 is the only version that is served"),
     "enable-garbage-collector": Refused(("true",), "what objects own is always collected; --controllers says who does it"),

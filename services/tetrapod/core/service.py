@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tetrapod.core import capabilities
 from tetrapod.core.allocators import metrics as allocator_metrics
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
@@ -62,6 +63,7 @@ class CoreConfig:
     collection_delay: float = SETTLE
     apart: str = ""  # what this process is called where it runs on its own
     event_ttl: float = 3600.0
+    allow_privileged: bool = True
 
 
 class CoreService:
@@ -82,6 +84,7 @@ class CoreService:
         probes: Mapping[str, Probe],
         leadership: Leadership = ALONE,
     ) -> None:
+        capabilities.set_up(privileged=config.allow_privileged)
         self.server = server
         self._config = config
         self._client = client

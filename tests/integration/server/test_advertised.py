@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from support.door import Door
 from support.server import command, environment, running
-from tetrapod.cli.front_door import reachable_address
+from tetrapod.cli.front_door import external_address, reachable_address
 from tetrapod.cli.options import Options
 from tetrapod.generic.frontdoor.presence import may_be_endpoint
 
@@ -52,3 +53,28 @@ def test_what_is_no_address_is_refused_at_the_start(tmp_path: Path) -> None:
     ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
     assert "'--advertise-address': failed to parse IP: \"nowhere\"" in ended.stderr
+
+
+def test_the_keys_of_service_account_tokens_are_at_the_address_for_others(tmp_path: Path) -> None:
+    with running(tmp_path, f"--advertise-address={ADDRESS}") as server:
+        about = Door(server.kubeconfig, url=server.url).call("GET", "/.well-known/openid-configuration").body
+        assert about["issuer"] == "https://kubernetes.default.svc"
+        assert about["jwks_uri"] == f"https://{ADDRESS}:{urlsplit(server.url).port}/openid/v1/jwks"
+
+
+def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
+    assert external_address(Options(bind_address="::1")) == "[::1]:6443"
+    assert external_address(Options(external_hostname="api.example")) == "api.example:6443"
+    assert external_address(Options(external_hostname="api.example:443")) == "api.example:443"
+    assert external_address(Options(external_hostname="fd00::1")) == "[fd00::1]:6443"
+    assert external_address(Options(external_hostname="[fd00::1]:1")) == "[fd00::1]:1"
+    apart = Options(secure_port=6446, aggregator_url=("https://aggregator:6443", "https://other:6443"))
+    assert external_address(apart) == "aggregator:6443"
+    assert external_address(replace(apart, external_hostname="api.example")) == "api.example:6443"
+
+
+def test_a_jwks_address_that_is_not_https_is_refused_at_the_start(tmp_path: Path) -> None:
+    argv = command("up", f"--data-dir={tmp_path}/data", "--service-account-jwks-uri=http://keys.example")
+    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "service-account-jwks-uri requires https scheme, parsed as: http://keys.example" in ended.stderr

@@ -102,6 +102,16 @@ def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_enviro
             assert answer.headers["strict-transport-security"] == "max-age=77"
 
 
+def test_privileged_containers_are_let_in_as_the_flag_says(tmp_path: Path, etcd: str) -> None:
+    container = {"name": "a", "image": "x", "securityContext": {"privileged": True}}
+    path, pod = "/api/v1/namespaces/default/pods?dryRun=All", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    with apiserver(tmp_path, etcd, more="--allow-privileged=false") as door:
+        refused = door.call("POST", path, pod)
+        assert refused.status == 422
+        text = "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy"
+        assert refused.body["message"] == f'Pod "p" is invalid: {text}'
+
+
 def test_a_real_etcd_is_used_as_such(tmp_path: Path) -> None:
     etcd = Etcd(etcd_36(), tmp_path / "etcd")
     etcd.start()

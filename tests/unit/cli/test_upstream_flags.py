@@ -30,7 +30,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
     [
         "--admission-control=NamespaceLifecycle",
         "--admission-control-config-file=x",
-        "--allow-privileged=false",
         "--egress-selector-config-file=x",
         "--emulated-version=1.36",
         "--enable-garbage-collector=false",
@@ -52,8 +51,6 @@ def test_what_would_make_it_another_server_is_refused(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "--allow-privileged",
-        "--allow-privileged=true",
         "--emulated-version=kube=1.37",
         "--enable-garbage-collector=true",
         "--storage-backend=etcd3",

@@ -5,8 +5,10 @@ Follows pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go. A
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -14,6 +16,8 @@ from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.endpoints.negotiation import check_route_accept
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.gvk import Object
+
+log = logging.getLogger(__name__)
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 JWKS_PATH: Final = "/openid/v1/jwks"
@@ -24,8 +28,9 @@ _ABOUT_KEYS: Final = "get service account issuer OpenID JSON Web Key Set (contai
 
 
 def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
-    """Empty where the issuer is no https URL: such an issuer cannot be discovered."""
-    if not issuer.startswith("https://"):
+    """Empty, with a line in the log, for an issuer that cannot be discovered: one that is no https URL, or has a query or fragment."""
+    if fault := _fault(issuer, jwks_uri):
+        log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", fault)
         return {}
     configuration = {
         "issuer": issuer,
@@ -39,6 +44,18 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
         CONFIGURATION_PATH: _document(orjson.dumps(configuration), _JSON),
         JWKS_PATH: _document(orjson.dumps(jwks), _JWKS),
     }
+
+
+def _fault(issuer: str, jwks_uri: str) -> str:
+    """In upstream's words; "" where there is none."""
+    parts = urlsplit(issuer)
+    if not jwks_uri:
+        return "either the JWKS URI or the default external address, or both, must be set"
+    if parts.scheme != "https":
+        return f"issuer URL must use https scheme, got: {issuer}"
+    if parts.query:
+        return f"issuer URL may not include a query, got: {issuer}"
+    return f"issuer URL may not include a fragment, got: {issuer}" if parts.fragment else ""
 
 
 def openapi_documents() -> dict[str, Callable[[], Object]]:

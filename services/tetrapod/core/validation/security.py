@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from tetrapod.core.capabilities import privileged_allowed
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, user_id
 from tetrapod.core.validation.paths import descending
@@ -27,6 +28,8 @@ _IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 
 def container_security(context: Object, path: str, host_users: bool) -> list[FieldError]:
     errors: list[FieldError] = []
+    if context.get("privileged") and not privileged_allowed():
+        errors.append(field.forbidden(f"{path}.privileged", "disallowed by cluster policy"))
     errors += _ids(context, ("runAsUser", "runAsGroup"), path)
     if (mount := context.get("procMount")) is not None:
         errors += known(mount, ("Default", "Unmasked"), f"{path}.procMount")

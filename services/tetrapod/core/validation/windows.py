@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from tetrapod.core.capabilities import privileged_allowed
 from tetrapod.core.validation.names import complaints
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -109,6 +110,8 @@ def host_process(spec: Object, containers: _Containers, path: str) -> list[Field
     if not spec.get("hostNetwork"):
         text = "hostNetwork must be true if pod contains any hostProcess containers"
         errors.append(field.invalid(f"{path}.hostNetwork", False, text))
+    if not privileged_allowed():
+        errors.append(field.forbidden(path, "hostProcess containers are disallowed by cluster policy"))
     return errors
 
 

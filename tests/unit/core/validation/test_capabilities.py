@@ -1,0 +1,52 @@
+"""Where the cluster does not allow it no container is privileged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tetrapod.core import capabilities
+from tetrapod.core.validation import pods
+from tetrapod.core.validation.pod_templates import pod_template_spec
+
+POLICY = "disallowed by cluster policy"
+
+
+@pytest.fixture
+def nobody_is_privileged() -> Iterator[None]:
+    capabilities.set_up(privileged=False)
+    yield
+    capabilities.set_up(privileged=True)
+
+
+def told(errors: list[Any]) -> list[str]:
+    return [str(error.field) for error in errors if POLICY in error.detail]
+
+
+def spec(**more: Any) -> dict[str, Any]:
+    privileged = {"securityContext": {"privileged": True}}
+    return {
+        "containers": [{"name": "a", "image": "x", **privileged}, {"name": "b", "image": "x", "securityContext": {"privileged": False}}],
+        "initContainers": [{"name": "i", "image": "x", **privileged}],
+        **more,
+    }
+
+
+@pytest.mark.usefixtures("nobody_is_privileged")
+def test_privileged_containers_are_forbidden_in_pods_and_in_templates() -> None:
+    pod = {"metadata": {"name": "p"}, "spec": spec()}
+    names = ["containers[0]", "initContainers[0]"]
+    assert told(pods.validate(pod)) == [f"spec.{name}.securityContext.privileged" for name in names]
+    assert told(pod_template_spec({"spec": spec()}, "template")) == [f"template.spec.{name}.securityContext.privileged" for name in names]
+
+
+@pytest.mark.usefixtures("nobody_is_privileged")
+def test_so_are_processes_of_a_windows_host() -> None:
+    on_host = spec(hostNetwork=True, securityContext={"windowsOptions": {"hostProcess": True}}, initContainers=[])
+    assert told(pods.validate({"metadata": {"name": "p"}, "spec": on_host})) == ["spec.containers[0].securityContext.privileged", "spec"]
+
+
+def test_elsewhere_they_are_allowed() -> None:
+    assert told(pods.validate({"metadata": {"name": "p"}, "spec": spec()})) == []
