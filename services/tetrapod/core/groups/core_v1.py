@@ -19,6 +19,7 @@ from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, Vo
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.service_accounts import ServiceAccountStrategy
+from tetrapod.core.strategies.service_store import ServiceStore
 from tetrapod.core.strategies.services import ServiceStatusStrategy, ServiceStrategy
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
@@ -242,7 +243,7 @@ def _quotas() -> ResourceDefinition:
 
 def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> ResourceDefinition:
     service = ServiceStrategy(addresses, ports)
-    return builtin(
+    made = builtin(
         "",
         "services",
         service,
@@ -250,3 +251,4 @@ def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports
         table=network_tables.SERVICES,
         subresources={"proxy": rests["services/proxy"], "status": ServiceStatusStrategy(service)},
     )
+    return replace(made, store=ServiceStore)

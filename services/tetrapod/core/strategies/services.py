@@ -11,7 +11,6 @@ from tetrapod.core.strategies.service_allocation import KIND, Allocation, releas
 from tetrapod.core.strategies.service_changes import (
     addresses_of,
     drop_unused,
-    needs_address,
     normalize_addresses,
     patch_allocated,
     ports_of,
@@ -55,11 +54,6 @@ class ServiceStrategy(Strategy):
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return warnings.service_warnings(new)
-
-    def canonicalize(self, obj: Object) -> None:
-        """Upstream stores internalTrafficPolicy with an ExternalName and leaves it out of what is read (defaultOnRead)."""
-        if not needs_address(obj["spec"]):
-            obj["spec"].pop("internalTrafficPolicy", None)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         spec = obj.get("spec") or {}

@@ -8,22 +8,20 @@ read, once per revision; the rest passes through untouched. Upstream decodes, de
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.forwarding import ForwardingStorage, ForwardingWatch
+from tetrapod.generic.storage.forwarding import ForwardingStorage, ShownWatch
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
     ListQuery,
     Preconditions,
     ResourceStorage,
-    Sink,
     TryUpdate,
     Updated,
     Watch,
-    WatchEvent,
     WatchQuery,
 )
 from tetrapod.machinery.gvk import Object
@@ -73,7 +71,7 @@ class CurrentStorage(ForwardingStorage):
         return page._replace(entries=entries)
 
     async def watch(self, query: WatchQuery) -> Watch:
-        return _CurrentWatch(await self._inner.watch(query), self.current)
+        return ShownWatch(await self._inner.watch(query), self.current)
 
     async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
         return await self._inner.create(key, obj, ttl)
@@ -92,27 +90,3 @@ class CurrentStorage(ForwardingStorage):
         self, key: str, *, preconditions: Preconditions = _NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
     ) -> Entry:
         return self.current(await self._inner.delete(key, preconditions=preconditions, validate=validate))
-
-
-class _CurrentWatch(ForwardingWatch):
-    """Implements `Watch` over another."""
-
-    def __init__(self, inner: Watch, current: Callable[[Entry], Entry]) -> None:
-        super().__init__(inner)
-        self._current = current
-
-    def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
-        return [
-            event if event.entry is None or (made := self._current(event.entry)) is event.entry else event.showing(made) for event in events
-        ]
-
-    async def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
-        async for batch in self._inner:
-            yield self._mapped(batch)
-
-    async def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        async for batch in self._inner.initial():
-            yield self._mapped(batch)
-
-    def subscribe(self, sink: Sink) -> None:
-        self._inner.subscribe(lambda events: sink(self._mapped(events)))

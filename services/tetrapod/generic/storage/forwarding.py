@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Sequence
+
 from tetrapod.generic.storage.backend import Backend
-from tetrapod.generic.storage.interface import ResourceStorage, Watch, WatchEvent
+from tetrapod.generic.storage.interface import Entry, ResourceStorage, Sink, Watch, WatchEvent
 
 
 class ForwardingBackend:
@@ -55,3 +57,27 @@ class ForwardingWatch:
 
     def close(self) -> None:
         self._inner.close()
+
+
+class ShownWatch(ForwardingWatch):
+    """Implements `Watch` over another; `shown` says as what an object is told of, itself where that is as it is stored."""
+
+    def __init__(self, inner: Watch, shown: Callable[[Entry], Entry]) -> None:
+        super().__init__(inner)
+        self._shown = shown
+
+    def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
+        return [
+            event if event.entry is None or (made := self._shown(event.entry)) is event.entry else event.showing(made) for event in events
+        ]
+
+    async def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
+        async for batch in self._inner:
+            yield self._mapped(batch)
+
+    async def initial(self) -> AsyncIterator[list[WatchEvent]]:
+        async for batch in self._inner.initial():
+            yield self._mapped(batch)
+
+    def subscribe(self, sink: Sink) -> None:
+        self._inner.subscribe(lambda events: sink(self._mapped(events)))
