@@ -7,7 +7,6 @@ Upstream: cel-go common/types; k8s.io/apiserver/pkg/cel/lazy and mutation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from tetrapod.machinery.cel import types
@@ -221,21 +220,34 @@ _NUMBERS: Final = frozenset({int, float, Uint})
 
 
 def equal(a: Any, b: Any) -> bool:
-    """`==`: numbers across their types, lists and maps by what is in them; values of different types are not equal."""
+    """`==`: numbers across their types, lists and maps by what is in them; values of different types are not equal.
+
+    Values of Kubernetes' own types (quantities, what a schema describes) equal nothing else by an error; null is compared before them.
+    """
     ka, kb = a.__class__, b.__class__
     if ka in _PLAIN:
         return bool(a == b) if ka is kb or (ka in _NUMBERS and kb in _NUMBERS) else False
     if isinstance(a, list):
-        return isinstance(b, list) and (a.equals(b) if isinstance(a, CorrelatedList) else equal_lists(a, b))
-    if ka is dict or isinstance(a, ObjectLike):
+        if not isinstance(a, CorrelatedList):
+            return isinstance(b, list) and equal_lists(a, b)
+        return _comparable(b, isinstance(b, list)) and a.equals(b)
+    if ka is dict or isinstance(a, StructValue):
         return (kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
+    if isinstance(a, ObjectLike):
+        return _comparable(b, kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
     if isinstance(a, Optional):
         if not isinstance(b, Optional) or (a is NONE) != (b is NONE):
             return False
         return a is NONE or equal(a.value, b.value)
     if isinstance(a, Special):
-        return a.equals(b)
+        return _comparable(b, ka is kb) and a.equals(b)
     return ka is kb and bool(a == b)
+
+
+def _comparable(other: Any, alike: bool) -> bool:
+    if not alike and other is not None:
+        raise no_such_overload()
+    return alike
 
 
 def equal_lists(a: list[Any], b: list[Any]) -> bool:
@@ -274,10 +286,3 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return go_float(value)
     return str(value)
-
-
-def plain_float(value: float) -> str:
-    """As Go's FormatFloat(…, 'f', -1): never with an exponent."""
-    if value - value != 0:
-        return go_float(value)
-    return format(Decimal(repr(value)), "f").removesuffix(".0")

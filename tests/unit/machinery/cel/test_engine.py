@@ -109,3 +109,30 @@ def test_a_constant_part_that_fails_is_told_as_such() -> None:
     with pytest.raises(CompileError) as raised:
         DYNAMIC.compile("int('x') == 1")
     assert raised.value.full == "program instantiation failed: type conversion error from 'string' to 'int'"
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ('"%s".format([1e21])', "1e+21"),
+        ('"%s".format([123456789.0])', "1.23456789e+08"),
+        ('"%s".format([[1e21]])', "[1000000000000000000000.000000]"),
+        ('"%.2e".format([123456.789])', "1.234568×10⁰⁵"),
+        ('"%.20e".format([-1.5])', "-1.500000×10⁰⁰"),
+    ],
+)
+def test_floats_are_formatted_as_upstream_does(expression: str, text: str) -> None:
+    assert DYNAMIC.compile(expression).evaluate({}) == text
+
+
+@pytest.mark.parametrize("value", ['quantity("1")', 'ip("::1")', 'cidr("::/0")', 'semver("1.2.3")', 'url("https://x/")'])
+def test_values_of_libraries_equal_nothing_else_by_an_error(value: str) -> None:
+    assert DYNAMIC.compile(f"dyn({value}) == {value}").evaluate({}) is True
+    assert DYNAMIC.compile(f"dyn({value}) == null").evaluate({}) is False
+    with pytest.raises(EvaluationError, match="no such overload"):
+        DYNAMIC.compile(f'dyn({value}) == "x"').evaluate({})
+
+
+def test_bytes_that_are_no_text_are_not_formatted_as_one() -> None:
+    with pytest.raises(EvaluationError, match="could not convert argument"):
+        DYNAMIC.compile(r'"%s".format([b"\xff"])').evaluate({})

@@ -10,11 +10,12 @@ from typing import Any, Final, NamedTuple
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.time import text_of
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, plain_float, type_of_value
+from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, type_of_value
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gofloat import go_float
 
 MAX_PRECISION: Final = 100
+_SCIENTIFIC: Final = 6
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]*))?([\s\S]?)")
 _SPECIAL: Final = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
@@ -100,9 +101,9 @@ def as_string(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return _text(value)
     if isinstance(value, float):
-        return plain_float(value)
+        return go_float(value)
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, (Timestamp, Duration)):
@@ -118,6 +119,13 @@ def as_string(value: Any) -> str:
     raise ClauseError(f"{text}, was given {_name(value)}")
 
 
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise ClauseError('could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string') from None
+
+
 def _quoted_key(key: Any) -> str:
     if key.__class__ is float:
         raise ClauseError("no formatting function for map key of type double")
@@ -129,7 +137,7 @@ def _quoted(value: Any) -> str:
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, bytes):
-        return f"b{go_quote(value.decode('utf-8', 'replace'))}"
+        return f"b{go_quote(_text(value))}"
     if isinstance(value, float):
         return f"{value:.6f}" if value - value == 0 else f'"{go_float(value)}"'
     if isinstance(value, Timestamp):
@@ -181,7 +189,7 @@ def _real(value: Any, digits: int, letter: str) -> str:
         return "NaN" if isnan(value) else "∞" if value > 0 else "-∞"
     if letter == "f":
         return f"{value:,.{digits}f}"
-    mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
+    mantissa, _, exponent = f"{value:.{_SCIENTIFIC}e}".partition("e")  # upstream takes the precision for a width, and has no use for it
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     if len(raised.lstrip("⁻")) < 2:
         raised = f"⁻⁰{raised[1:]}" if raised.startswith("⁻") else f"⁰{raised}"
