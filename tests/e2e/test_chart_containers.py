@@ -164,7 +164,7 @@ def test_redis_is_shared_and_wants_its_password(release: Release) -> None:
         someone("auth", "whoami")
         return int(docker("exec", container, "redis-cli", "--no-auth-warning", "-a", password, "dbsize")) > 0
 
-    until(remembered, 60, "a token that is remembered in redis")
+    until(remembered, patience=60, what="a token that is remembered in redis")
 
 
 def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:

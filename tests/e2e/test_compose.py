@@ -130,7 +130,7 @@ def test_etcd_comes_back_with_the_data(compose: Compose, kubectl: Kubectl) -> No
     before = kubectl("get", "cm", "-o", "name")
     compose("restart", "etcd")
     compose.wait_healthy("etcd")
-    until(lambda: kubectl.run("create", "configmap", "after-etcd").returncode == 0, 60, "writing")
+    until(lambda: kubectl.run("create", "configmap", "after-etcd").returncode == 0, patience=60, what="writing")
     assert set(before.split()) < set(kubectl("get", "cm", "-o", "name").split())
 
 
@@ -149,7 +149,7 @@ def test_an_external_api_server_is_one_more_group(compose: Compose, kubectl: Kub
     refused = admin.fails("get", "books", *jane)
     assert 'User "jane" cannot list resource "books" in API group "library.example.com"' in refused
     admin("create", "rolebinding", "jane", "--clusterrole=view", "--user=jane")
-    until(lambda: admin.run("get", "books", *jane).returncode == 0, 40, "the permission")
+    until(lambda: admin.run("get", "books", *jane).returncode == 0, patience=40, what="the permission")
     assert "forbidden" in admin.fails("delete", "book", "moby-dick", *jane)
     wrong = admin.fails("patch", "book", "moby-dick", "--type=merge", "-p", '{"spec": {"copies": -1}}')
     assert "should be greater than or equal to 0" in wrong
@@ -159,27 +159,27 @@ def test_an_external_api_server_is_one_more_group(compose: Compose, kubectl: Kub
 
 def test_a_dead_external_api_server_harms_no_other_group(compose: Compose, kubectl: Kubectl) -> None:
     compose("stop", "library")
-    until(lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"), 60, "the condition")
+    until(lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"), patience=60, what="the condition")
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
     assert kubectl.run("get", "books").returncode != 0
     compose("start", "library")
-    until(lambda: kubectl.run("get", "books", "--namespace=library").returncode == 0, 60, "its return")
+    until(lambda: kubectl.run("get", "books", "--namespace=library").returncode == 0, patience=60, what="its return")
     assert "moby-dick" in kubectl("get", "books", "--namespace=library", "-o", "name")
 
 
 def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
     compose.variables["TETRAPOD_TO_PORT"] = f"-{compose.port + 1}"  # a port for each front door
     compose("up", "--detach", "--no-build", *(flag for service in FOUR for flag in ("--scale", f"{service}=2")), *FOUR)
-    until(lambda: all(compose.healthy(service) == 2 for service in FOUR), 120, "two of each")
+    until(lambda: all(compose.healthy(service) == 2 for service in FOUR), patience=120, what="two of each")
 
     def front_doors() -> list[str]:
         subsets = kubectl.json("--namespace=default", "get", "endpoints", "kubernetes").get("subsets") or [{}]
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
-    until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, 60, "two front doors")
+    until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, patience=60, what="two front doors")
     ready = 'tetrapod_service_replicas{{ready="true",service="{}"}} 2.0'.format
     behind = ("core", "extensions", "auth")
-    until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), 60, "both of each")
+    until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), patience=60, what="both of each")
     kubectl("create", "configmap", "replicated")
     assert kubectl("get", "widgets")
 

@@ -18,6 +18,7 @@ from support.definitions import definition
 from support.kubectl import wait_established
 from support.load import Doors, Load
 from support.services import NAMES, Services, running_services
+from support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -68,7 +69,4 @@ def restart(services: Services, *keys: str) -> None:
 
 
 def wait_for_requests(load: Load, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while load.done.total() < count and not load.failures:
-        assert time.monotonic() < deadline, load.done
-        time.sleep(0.05)
+    until(lambda: load.done.total() >= count or load.failures, what="enough requests")

@@ -16,6 +16,7 @@ from support.kubectl import executable, wait_established
 from support.load import Doors, Load
 from support.releases import NoRelease, Release, previous_release
 from support.services import NAMES, Services
+from support.waiting import until
 from support.wire import Client
 
 pytestmark = pytest.mark.timeout(600)
@@ -168,7 +169,5 @@ def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: M
 
 def wait_for_requests(load: Load, more: int = 60) -> None:
     """Enough of them that everybody has turned to everybody."""
-    count, deadline = load.done.total() + more, time.monotonic() + 60
-    while load.done.total() < count and not load.failures:
-        assert time.monotonic() < deadline, load.done
-        time.sleep(0.05)
+    count = load.done.total() + more
+    until(lambda: load.done.total() >= count or load.failures, what="enough requests")

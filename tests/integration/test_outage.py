@@ -233,8 +233,8 @@ def test_reads_of_the_cache_go_on_without_etcd_and_all_recovers(etcd: Etcd, serv
         refused(client)
         assert "before" in names(client, "resourceVersion=0")
         etcd.start() if how == "stopped" else etcd.resume()
-        until(lambda: client("GET", "/readyz").status == 200, 60)
-        until(lambda: create(client, "after") in (201, 409), 60)
+        until(lambda: client("GET", "/readyz").status == 200)
+        until(lambda: create(client, "after") in (201, 409))
         assert {"before", "after"} <= names(client)
         if not watch.wait_for("after", 60):
             with watching(server) as again:  # it was ended; whoever watches lists again

@@ -6,7 +6,6 @@ import base64
 import json
 import ssl
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
+from support.waiting import until
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
@@ -62,10 +63,4 @@ class Door:
 
     def until(self, holds: Callable[[Reply], bool], method: str, path: str, body: Any = None, seconds: float = 15) -> Reply:
         """The first answer of which something holds."""
-        deadline = time.monotonic() + seconds
-        while True:
-            reply = self.call(method, path, body)
-            if holds(reply):
-                return reply
-            assert time.monotonic() < deadline, reply
-            time.sleep(0.02)
+        return until(lambda: self.call(method, path, body), holds, patience=seconds, what=f"{method} {path}")

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from support.waiting import until
+
 
 @dataclass(frozen=True)
 class Kubectl:
@@ -78,10 +80,9 @@ def executable() -> str:
 
 def wait_established(kubectl: Callable[..., str], definition: str, patience: float = 60) -> None:
     """Until a CRD is. `kubectl wait` gives up on one that has no conditions yet."""
-    deadline = time.monotonic() + patience
-    while True:
-        conditions = json.loads(kubectl("get", f"crd/{definition}", "-o=json")).get("status", {}).get("conditions") or []
-        if any((c["type"], c["status"]) == ("Established", "True") for c in conditions):
-            return
-        assert time.monotonic() < deadline, conditions
-        time.sleep(0.1)
+    until(
+        lambda: json.loads(kubectl("get", f"crd/{definition}", "-o=json")).get("status", {}).get("conditions") or [],
+        lambda conditions: any((c["type"], c["status"]) == ("Established", "True") for c in conditions),
+        patience=patience,
+        what=definition,
+    )

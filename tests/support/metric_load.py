@@ -15,6 +15,8 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypedDict
 
+from support.waiting import until
+
 ADMIN, ALICE = "admin-token", "alice-token"
 SPACE = "metrics-load"
 _NAMESPACE = f"/api/v1/namespaces/{SPACE}"
@@ -62,10 +64,7 @@ class Asking:
 
     def until(self, holds: Callable[[int], bool], method: str, path: str, body: Any = None, **headers: str) -> None:
         """Ask again until the status is right."""
-        deadline = time.monotonic() + 20
-        while not holds(status := self(method, path, body, **headers)[0]):
-            assert time.monotonic() < deadline, f"{method} {path}: {status}"
-            time.sleep(0.05)
+        until(lambda: self(method, path, body, **headers)[0], holds, patience=20, what=f"{method} {path}")
 
 
 def _map(name: str, **data: str) -> dict[str, Any]:

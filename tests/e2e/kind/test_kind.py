@@ -138,7 +138,9 @@ def test_an_external_api_server_is_one_more_group(hosted: Hosted) -> None:
     ca = hosted.directory / "library-ca.crt"
     ca.write_text(hosted.host("exec", "deployment/library", "--", "cat", "/data/pki/ca.crt"))
     register(hosted, "apiservice", str(ca))
-    until(lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), 60, "discovery")
+    until(
+        lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), patience=60, what="discovery"
+    )
     hosted.kubectl("apply", "-f", str(REGISTER.parent / "manifests/40-books.yaml"))
     assert "moby-dick" in hosted.kubectl("get", "books", "--namespace=library", "-o", "name")
 
@@ -149,7 +151,7 @@ def test_an_upgrade_and_a_rollback_are_noticed_by_nobody_who_tries_again(hosted:
     upgraded = settings(defaults__podAnnotations={"example.com/upgrade": "1"})
     helm("upgrade", "rel", str(CHART), *VALUES, *upgraded, "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
     helm("rollback", "rel", "1", "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
-    until(lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0, 60, "the front door")
+    until(lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0, patience=60, what="the front door")
     print(f"upgraded and rolled back in {time.monotonic() - began:.0f} s")
 
 

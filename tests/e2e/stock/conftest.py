@@ -7,9 +7,7 @@ then the same session goes there, which is how its expectations were found.
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from e2e.conftest import Target
 from support.nodes import Nodes, nodes
 from support.server import running
 from support.stock import Component, Keys, stock_components
+from support.waiting import until
 from support.wire import Answer, Client
 
 TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
@@ -91,23 +90,15 @@ class Space:
 
     def until(self, resource: str, name: str, promise: Callable[[Any], Any], patience: float = 60) -> Any:
         """Wait until a promise holds of an object."""
-        return until(lambda: self.get(resource, name), promise, patience)
+        return until(lambda: self.get(resource, name), promise, patience=patience)
 
     def until_gone(self, resource: str, name: str, patience: float = 60) -> None:
-        until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, patience)
+        until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, patience=patience)
 
 
 def must(answer: Answer, *codes: int) -> Any:
     assert answer.status in codes, (answer.status, answer.body[:2000])
     return answer.json
-
-
-def until(look: Callable[[], Any], promise: Callable[[Any], Any], patience: float = 60) -> Any:
-    deadline = time.monotonic() + patience
-    while not promise(found := look()):
-        assert time.monotonic() < deadline, f"never came; at last: {json.dumps(found)[:3000]}"
-        time.sleep(0.2)
-    return found
 
 
 def condition(obj: Any, kind: str) -> str:

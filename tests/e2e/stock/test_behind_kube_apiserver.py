@@ -17,12 +17,13 @@ from typing import Any
 
 import pytest
 
-from e2e.stock.conftest import must, until
+from e2e.stock.conftest import must
 from support import kube_apiserver
 from support.kube_apiserver import KubeApiserver
 from support.kubectl import Kubectl
 from support.server import SERVICES, free_port, wait_ready
 from support.stock import binaries
+from support.waiting import until
 from support.wire import Client
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
@@ -150,7 +151,7 @@ def test_it_is_part_of_discovery_and_of_openapi(client: Client) -> None:
     assert resources["books"]["subresources"][0]["subresource"] == "status"
     until(lambda: list(must(client("GET", "/openapi/v3"), 200)["paths"]), lambda paths: "apis/library.example.com/v1" in paths)
     assert "/apis/library.example.com/v1/shelves" in must(client("GET", "/openapi/v3/apis/library.example.com/v1"), 200)["paths"]
-    until(lambda: b"/apis/library.example.com/v1/shelves" in client("GET", "/openapi/v2").body, bool)
+    until(lambda: b"/apis/library.example.com/v1/shelves" in client("GET", "/openapi/v2").body)
 
 
 def test_it_hears_who_asks_and_asks_whether_he_may(library: Library, kubectl: Kubectl) -> None:

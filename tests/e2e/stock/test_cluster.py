@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from e2e.stock.conftest import Cluster, Space, condition, must, template, until
+from e2e.stock.conftest import Cluster, Space, condition, must, template
 from support.nodes import Nodes
+from support.waiting import until
 from support.wire import Client
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from e2e.stock.conftest import Cluster, Space, condition, must, until
+from e2e.stock.conftest import Cluster, Space, condition, must
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment
 from support.stock import sample_apiserver
+from support.waiting import until
 from support.wire import Client
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from e2e.stock.conftest import Space, condition, must, template, until
+from e2e.stock.conftest import Space, condition, must, template
+from support.waiting import until
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import orjson
 import pytest
 
 from integration.http.conftest import Serve, pki, serve, tls
+from support.waiting import eventually
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.generic.admission.chain import Chain
@@ -51,10 +51,7 @@ class World:
             return status, body
 
     async def until(self, what: Callable[[], Awaitable[bool]]) -> None:
-        deadline = time.monotonic() + 10
-        while not await what():
-            assert time.monotonic() < deadline, "never held"
-            await asyncio.sleep(0.01)
+        await eventually(what)
 
     async def reason(self, name: str) -> str:
         _, found = await self.get(f"/apis/apiregistration.k8s.io/v1/apiservices/{name}")

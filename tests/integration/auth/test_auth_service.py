@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from support.waiting import eventually
 from tetrapod.auth.service import BOOTSTRAP_HOOK, AuthOptions, AuthService
 from tetrapod.auth.tokens.objects import NODES, PODS, SERVICE_ACCOUNTS
 from tetrapod.generic.authentication.services import RULES_PATH, SERVICES_GROUP
@@ -30,16 +31,6 @@ from tetrapod.machinery.status import StatusError
 
 EVE = UserInfo("eve", groups=("system:authenticated",))
 GROUP = "rbac.authorization.k8s.io"
-
-
-async def holds(ask: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool]) -> Any:
-    """Ask until the answer is as wanted: what is written reaches the authorizer by a watch."""
-    async with asyncio.timeout(5):
-        while True:
-            answer = await ask()
-            if wanted(answer):
-                return answer
-            await asyncio.sleep(0)
 
 
 class Cluster:
@@ -72,7 +63,7 @@ class Cluster:
 
     async def eventually(self, question: Attributes, wanted: Decision, authorizer: Any = None) -> str:
         asked = authorizer or self.auth.authorizer
-        answer = await holds(lambda: asked.authorize(question), lambda answer: answer.decision is wanted)
+        answer = await eventually(lambda: asked.authorize(question), lambda answer: answer.decision is wanted)
         return str(answer.reason)
 
 
@@ -150,7 +141,7 @@ async def test_rights_follow_roles_and_bindings(cluster: Cluster) -> None:
     await cluster.storage.resource(ROLES).delete("ns/r")
     assert await cluster.eventually(reads(EVE), Decision.NO_OPINION) == 'rbac: RBAC: role.rbac.authorization.k8s.io "r" not found'
     await cluster.storage.resource(ROLE_BINDINGS).delete("ns/r")
-    await holds(lambda: cluster.auth.authorizer.authorize(reads(EVE)), lambda answer: answer.reason == "")
+    await eventually(lambda: cluster.auth.authorizer.authorize(reads(EVE)), lambda answer: answer.reason == "")
 
 
 async def test_nobody_grants_what_they_have_not(cluster: Cluster) -> None:
@@ -278,7 +269,7 @@ async def test_a_requested_token_is_good_until_its_pod_is_gone(cluster: Cluster)
     assert answer["status"]["user"]["extra"]["authentication.kubernetes.io/node-uid"] == ["u-n1"]
     await cluster.storage.resource(PODS).delete("ns/a")
     reviews = cluster.rests["tokenreviews"]
-    answer = await holds(lambda: reviews.create(Context(), "", review, None, {}), lambda answer: "error" in answer["status"])
+    answer = await eventually(lambda: reviews.create(Context(), "", review, None, {}), lambda answer: "error" in answer["status"])
     assert answer["status"] == {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
     spaced = await cluster.rests["tokenreviews"].create(Context(), "", {"spec": {"token": " x"}}, None, {})
     assert spaced["status"]["user"]["username"] == "system:anonymous"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import yaml
 
 from support.issuer import AUDIENCE, issuer
 from support.server import command, environment, running
+from support.waiting import until
 
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -35,14 +34,6 @@ def ask(url: str, path: str, token: str = "", body: Any = None) -> tuple[int, An
 def whoami(url: str, token: str) -> Any:
     status, review = ask(url, REVIEW, token, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
     return review["status"]["userInfo"] if status == 201 else status
-
-
-def until(ask_: Callable[[], Any], wanted: Callable[[Any], bool], patience: float = 20) -> Any:
-    deadline = time.monotonic() + patience
-    while not wanted(found := ask_()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found
 
 
 def write(path: Path, **config: Any) -> None:

@@ -6,10 +6,9 @@ import fnmatch
 import json
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import yaml
 
 from support.kubeconfig import write_kubeconfig
 from support.server import command, environment, running
+from support.waiting import until
 from support.webhook import Answer, WebhookServer, webhook_server
 
 TOKENS = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n"
@@ -40,13 +40,6 @@ def ask(url: str, path: str, token: str) -> tuple[int, str]:
 
 def message(answer: tuple[int, str]) -> str:
     return str(json.loads(answer[1])["message"])
-
-
-def until(ask_: Callable[[], Any], wanted: Any, patience: float = 20) -> None:
-    deadline = time.monotonic() + patience
-    while (found := ask_()) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
 
 
 def configure(path: Path, *authorizers: dict[str, Any]) -> None:
@@ -95,11 +88,11 @@ def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServ
         assert ask(url, "/metrics", "admin-token")[0] == 200
 
         configure(file, webhook(kubeconfig, failurePolicy="Perhaps"), RBAC)  # refused
-        until(lambda: "Unsupported value" in server.log.read_text(), True)
+        until(lambda: "Unsupported value" in server.log.read_text())
         assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
 
         configure(file, RBAC)
-        until(lambda: ask(url, "/api/v1/pods", "alice-token")[0], 403)
+        until(lambda: ask(url, "/api/v1/pods", "alice-token")[0], lambda status: status == 403)
         assert ask(url, "/version", "alice-token")[0] == 200
         metrics = ask(url, "/metrics", "admin-token")[1].splitlines()
         for line in (

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from integration.core.conftest import NS, Core, v1
-from integration.core.test_controllers import ADDRESSES, CIDRS, present, running, until
+from integration.core.test_controllers import ADDRESSES, CIDRS, present, running
+from support.waiting import eventually
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.allocators.repair_addresses import SERVICES, AddressRepair
@@ -51,7 +52,7 @@ async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> No
         async def networks() -> set[str]:
             return {str(network) for network in addresses.networks()}
 
-        await until(networks, lambda found: found == {"10.0.0.0/30", "10.77.0.0/30"})
+        await eventually(networks, lambda found: found == {"10.0.0.0/30", "10.77.0.0/30"})
         taken = [await addresses.take_any(meta, False) for _ in range(4)]
         assert sorted(taken) == ["10.0.0.1", "10.0.0.2", "10.77.0.1", "10.77.0.2"]
         with pytest.raises(Exception, match="range is full"):
@@ -59,7 +60,7 @@ async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> No
         with pytest.raises(Exception, match="does not match the current range"):
             await addresses.take("10.78.0.1", meta, False)
         await core.client.delete(CIDRS, "", "more")
-        await until(networks, lambda found: found == {"10.0.0.0/30"})
+        await eventually(networks, lambda found: found == {"10.0.0.0/30"})
 
 
 async def test_addresses_are_repaired(core: Core) -> None:
@@ -76,13 +77,13 @@ async def test_addresses_are_repaired(core: Core) -> None:
         await core.client.create(ADDRESSES, "", body)
     repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=1)
     async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
-        found = await until(lambda: present(core, ADDRESSES, "", lost))
+        found = await eventually(lambda: present(core, ADDRESSES, "", lost))
         assert found["spec"]["parentRef"] == {"resource": "services", "namespace": NS, "name": "lost"}
-        await until(lambda: present(core, ADDRESSES, "", wrong), lambda a: a is not None and a["metadata"].get("labels") == labels)
-        await until(lambda: present(core, ADDRESSES, "", "10.0.0.200"), lambda a: a is None)
+        await eventually(lambda: present(core, ADDRESSES, "", wrong), lambda a: a is not None and a["metadata"].get("labels") == labels)
+        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.200"), lambda a: a is None)
         assert await present(core, ADDRESSES, "", "10.0.0.201"), "it is somebody else's"
         told = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.200")}
-        await until(lambda: reasons(core), lambda found: found == told)
+        await eventually(lambda: reasons(core), lambda found: found == told)
 
 
 async def test_an_address_outside_of_all_networks_is_told(core: Core) -> None:
@@ -91,7 +92,7 @@ async def test_an_address_outside_of_all_networks_is_told(core: Core) -> None:
     await service(core, "s", clusterIP="10.0.0.9")
     await cidr(core, "kubernetes", "10.5.0.0/24")
     async with running(addresses.service_cidrs, services, AddressRepair(core.client, addresses.service_cidrs, services)):  # type: ignore[arg-type]
-        await until(lambda: reasons(core), lambda found: found == {("ClusterIPOutOfRange", "s")})
+        await eventually(lambda: reasons(core), lambda found: found == {("ClusterIPOutOfRange", "s")})
 
 
 async def test_node_ports_are_repaired(core: Core, storages: StorageFactory) -> None:

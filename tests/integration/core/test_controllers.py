@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
 
 import jwt
 import pytest
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from integration.core.conftest import NS, Core, v1
+from support.waiting import eventually
 from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCleaner
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
@@ -50,13 +50,6 @@ async def test_every_controller_has_a_name_of_upstreams(core: Core) -> None:
     assert canonical(names) == tuple(names)
 
 
-async def until(look: Callable[[], Awaitable[Any]], promise: Callable[[Any], Any] = bool) -> Any:
-    async with asyncio.timeout(10):
-        while not promise(found := await look()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return found
-
-
 async def present(core: Core, gvr: GroupVersionResource, namespace: str, name: str) -> Object | None:
     try:
         return await core.client.get(gvr, namespace, name)
@@ -86,7 +79,7 @@ async def test_bootstrap_tokens_go_when_they_expire(core: Core) -> None:
         for name, gone in (("aaaaaa", True), ("dddddd", True), ("eeeeee", True), ("bbbbbb", False), ("cccccc", False)):
             look = lambda name=name: present(core, v1("secrets"), "kube-system", f"bootstrap-token-{name}")  # noqa: E731
             if gone:
-                await until(look, lambda found: found is None)
+                await eventually(look, lambda found: found is None)
             else:
                 assert await look()
 
@@ -104,14 +97,14 @@ async def test_cluster_info_is_signed_by_the_tokens_that_may(core: Core) -> None
         return (await core.client.get(v1("configmaps"), "kube-public", "cluster-info"))["data"]  # type: ignore[no-any-return]
 
     async with running(BootstrapSigner(core.client)):
-        found = await until(data, lambda data: "jws-kubeconfig-aaaaaa" in data)
+        found = await eventually(data, lambda data: "jws-kubeconfig-aaaaaa" in data)
         assert found.keys() == {"kubeconfig", "jws-kubeconfig-aaaaaa"}
         head, _, tail = found["jws-kubeconfig-aaaaaa"].partition("..")
         whole = f"{head}.{base64.urlsafe_b64encode(b'kind: Config' + bytes([10])).decode().rstrip('=')}.{tail}"
         assert jwt.get_unverified_header(whole) == {"alg": "HS256", "kid": "aaaaaa"}
         jwt.api_jws.decode(whole, "0123456789abcdef", algorithms=["HS256"])
         await core.client.delete(v1("secrets"), "kube-system", "bootstrap-token-aaaaaa")
-        await until(data, lambda data: data == {"kubeconfig": "kind: Config\n"})
+        await eventually(data, lambda data: data == {"kubeconfig": "kind: Config\n"})
 
 
 @pytest.mark.parametrize(
@@ -193,12 +186,12 @@ async def test_service_networks_are_held_by_their_addresses(core: Core) -> None:
         )
 
     async with running(ServiceNetworks(core.client, grace=0)):
-        found = await until(look, said("True", ""))
+        found = await eventually(look, said("True", ""))
         assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
         labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
         parent = {"resource": "services", "namespace": NS, "name": "s"}
         await core.client.create(ADDRESSES, "", {"metadata": {"name": "10.77.0.5", "labels": labels}, "spec": {"parentRef": parent}})
         await core.client.delete(CIDRS, "", "more")
-        await until(look, said("False", "Terminating"))
+        await eventually(look, said("False", "Terminating"))
         await core.client.delete(ADDRESSES, "", "10.77.0.5")
-        await until(look, lambda found: found is None)
+        await eventually(look, lambda found: found is None)

@@ -11,6 +11,7 @@ import pytest
 
 from integration.http.conftest import Serve
 from integration.proxy.conftest import RawBackend
+from support.waiting import eventually
 from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.lifecycle import Lifecycle
@@ -171,10 +172,11 @@ async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balan
 
     async def until_answered_by(*wanted: str) -> None:
         """Each request by one of them, and by all of them."""
-        answered: set[str] = set()
-        async with asyncio.timeout(30):
-            while answered != set(wanted):
-                answered = {(await ask(balanced, where))[2].decode() for _ in range(8)}
+
+        async def answered() -> set[str]:
+            return {(await ask(balanced, where))[2].decode() for _ in range(8)}
+
+        await eventually(answered, lambda found: found == set(wanted), patience=30)
 
     try:
         await until_answered_by("one", "two")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,11 +41,3 @@ def doors(services: Services) -> list[Door]:
 
 def door(services: Services, key: str) -> Door:
     return Door(services.address(key), services.ca)
-
-
-def until(look: Callable[[], Any], promise: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + 60
-    while not promise(found := look()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found

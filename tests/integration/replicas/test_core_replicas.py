@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from integration.replicas.conftest import Door, until
+from integration.replicas.conftest import Door
+from support.waiting import until
 from support.wire import Answer, Client
 
 pytestmark = pytest.mark.timeout(300)

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from integration.replicas.conftest import ADDRESSES, FLAGS, Door, door, until
+from integration.replicas.conftest import ADDRESSES, FLAGS, Door, door
 from support.services import Services
+from support.waiting import until
 from support.wire import Client
 
 pytestmark = pytest.mark.timeout(300)
@@ -41,7 +42,7 @@ def test_one_core_leads_and_the_other_takes_over_at_once_when_it_stops(services:
         assert account_comes(client, "before")
         holder = client("GET", f"{LEASES}/tetrapod-core").json["spec"]["holderIdentity"]
         assert services.stop(leader) == 0
-        until(lambda: leads(services, other), bool)
+        until(lambda: leads(services, other))
         lease = client("GET", f"{LEASES}/tetrapod-core").json
         assert lease["spec"]["holderIdentity"] != holder
         assert lease["spec"]["leaseTransitions"] >= 1

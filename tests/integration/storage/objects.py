@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -89,10 +89,3 @@ async def reached(storage: Cacher, revision: int) -> None:
     """The cache has applied the event of `revision`."""
     await storage.ready()
     assert await storage._reflector.reach(revision, 10)
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = 20) -> None:
-    """Until `condition` holds. Between two looks others get their turn."""
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110  - of another process: there is nothing to wait on
-            await asyncio.sleep(0.01)

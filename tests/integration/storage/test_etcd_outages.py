@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from integration.storage.objects import PODS, Events, create, eventually, labelled, names, pod, reached, setting
+from integration.storage.objects import PODS, Events, create, labelled, names, pod, reached, setting
 from support.etcd import Etcd, EtcdCluster, etcd_36
+from support.waiting import eventually
 from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.etcd import EtcdBackend
