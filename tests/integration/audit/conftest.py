@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import ssl
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,6 +83,16 @@ class Audited:
 
 def config_map(name: str = "a", **more: Any) -> Any:
     return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, **more}
+
+
+def legacy_token(audited: Audited, name: str) -> str:
+    """The token in a new secret of this name."""
+    path = "/api/v1/namespaces/default"
+    until(lambda: audited.ask("GET", f"{path}/serviceaccounts/default").status == 200)
+    metadata = {"name": name, "annotations": {"kubernetes.io/service-account.name": "default"}}
+    audited.ask("POST", f"{path}/secrets", {"metadata": metadata, "type": "kubernetes.io/service-account-token"})
+    until(lambda: "token" in (audited.ask("GET", f"{path}/secrets/{name}").json.get("data") or {}))
+    return b64decode(audited.ask("GET", f"{path}/secrets/{name}").json["data"]["token"]).decode()
 
 
 @pytest.fixture(scope="package")

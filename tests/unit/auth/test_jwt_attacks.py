@@ -202,12 +202,27 @@ async def test_a_legacy_token_is_as_good_as_its_secret(cluster: Cluster) -> None
     found = await legacy.authenticate_token(token, ())
     assert found is not None
     assert found.user.uid == "u-robot"
+    assert found.annotations == {
+        "authentication.k8s.io/legacy-token": "system:serviceaccount:ns:robot",
+        "authentication.k8s.io/legacy-token-manual-secret": "s",
+    }
     secret["metadata"]["labels"] = {"kubernetes.io/legacy-token-invalid-since": "2026-01-01"}
     with pytest.raises(InvalidToken, match="marked invalid"):
         await legacy.authenticate_token(token, ())
     secret["data"]["token"] = base64.b64encode(b"other").decode()
     with pytest.raises(InvalidToken, match="server's copy"):
         await legacy.authenticate_token(token, ())
+
+
+async def test_a_token_that_should_have_been_renewed_is_told_of(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+    token = TokenIssuer(ISSUER, EC_KEY, clock=clock).bound_token(ACCOUNT, 31536000, (ISSUER,), Bound(pod=POD), 3607)
+    early = await bound.authenticate_token(token, ())
+    assert early is not None and early.annotations == {}
+    clock.now += 3700
+    late = await bound.authenticate_token(token, ())
+    assert late is not None
+    said = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 93"
+    assert late.annotations == {"authentication.k8s.io/stale-token": said}
 
 
 def test_a_key_verifies_with_its_own_algorithms_only() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.generic.authentication.bearer import INVALID_BEARER_TOKEN, bearer_token
-from tetrapod.generic.authentication.delegating import user_to_wire
+from tetrapod.generic.authentication.delegating import notes_to_wire, user_to_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
+from tetrapod.generic.authentication.services import SERVICES_GROUP
 from tetrapod.generic.authentication.union import with_authenticated_group
 from tetrapod.generic.authentication.user import ANONYMOUS
 from tetrapod.generic.registry.context import Context
@@ -21,7 +22,8 @@ GROUP: Final = "authentication.k8s.io"
 class TokenReviews(Rest):
     """Asks as if a request had come with `Authorization: Bearer <token>`, quirks of that header included.
 
-    What a sent status says and the answer does not replace stays in it, as upstream's.
+    What a sent status says and the answer does not replace stays in it, as upstream's. What there is to note about the token is told,
+    in an annotation, to another of the four services only: it is about the request that came with it.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...], *, anonymous: bool = True) -> None:
@@ -44,6 +46,8 @@ class TokenReviews(Rest):
         if found is not None:
             if audiences and not set(audiences) & set(found.audiences):
                 raise internal_error("unable to validate audience")
+            if SERVICES_GROUP in ctx.user.groups and (notes := notes_to_wire(found)):
+                obj = {**obj, "metadata": {**(obj.get("metadata") or {}), "annotations": notes}}
             user = user_to_wire(with_authenticated_group(found.user))
             status |= {"authenticated": True, "user": user, "audiences": list(found.audiences)}
         return {**obj, "status": status}

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+import orjson
+
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.client.interface import Client
@@ -17,6 +19,7 @@ from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
 
+_NOTES: Final = "tetrapod.dev/notes"
 TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews")
 
 
@@ -32,10 +35,11 @@ class TokenReviewer:
             spec["audiences"] = list(audiences)
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
         try:
-            status = (await self._client.create(TOKEN_REVIEWS, "", review)).get("status") or {}
+            answer = await self._client.create(TOKEN_REVIEWS, "", review)
         except (StatusError, Unavailable, OSError) as error:
             log.warning("a token could not be reviewed: %s", error)
             raise InvalidToken(f"token review failed: {error}") from error
+        status = answer.get("status") or {}
         if not status.get("authenticated"):
             if status.get("error"):
                 raise InvalidToken(status["error"])
@@ -43,7 +47,21 @@ class TokenReviewer:
         accepted = tuple(status.get("audiences") or ())
         if audiences and not set(audiences) & set(accepted):
             raise InvalidToken("the review answered for other audiences than it was asked")
-        return Authenticated(user_from_wire(status.get("user") or {}), accepted)
+        return Authenticated(user_from_wire(status.get("user") or {}), accepted, *notes_from_wire(answer))
+
+
+def notes_to_wire(found: Authenticated) -> dict[str, str]:
+    """Annotations of a TokenReview that say what there is to note about the credential; none where there is nothing."""
+    if not found.annotations and not found.warnings:
+        return {}
+    return {_NOTES: orjson.dumps({"annotations": found.annotations, "warnings": found.warnings}).decode()}
+
+
+def notes_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Annotations of the audit event, and warnings."""
+    text = ((review.get("metadata") or {}).get("annotations") or {}).get(_NOTES)
+    notes = orjson.loads(text) if text else {}
+    return notes.get("annotations") or {}, tuple(notes.get("warnings") or ())
 
 
 def user_from_wire(info: Object) -> UserInfo:

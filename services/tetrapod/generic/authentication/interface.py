@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tetrapod.generic.authentication.user import UserInfo
@@ -11,10 +12,16 @@ from tetrapod.generic.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """Who it is, and of the audiences that were asked for those that the credential is for."""
+    """Who it is, and of the audiences that were asked for those that the credential is for.
+
+    `annotations` of the audit event and `warnings` for the client are about the credential (upstream: what
+    token/cache/cached_token_authenticator.go keeps of both).
+    """
 
     user: UserInfo
     audiences: tuple[str, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 class RequestAuthenticator(Protocol):

@@ -20,11 +20,15 @@ class SharedTokens:
         kept = await self._cache.get("token", question(self._source, token, audiences))
         if kept is None:
             return None
-        found = Authenticated(user_from_wire(kept.answer["user"]), tuple(kept.answer["audiences"]))
+        answer = kept.answer
+        annotations, warnings = answer.get("annotations") or {}, tuple(answer.get("warnings") or ())
+        found = Authenticated(user_from_wire(answer["user"]), tuple(answer["audiences"]), annotations, warnings)
         return found, min(kept.seconds, self._seconds)
 
     async def put(self, token: str, audiences: tuple[str, ...], found: Authenticated) -> None:
         answer = {"user": user_to_wire(found.user), "audiences": found.audiences}
+        if found.annotations or found.warnings:
+            answer |= {"annotations": dict(found.annotations), "warnings": found.warnings}
         await self._cache.put("token", question(self._source, token, audiences), answer, self._seconds)
 
 

@@ -7,6 +7,7 @@ bad credential does not end the search, for another may be good; anonymous is re
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
@@ -35,7 +36,7 @@ class UnionAuthenticator:
                 bad = bad or error
                 continue
             if result is not None:
-                return Authenticated(with_authenticated_group(result.user), result.audiences)
+                return replace(result, user=with_authenticated_group(result.user))
         if bad is not None:
             raise bad
         allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)

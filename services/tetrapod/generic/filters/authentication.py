@@ -32,6 +32,8 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -
         authenticated(result.user.name, seconds)
         latency.took(seconds)
         request.user = result.user
+        request.annotations.update(result.annotations)
+        request.warnings.extend(result.warnings)
         request.headers = [h for h in request.headers if h[0] != b"authorization" and not h[0].startswith(b"x-remote-")]
         return await handler(request)
 
