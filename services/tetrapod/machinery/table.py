@@ -41,6 +41,7 @@ class TableConvertor:
     """How objects of a kind become rows. `row` gives the cells of a (read-only) object; `conditions` marks ended rows.
 
     `of_list` is for kinds whose cells depend on the other objects of a list: given them all, it makes the `row` for that list.
+    `order` is by what the rows of a list are sorted, where they are not in the list's own order.
     """
 
     columns: Sequence[Column]
@@ -48,6 +49,7 @@ class TableConvertor:
     conditions: Callable[[Object], list[Object]] | None = None
     null_rows: bool = False  # no rows at all are null, not an empty list
     of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
+    order: Callable[[Object], tuple[Any, ...]] | None = None
 
 
 def _name_and_creation(obj: Object) -> list[Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import orjson
 
+from tetrapod.core.tables.cluster import FLOW_SCHEMAS
 from tetrapod.generic.endpoints.accept import Accepted
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.tables import Tables
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.machinery.table import Column, TableConvertor
 
 
@@ -38,3 +40,15 @@ def test_a_list_made_on_demand_has_a_row_for_each_item() -> None:
     partial = orjson.loads(represent(listed, Accepted(form="PartialObjectMetadataList")).body)
     assert (partial["kind"], [item["metadata"]["name"] for item in partial["items"]]) == ("PartialObjectMetadataList", ["a", "b"])
     assert orjson.loads(represent(listed, Accepted()).body) == listed
+
+
+def test_rows_of_flow_schemas_follow_each_other_as_requests_try_them() -> None:
+    precedences = {"last": 900, "b": 5, "a": 5}
+    head = b'{"kind":"FlowSchema","apiVersion":"flowcontrol.apiserver.k8s.io/v1",'
+    entries = [
+        StoredEntry(name, head, orjson.dumps({"metadata": {"name": name}, "spec": {"matchingPrecedence": n}})[1:], 1)
+        for name, n in precedences.items()
+    ]
+    ordered = Tables(FLOW_SCHEMAS, "v1", "Metadata").in_order(entries)
+    assert [entry.peek()["metadata"]["name"] for entry in ordered] == ["a", "b", "last"]
+    assert Tables(None, "v1", "Metadata").in_order(entries) is entries

@@ -260,6 +260,11 @@ POD_CERTIFICATE_REQUESTS: Final = TableConvertor(
 )
 
 
+def _flow_schema_order(obj: Object) -> tuple[int, str]:
+    """As requests try them (upstream: FlowSchemaSequence)."""
+    return spec_of(obj).get("matchingPrecedence") or 0, name_of(obj)
+
+
 def _flow_schema_row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
     dangling = next((c.get("status") for c in status_of(obj).get("conditions") or [] if c.get("type") == "Dangling"), "?")
@@ -283,6 +288,7 @@ FLOW_SCHEMAS: Final = TableConvertor(
         Column("MissingPL", description="Whether its priority level is missing."),
     ),
     _flow_schema_row,
+    order=_flow_schema_order,
 )
 
 

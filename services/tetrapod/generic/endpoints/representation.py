@@ -147,7 +147,7 @@ class Representation:
                 return tables.table((), metadata), iter(()), b""
             conversion, tables = self.conversion, tables.of_list(entries)
             head = tables.head(metadata) + b"["
-            return head, pieces_of(entries, lambda e: tables.row_of(e, conversion)), b"]}"
+            return head, pieces_of(tables.in_order(entries), lambda e: tables.row_of(e, conversion)), b"]}"
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:
             version = accepted.form_version

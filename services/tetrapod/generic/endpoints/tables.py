@@ -59,6 +59,11 @@ class Tables:
         row = self._convertor.of_list([entry.peek() for entry in entries])
         return Tables(replace(self._convertor, row=row), self._version, self._include)
 
+    def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """As the rows of a list follow each other."""
+        order = self._convertor.order
+        return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
+
     def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
         """The row of a stored object. Only a whole object beside the cells is in the version that was asked for."""
         obj = conversion.peek(entry) if conversion.definition.custom else entry.peek()
