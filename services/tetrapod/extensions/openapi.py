@@ -70,4 +70,5 @@ def _kind(crd: Crd, version: str) -> CustomKind:
         schema=schema,
         status=found.status,
         scale=found.scale,
+        selectable=tuple(field["jsonPath"].removeprefix(".") for field in declared.get("selectableFields") or ()),
     )

@@ -122,6 +122,15 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
     assert not any("/watch/" in path for path in document["paths"])
 
 
+def test_a_custom_resource_is_described_with_its_examples_documents_and_selectable_fields() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "example": "e", "externalDocs": {"url": "u"}}}}
+    kind = CustomKind("Widget", "WidgetList", "widgets", True, schema, selectable=("a", "b.c"))
+    schemas = whole_document([kind], GroupVersion("g.example.com", "v1"))["components"]["schemas"]
+    assert schemas["com.example.g.v1.Widget"]["properties"]["a"] == schema["properties"]["a"]
+    for name in ("Widget", "WidgetList"):
+        assert schemas[f"com.example.g.v1.{name}"]["x-kubernetes-selectable-fields"] == [{"fieldPath": "a"}, {"fieldPath": "b.c"}]
+
+
 def test_every_reference_of_a_custom_document_is_there() -> None:
     kinds = [CustomKind("Thing", "ThingList", "things", False, None)]
     document = whole_document(kinds, GroupVersion("example.com", "v1"))
@@ -134,13 +143,15 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
     """As v1.37.1 publishes the same definition."""
     fields = {
         "n": {"type": "string", "nullable": True},
-        "ios": {"x-kubernetes-int-or-string": True},
+        "ios": {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "true"}]},
         "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
         "any": {"type": "object", "properties": {"q": {"type": "integer"}}, "x-kubernetes-preserve-unknown-fields": True},
     }
     spec = {"type": "object", "required": ["n", "ios"], "properties": fields}
     foo = CustomKind("Foo", "FooList", "foos", True, {"type": "object", "properties": {"spec": spec}})
-    anything = CustomKind("Any", "AnyList", "anys", True, {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    anything = CustomKind(
+        "Any", "AnyList", "anys", True, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, selectable=("a",)
+    )
 
     class Custom(Whole):
         async def index(self) -> dict[str, str]:
@@ -151,13 +162,18 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
 
     definitions = (await written(Custom()))["definitions"]
     gvk = [{"group": "example.com", "kind": "Any", "version": "v1"}]
-    assert definitions["com.example.v1.Any"] == {"type": "object", "x-kubernetes-group-version-kind": gvk}
+    selectable = [{"fieldPath": "a"}]
+    assert definitions["com.example.v1.Any"] == {
+        "type": "object",
+        "x-kubernetes-group-version-kind": gvk,
+        "x-kubernetes-selectable-fields": selectable,
+    }
     assert definitions["com.example.v1.Foo"]["properties"]["spec"] == {
         "type": "object",
         "required": ["ios"],
         "properties": {
             "n": {},
-            "ios": {"x-kubernetes-int-or-string": True},
+            "ios": {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "true"}]},
             "emb": {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
             "any": {"x-kubernetes-preserve-unknown-fields": True},
         },

@@ -33,12 +33,15 @@ _SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _DELETE_OPTIONS: Final = META + "DeleteOptions"
 _LIKE: Final = "io.k8s.api.core.v1.ConfigMap"
 _LIST_LIKE: Final = "io.k8s.api.core.v1.ConfigMapList"
-_DROPPED: Final = frozenset({"example", "externalDocs", "id", "$schema"})
+SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """One kind of a group-version. `schema` is its openAPIV3Schema, None where it has none that is structural."""
+    """One kind of a group-version. `schema` is its openAPIV3Schema, None where it has none that is structural.
+
+    `selectable`: the paths that field selectors may name.
+    """
 
     kind: str
     list_kind: str
@@ -47,6 +50,7 @@ class CustomKind:
     schema: Mapping[str, Any] | None
     status: bool = False
     scale: bool = False
+    selectable: tuple[str, ...] = ()
 
 
 def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Iterator[Object]:
@@ -97,6 +101,8 @@ def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Obj
         },
         "x-kubernetes-group-version-kind": [_gvk(group_version, kind.list_kind)],
     }
+    if kind.selectable:
+        item[SELECTABLE] = listed[SELECTABLE] = [{"fieldPath": path} for path in kind.selectable]
     return {name: item, definition_name(group_version, kind.list_kind): listed}
 
 
@@ -120,7 +126,7 @@ def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
             found[key] = {name: _published(child, texts) for name, child in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             found[key] = _published(value, texts)
-        elif key not in _DROPPED:
+        else:
             found[key] = value
     if schema.get("x-kubernetes-int-or-string"):
         _unfold(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tetrapod.generic.openapi.custom import CUSTOM_INFO
+from tetrapod.generic.openapi.custom import CUSTOM_INFO, SELECTABLE
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
 from tetrapod.generic.openapi.pieces import KINDS, Definition, Form, Turns
 from tetrapod.generic.openapi.schemes import kinds_in_all_groups
@@ -19,7 +19,7 @@ from tetrapod.generic.openapi.v3 import INFO, SECURITY
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY
 
-_DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable", "x-kubernetes-validations"})
+_DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable"})
 _STRINGS: Final[dict[str, Object]] = {QUANTITY: {"type": "string"}, INT_OR_STRING: {"type": "string", "format": "int-or-string"}}
 _MEDIA_TYPES: Final = (
     "text/plain",
@@ -159,8 +159,9 @@ def _simplify(found: Object, schema: Object) -> None:
     anything = schema.get("x-kubernetes-preserve-unknown-fields")
     kinds = schema.get(KINDS)
     if anything and kinds is not None:
+        kept: Object = {key: found[key] for key in (KINDS, SELECTABLE) if key in found}
         found.clear()
-        found.update({"type": "object", KINDS: kinds})
+        found.update({"type": "object", **kept})
         return
     if anything or schema.get("nullable"):
         for key in ("items", "properties"):
