@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from support.definitions import definition, version
+
 NAMESPACE: Final = "chaos"
 MARK: Final = "chaos/mark"
 COUNT: Final = "chaos/count"
@@ -54,14 +56,4 @@ ROLES: Final = Kind(
 KINDS: Final = (CONFIG_MAPS, WIDGETS, ROLES)
 BY_NAME: Final = {kind.name: kind for kind in KINDS}
 
-WIDGETS_DEFINITION: Final = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.chaos.example.com"},
-    "spec": {
-        "group": "chaos.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-    },
-}
+WIDGETS_DEFINITION: Final = definition("chaos.example.com", "Widget", version(schema={"type": "object"}))

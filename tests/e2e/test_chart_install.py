@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from e2e.conftest import Target
+from support.definitions import definition, version
 from support.helm import CHART, Object, helm, pod_templates, render, run, settings
 from support.hooks import account_directory, running_what_helm_waits_for
 from support.kubectl import Kubectl, wait_established
@@ -25,28 +26,15 @@ OF_OTHERS = {
 """Kinds that a cluster has from somebody else."""
 
 
-def definition(group: str, version: str, kind: str) -> Object:
-    plural = f"{kind.lower()}s"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, of a test"},
-        },
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
+def of_others(group: str, version_name: str, kind: str) -> Object:
+    found = definition(group, kind, version(version_name))
+    found["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, of a test"}
+    return found
 
 
 @pytest.fixture(scope="module")
 def kinds_of_others(admin: Kubectl) -> None:
-    found = [definition(*key, kind) for key, kinds in OF_OTHERS.items() for kind in kinds]
+    found = [of_others(*key, kind) for key, kinds in OF_OTHERS.items() for kind in kinds]
     admin("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": found}))
     for crd in found:
         wait_established(admin, crd["metadata"]["name"])

@@ -11,34 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from support.definitions import definition, version
 from support.kubectl import wait_established
 from support.services import NAMES, Services, running_services
 from support.waiting import until
 
 TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.four.example.com"},
-    "spec": {
-        "group": "four.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}},
-                    }
-                },
-            }
-        ],
-    },
-}
+SIZED = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}}}
+CRD = definition("four.example.com", "Widget", version(schema=SIZED))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from support.definitions import definition
 from support.services import Services, running_services
 from support.waiting import until
 
-CRD = definition("rights.example.com", "chests", "Chest")
+CRD = definition("rights.example.com", "Chest")
 CHEST = {"apiVersion": "rights.example.com/v1", "kind": "Chest", "metadata": {"name": "c", "namespace": "rights"}}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.definitions import definition, version
 from support.door import Door
 from support.services import running_services
 from support.webhook import WebhookServer, allowed, webhook_server
@@ -40,21 +41,12 @@ def convert(review: Any) -> Any:
     return {"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": response}
 
 
-def definition(hook: WebhookServer) -> Any:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+def converted_by(hook: WebhookServer) -> Any:
+    """The definition of widgets in two versions."""
+    found = definition("hooked.example.com", "Widget", version("v1"), version("v2", storage=False))
     webhook = {"clientConfig": hook.config("/convert"), "conversionReviewVersions": ["v1"]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.hooked.example.com"},
-        "spec": {
-            "group": "hooked.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": v, "served": True, "storage": v == "v1", "schema": schema} for v in ("v1", "v2")],
-            "conversion": {"strategy": "Webhook", "webhook": webhook},
-        },
-    }
+    found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    return found
 
 
 def test_every_service_asks_about_what_it_serves_and_custom_resources_are_converted(door: Door, hook: WebhookServer) -> None:
@@ -69,7 +61,7 @@ def test_every_service_asks_about_what_it_serves_and_custom_resources_are_conver
         "rules": rules,
         "objectSelector": {"matchLabels": {"hooked": "yes"}},
     }
-    assert door.call("POST", CRDS, definition(hook)).status == 201
+    assert door.call("POST", CRDS, converted_by(hook)).status == 201
     configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "v"}}
     assert door.call("POST", GROUP, {**configuration, "webhooks": [declared]}).status == 201
     metadata = {"name": "hooked", "labels": {"hooked": "yes"}}

@@ -26,7 +26,7 @@ TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
 FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "aggregator": ("--shutdown-delay-duration=4s",)}
 REPLICAS = dict.fromkeys(NAMES, 2)
 CUSTOM = "/apis/load.example.com/v1/namespaces/default/widgets"
-CRD = definition("load.example.com", "widgets", "Widget")
+CRD = definition("load.example.com", "Widget")
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(600)
 TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
 FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "aggregator": ("--shutdown-delay-duration=4s",)}
 CUSTOM = "/apis/load.example.com/v1/namespaces/default/widgets"
-LOADED = definition("load.example.com", "widgets", "Widget")
+LOADED = definition("load.example.com", "Widget")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ class Mixed:
         there("scale", "deployment", "d", "--replicas=3")
         assert "0/3" in there("get", "deployment", "d")
         group = f"{space}.example.com"
-        self.define(definition(group, "gadgets", "Gadget"), f"gadgets.{group}")
+        self.define(definition(group, "Gadget"), f"gadgets.{group}")
         gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
         there("apply", "-f", "-", stdin=gadget, patience=60)  # fronts ask every second or so what there is
         assert "gadget" in there("get", f"gadgets.{group}", "-o=name")

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def definition(group: str, plural: str, kind: str, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Namespaced, in version v1; without a schema, of any object."""
+def definition(
+    group: str, kind: str, *versions: dict[str, Any], scope: str = "Namespaced", plural: str = "", **names: Any
+) -> dict[str, Any]:
+    """Without versions, of one that takes anything; without a plural, the kind in lower case with an s."""
+    plural = plural or f"{kind.lower()}s"
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": kind},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema or {"type": "object"}}}],
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural, **names},
+            "versions": list(versions) or [version()],
         },
     }
+
+
+def version(name: str = "v1", *, storage: bool = True, schema: Mapping[str, Any] = ANYTHING, **more: Any) -> dict[str, Any]:
+    """One that is served."""
+    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}

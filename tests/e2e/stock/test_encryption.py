@@ -28,7 +28,7 @@ KINDS = {
     "/apis/example.com/v1/namespaces/default/chests": b"k8s:enc:kms:v2:vault:",
 }
 PREFIXES = {"leases": "leases/default", "chests": "example.com/chests/default"}
-CRD = definition("example.com", "chests", "Chest")
+CRD = definition("example.com", "Chest")
 
 
 def configure(path: Path, plugin: KmsPlugin, *names: str) -> None:

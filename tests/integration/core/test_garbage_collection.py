@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.definitions import definition
 from support.server import Server, running
 from support.waiting import until
 
@@ -47,20 +48,7 @@ def made(server: Server, path: str, body: Any) -> dict[str, Any]:
 
 def define(server: Server, kind: str) -> str:
     plural = kind.lower() + "s"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    spec = {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": names,
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-    }
-    metadata = {"name": f"{plural}.{GROUP}"}
-    made(
-        server,
-        _DEFINITIONS,
-        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec},
-    )
+    made(server, _DEFINITIONS, definition(GROUP, kind))
     path = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
     until(lambda: ask(server, "GET", path)[0] == 200)
     return path

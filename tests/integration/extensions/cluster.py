@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from support import definitions
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.authentication.user import LOOPBACK
@@ -31,24 +32,9 @@ MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 
-def version(name: str = "v1", *, storage: bool = True, schema: Object | None = None, **more: Any) -> Object:
-    schema = schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}
-
-
-def definition(kind: str = "Widget", *versions: Object, scope: str = "Namespaced", **names: Any) -> Object:
-    plural = names.pop("plural", f"{kind.lower()}s")
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": scope,
-            "names": {"kind": kind, "plural": plural, **names},
-            "versions": list(versions) or [version()],
-        },
-    }
+def definition(kind: str = "Widget", *versions: Object, **more: Any) -> Object:
+    """Of the group that these tests are about."""
+    return definitions.definition(GROUP, kind, *versions, **more)
 
 
 class Answer(NamedTuple):

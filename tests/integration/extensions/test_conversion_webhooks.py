@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition, version
+from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition
+from support.definitions import version
 from support.webhook import HOLD, Answer, WebhookServer, webhook_server
 
 V1, V2 = (f"/apis/example.com/{v}/namespaces/ns/widgets" for v in ("v1", "v2"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition, running, version
+from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition, running
+from support.definitions import version
 from support.openapi import document_of
 from tetrapod.machinery.gvk import Object
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, running, version
+from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, running
+from support.definitions import version
 from tetrapod.machinery.gvk import Object
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"

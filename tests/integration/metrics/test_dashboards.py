@@ -9,16 +9,14 @@ from __future__ import annotations
 import ssl
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from support.door import APPLY, Door
-from support.server import Server, running
+from support.server import Server
 
-TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 LOOKED_FOR = [
@@ -68,12 +66,6 @@ LOOKED_FOR = [
     ("version_info", {"component", "binary", "emulation", "min_compat"}),
 ]
 NOT_YET_HAPPENED = {"apiserver_request_terminations_total", "aggregator_unavailable_apiservice_total"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("metrics"), "--token-auth-file", str(TOKENS)) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

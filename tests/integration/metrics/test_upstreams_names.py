@@ -13,10 +13,9 @@ from typing import Final
 import pytest
 
 from support.metric_load import SPACE, Asking, Family, families, loaded
-from support.server import Server, running
+from support.server import Server
 
 _HERE: Final = Path(__file__).parent
-TOKENS: Final = Path(__file__).parents[2] / "contract" / "tokens.csv"
 UPSTREAM: Final[Mapping[str, Mapping[str, Family]]] = json.loads((_HERE / "upstream.json").read_text())
 ABSENT: Final = {
     # OpenAPI documents are made kind by kind when they are asked for: nothing is regenerated.
@@ -49,12 +48,6 @@ ABSENT: Final = {
     "rest_client_transport_create_calls_total",
 }
 _PRESENT: Final = [(path, name) for path, found in UPSTREAM.items() for name in found if name not in ABSENT]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("metrics"), "--token-auth-file", str(TOKENS)) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

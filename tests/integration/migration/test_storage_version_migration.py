@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.definitions import definition, version
 from support.door import MERGE, Door, Reply
 from support.server import running
 
@@ -22,19 +23,9 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         yield Door(server.kubeconfig)
 
 
-def definition(stored: str) -> Any:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "gears.migrated.example.com"},
-        "spec": {
-            "group": "migrated.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "gears", "kind": "Gear"},
-            "versions": [{"name": v, "served": True, "storage": v == stored, "schema": schema} for v in ("v1", "v2")],
-        },
-    }
+def stored_in(stored: str) -> Any:
+    """The definition of gears, stored in that version."""
+    return definition("migrated.example.com", "Gear", *(version(name, storage=name == stored) for name in ("v1", "v2")))
 
 
 def migration(name: str, resource: str, group: str = "") -> Any:
@@ -55,13 +46,13 @@ def over(reply: Reply) -> bool:
 
 
 def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets_the_old_one(door: Door) -> None:
-    assert door.call("POST", CRDS, definition("v1")).status == 201
+    assert door.call("POST", CRDS, stored_in("v1")).status == 201
     names = [f"g{i}" for i in range(3)]
     for name in names:
         obj = {"apiVersion": "migrated.example.com/v1", "kind": "Gear", "metadata": {"name": name}, "teeth": 8}
         assert door.until(lambda r: r.status == 201, "POST", GEARS, obj).status == 201
     before = {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in door.call("GET", GEARS).body["items"]}
-    versions = definition("v2")["spec"]["versions"]
+    versions = stored_in("v2")["spec"]["versions"]
     assert door.call("PATCH", CRD, {"spec": {"versions": versions}}, MERGE).body["status"]["storedVersions"] == ["v1", "v2"]
     assert door.call("POST", MIGRATIONS, migration("gears", "gears", "migrated.example.com")).status == 201
     ended = door.until(over, "GET", f"{MIGRATIONS}/gears")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.definitions import definition
+from support.definitions import definition, version
 from support.kms import KmsPlugin
 from support.server import Server, command, environment, running
 from support.wire import Client
@@ -19,7 +19,7 @@ from support.wire import Client
 SECRET = b64encode(bytes([9]) * 32).decode()
 KEYS = f"{{keys: [{{name: one, secret: {SECRET}}}]}}"
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
-CRD = definition("example.com", "chests", "Chest", {"type": "object", "properties": {"treasure": {"type": "string"}}})
+CRD = definition("example.com", "Chest", version(schema={"type": "object", "properties": {"treasure": {"type": "string"}}}))
 
 
 @pytest.fixture(scope="module")
