@@ -7,12 +7,12 @@ Those of built-in groups are made once per start ("onstart"); those of custom re
 from __future__ import annotations
 
 import asyncio
-import copy
 
 from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_START, is_available, name_for
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.status import StatusError
 
@@ -110,13 +110,13 @@ class AutoRegistration:
                 return
             await self._client.delete(APISERVICES, "", name, {"preconditions": {"uid": current["metadata"]["uid"]}})
         elif current["spec"] != desired["spec"]:
-            changed = copy.deepcopy(current)
-            changed["spec"] = copy.deepcopy(desired["spec"])
+            changed = copy_object(current)
+            changed["spec"] = copy_object(desired["spec"])
             await self._client.update(APISERVICES, "", changed)
 
     async def _create(self, desired: Object) -> None:
         try:
-            await self._client.create(APISERVICES, "", copy.deepcopy(desired))
+            await self._client.create(APISERVICES, "", copy_object(desired))
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise

@@ -7,7 +7,6 @@ kube-aggregator/pkg/controllers/status/{local,remote}.
 from __future__ import annotations
 
 import asyncio
-import copy
 from typing import Final
 
 from tetrapod.aggregator.apiservice import APISERVICES, condition, local_condition, service_of
@@ -20,6 +19,7 @@ from tetrapod.generic.metrics import Counter, Gauge
 from tetrapod.generic.proxy import BackendError, Endpoint
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.conditions import set_condition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
@@ -159,7 +159,7 @@ class AvailabilityController:
     async def _write(self, obj: Object, new: Object) -> None:
         name, unavailable = obj["metadata"]["name"], new["status"] != "True"
         _UNAVAILABLE.set((name,), float(unavailable))
-        changed = copy.deepcopy(obj)
+        changed = copy_object(obj)
         set_condition(changed, new)
         if changed.get("status") == obj.get("status"):
             return

@@ -14,12 +14,11 @@ import uuid
 from collections.abc import Coroutine
 from typing import Any
 
-import orjson
-
 from tetrapod.auth.rbac.aggregation import MANAGER as AGGREGATION_MANAGER
 from tetrapod.auth.rbac.aggregation import aggregated_rules
 from tetrapod.auth.rbac.covers import missing_rights
 from tetrapod.auth.rbac.policy import AUTOUPDATE, Policy, bootstrap_policy
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.storage.interface import Entry, KeyExists, ListQuery, ResourceStorage, StorageFactory, Updated
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -99,7 +98,8 @@ async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 def _new(wanted: Object) -> Object:
-    obj: Object = orjson.loads(orjson.dumps(wanted))
+    """What is written where nothing was: `wanted` with what every stored object has."""
+    obj = copy_object(wanted)
     created = now_rfc3339()
     obj["metadata"] = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": created, "managedFields": _managed(obj, created)}
     return obj

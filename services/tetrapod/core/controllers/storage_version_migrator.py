@@ -7,7 +7,6 @@ custom resource is told (`StorageMigrating`), and forgets its other stored versi
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
@@ -16,6 +15,7 @@ from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.conditions import find_condition, is_true, set_condition
 from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -54,7 +54,7 @@ class StorageVersionMigrator:
                 self._queue.add(_resource(migration))
 
     async def _sync(self, resource: GroupResource) -> None:
-        found = [copy.deepcopy(m) for m in self._migrations.objects.values() if _resource(m) == resource]
+        found = [copy_object(m) for m in self._migrations.objects.values() if _resource(m) == resource]
         running = [m for m in found if is_true(m, "Running")]
         for migration in running:
             if _ended(migration):
