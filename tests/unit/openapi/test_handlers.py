@@ -49,6 +49,7 @@ async def test_the_index_leads_to_immutable_documents(handlers: OpenAPIHandlers)
     document = await handlers.document(get(path, query))
     assert document.status == 200
     assert header(document, b"cache-control") == "public, immutable"
+    assert header(document, b"expires").endswith(" UTC")
     assert header(document, b"etag") == f'"{query.removeprefix("hash=")}"'
 
 
@@ -85,7 +86,7 @@ async def test_media_types_that_are_served(handlers: OpenAPIHandlers, accept: st
 @pytest.mark.parametrize("accept", ["text/html", "application/yaml", V2])
 async def test_other_media_types_are_an_empty_406(handlers: OpenAPIHandlers, accept: str) -> None:
     answer = await handlers.document(get("/openapi/v3/version", accept=accept))
-    assert (answer.status, answer.headers, answer.body) == (406, [], b"")
+    assert (answer.status, answer.headers, answer.body) == (406, [(b"vary", b"Accept")], b"")
 
 
 async def test_conditions(handlers: OpenAPIHandlers) -> None:
@@ -246,3 +247,15 @@ async def test_a_document_is_made_once_also_for_a_client_that_has_gone(source: B
     assert (await second).status == 200
     assert (await handlers.document(get("/openapi/v3/version"))).status == 200
     assert Slow.times == 1
+
+
+async def test_caches_are_told_that_the_form_is_negotiated(handlers: OpenAPIHandlers) -> None:
+    unasked = await handlers.document(get("/openapi/v3/apis/apps"))
+    index = await handlers.index(get("/openapi/v3"))
+    unchanged = await handlers.document(get("/openapi/v3/apis/apps", if_none_match=header(unasked, b"etag")))
+    moved = await handlers.document(get("/openapi/v3/apis/apps", "hash=ABC"))
+    for answer in (unasked, unchanged, moved, await handlers.v2(get("/openapi/v2"))):
+        assert (b"vary", b"Accept") in answer.headers
+    assert header(index, b"vary") == ""
+    assert (header(unasked, b"last-modified") != "", header(unchanged, b"last-modified")) == (True, "")
+    assert (header(unasked, b"expires"), header(unasked, b"cache-control")) == ("", "")

@@ -19,24 +19,26 @@ from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome
 from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
 _COMPRESSED_FROM: Final = 128 * 1024
+BY_CODING: Final = (b"vary", b"Accept-Encoding")
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
     """`pieces` are the body, written a few at a time where there are several. `etag` with its quotes, or "" for none; `modified` is
-    compared with the times that a request names."""
+    compared with the times that a request names. `further` headers tell caches what the answer depends on, and how long it holds."""
 
     pieces: Sequence[bytes]
     media_type: str
     modified: datetime
     etag: str = ""
-    cache_control: str = ""
+    further: Sequence[tuple[bytes, bytes]] = ()
 
     def settled(self, request: Request) -> Response | None:
         """The answer that needs no body, where the request's conditions make it one: it need not be made then."""
         match outcome(request, self.etag, self.modified):
             case Outcome.UNCHANGED:
-                return Response(304, self._validators())
+                headers = self._validators()
+                return Response(304, [header for header in headers if header[0] != b"last-modified"] if self.etag else headers)
             case Outcome.FAILED:
                 declared: HeaderList = [(b"content-type", self.media_type.encode())] if self.etag else []
                 return Response(412, self._validators() + declared)
@@ -50,7 +52,10 @@ class Content:
         if (asked := range_of(request, self.etag, self.modified)) and (part := self._part(asked, headers)) is not None:
             return part
         headers += [(b"content-type", self.media_type.encode()), (b"accept-ranges", b"bytes")]
-        gzip = self._size >= _COMPRESSED_FROM and "gzip" in _codings(request)
+        large = self._size >= _COMPRESSED_FROM
+        gzip = large and "gzip" in _codings(request)
+        if large and BY_CODING not in headers:
+            headers.append(BY_CODING)
         if gzip:
             headers.append((b"content-encoding", b"gzip"))
         elif len(self.pieces) == 1:
@@ -63,10 +68,7 @@ class Content:
         headers: HeaderList = [(b"last-modified", format_datetime(self.modified.astimezone(UTC), usegmt=True).encode())]
         if self.etag:
             headers.append((b"etag", self.etag.encode()))
-        if self.cache_control:
-            headers.append((b"cache-control", self.cache_control.encode()))
-        headers.append((b"vary", b"Accept-Encoding"))
-        return headers
+        return [*headers, *self.further]
 
     @property
     def _size(self) -> int:

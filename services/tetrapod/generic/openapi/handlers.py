@@ -19,7 +19,7 @@ import orjson
 
 from tetrapod.generic.endpoints.accept import Clause, parse_accept
 from tetrapod.generic.openapi import handover
-from tetrapod.generic.openapi.content import Content
+from tetrapod.generic.openapi.content import BY_CODING, Content
 from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, gathered, written_v3
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
@@ -32,6 +32,9 @@ _Key: TypeAlias = tuple[str, str, str]
 _KEPT_SECONDS: Final = 60.0
 _KEPT: Final = 4
 _JSON: Final = "application/json"
+_BY_ACCEPT: Final = (b"vary", b"Accept")
+"""A cache that passes this by, kubectl's say, hands protobuf to those who ask for JSON: the hash and so the URL are the same."""
+_NEGOTIATED: Final = (BY_CODING, _BY_ACCEPT)
 
 
 class OpenAPIHandlers:
@@ -63,10 +66,10 @@ class OpenAPIHandlers:
             return Response(404, [])
         clauses = parse_accept(request.header(b"accept") or "*/*")
         if not clauses:
-            return Response(200, [(b"vary", b"Accept")])
+            return Response(200, [_BY_ACCEPT])
         media_type = self._media_type(clauses, "v3")
         if media_type is None:
-            return Response(406, [])
+            return Response(406, [_BY_ACCEPT])
         etag = f'"{digest}"'
         asked = parse_qs(request.query_string, keep_blank_values=True).get("hash", [""])[0]
         if asked and asked != digest:
@@ -74,21 +77,21 @@ class OpenAPIHandlers:
                 (b"location", f"/openapi/v3/{name}?hash={digest}".encode()),
                 (b"etag", etag.encode()),
                 (b"content-type", media_type.encode()),
+                _BY_ACCEPT,
             ]
             return Response(301, headers)
-        caching = "public, immutable" if asked else ""
-        content = Content((), media_type, self._time_of(name, digest), etag, caching)
+        content = Content((), media_type, self._time_of(name, digest), etag, (*_NEGOTIATED, *(_for_ever() if asked else ())))
         form = JsonFormV3() if media_type == _JSON else ProtobufFormV3()
         return await self._answer(request, content, name, digest, lambda: written_v3(self._source, name, form))
 
     async def v2(self, request: Request) -> Response:
         media_type = self._media_type(parse_accept(request.header(b"accept") or "*/*"), "v2")
         if media_type is None:
-            return Response(406, [])
+            return Response(406, [*_NEGOTIATED])
         hashes = await self._source.index()
         digest = hash_of("v2", sorted(hashes.items()))
         form = JsonForm() if media_type == _JSON else ProtobufForm()
-        content = Content((), media_type, self._time_of("v2", digest), f'"{digest}"')
+        content = Content((), media_type, self._time_of("v2", digest), f'"{digest}"', _NEGOTIATED)
         return await self._answer(request, content, "v2", digest, lambda: swagger(self._source, form))
 
     async def _answer(self, request: Request, content: Content, name: str, digest: str, build: Build) -> Response:
@@ -161,3 +164,10 @@ class OpenAPIHandlers:
                 del self._modified[old]
             self._modified[key] = datetime.now(UTC)
         return self._modified[key]
+
+
+def _for_ever() -> HeaderList:
+    """Of what has its hash in its URL: a year is the longest that upstream names."""
+    now = datetime.now(UTC)
+    expires = now.replace(year=now.year + 1) if (now.month, now.day) != (2, 29) else now.replace(year=now.year + 1, month=3, day=1)
+    return [(b"cache-control", b"public, immutable"), (b"expires", f"{expires:%a, %d %b %Y %H:%M:%S} UTC".encode())]
