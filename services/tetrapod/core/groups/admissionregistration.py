@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.strategies.admission_policies import GROUP, BindingStrategy, ParamAccess, PolicyStrategy, StaticNames
 from tetrapod.core.strategies.simple import status_of
+from tetrapod.core.strategies.webhook_store import WebhookStore
 from tetrapod.core.tables import policies as tables
 from tetrapod.core.validation import admission_policies as policies
 from tetrapod.core.validation import webhooks
@@ -16,8 +19,6 @@ from tetrapod.machinery.gvk import Object
 
 
 class WebhooksStrategy(StaticNames):
-    """Labels and annotations count as a change of generation too."""
-
     def __init__(self) -> None:
         super().__init__(
             default=defaults.default_webhooks,
@@ -34,9 +35,8 @@ class WebhooksStrategy(StaticNames):
         return [*super().warnings_on_update(ctx, new, old), *webhooks.warnings(new)]
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        return super().changes_generation(new, old) or any(
-            new["metadata"].get(key) != old["metadata"].get(key) for key in ("labels", "annotations")
-        )
+        """Upstream compares by reflect.DeepEqual: what is empty is told from what is absent."""
+        return bool(new.get("webhooks") != old.get("webhooks"))
 
 
 def definitions(access: ParamAccess) -> list[ResourceDefinition]:
@@ -62,7 +62,7 @@ def _mutating(access: ParamAccess) -> list[ResourceDefinition]:
     return [
         builtin(GROUP, "mutatingadmissionpolicies", policy, table=tables.MUTATING_ADMISSION_POLICIES),
         builtin(GROUP, "mutatingadmissionpolicybindings", binding, table=tables.ADMISSION_POLICY_BINDINGS),
-        builtin(GROUP, "mutatingwebhookconfigurations", WebhooksStrategy(), table=tables.WEBHOOK_CONFIGURATIONS),
+        _webhooks("mutatingwebhookconfigurations"),
     ]
 
 
@@ -93,5 +93,9 @@ def _validating(access: ParamAccess) -> list[ResourceDefinition]:
             subresources={"status": status},
         ),
         builtin(GROUP, "validatingadmissionpolicybindings", binding, table=tables.ADMISSION_POLICY_BINDINGS),
-        builtin(GROUP, "validatingwebhookconfigurations", WebhooksStrategy(), table=tables.WEBHOOK_CONFIGURATIONS),
+        _webhooks("validatingwebhookconfigurations"),
     ]
+
+
+def _webhooks(resource: str) -> ResourceDefinition:
+    return replace(builtin(GROUP, resource, WebhooksStrategy(), table=tables.WEBHOOK_CONFIGURATIONS), store=WebhookStore)

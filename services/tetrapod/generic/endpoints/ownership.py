@@ -110,10 +110,9 @@ class Ownership:
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """Nobody owns an empty list that is not written, though validation is to see it."""
-        told = emptied.omit(self._node(), new)
+        told = emptied.hide(self._node(), new)
         owned = self._fields.update(live, new, manager)
-        for name in told:
-            owned["spec"][name] = []
+        emptied.put_back(owned, told)
         return owned
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:

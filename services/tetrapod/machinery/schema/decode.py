@@ -142,11 +142,14 @@ def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: Schema
     def first(value: Any) -> Any:
         walk = field_walk(child, parent)
         if (parent.definition, name) in TOLD_FROM_ABSENT:
-            walk = _keeping_empty(walk, list if child.type == "array" else dict)
+            walk = _keeping_empty(walk, _KINDS[child.type])
         walks[name] = walk
         return walk(value)
 
     return first
+
+
+_KINDS: Final = {"array": list, "object": dict, "string": str}
 
 
 def _keeping_empty(walk: Walk, kind: type) -> Walk:

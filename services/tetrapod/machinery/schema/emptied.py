@@ -4,11 +4,12 @@
 like those that were never sent. Kinds that are stored as JSON keep them, as do custom resources, which nobody brings here.
 
 Of those with omitempty `decode` keeps a few (`TOLD_FROM_ABSENT`), until the object has been validated; then `omit` leaves them out.
+An empty caBundle of a webhook alone is stored, for Go writes bytes that are empty but there: only readers do not see it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.gvk import Object
@@ -16,12 +17,26 @@ from tetrapod.machinery.schema.node import SchemaNode
 
 Forget: TypeAlias = Callable[[Any], None]
 
+Place: TypeAlias = tuple[str | int, ...]
+"""Where something is in an object; `EACH` stands for every element of a list."""
+EACH: Final = -1
+
 _CORE: Final = "io.k8s.api.core.v1."
-_OMITTED: Final = {
-    "io.k8s.api.apps.v1.StatefulSetSpec": ("volumeClaimTemplates",),
-    "io.k8s.api.resource.v1.ResourceSliceSpec": ("devices", "sharedCounters"),
+_WEBHOOKS: Final = "io.k8s.api.admissionregistration.v1."
+_OF_WEBHOOKS: Final[tuple[Place, ...]] = (("webhooks",), ("webhooks", EACH, "rules"), ("webhooks", EACH, "matchConditions"))
+_CA_BUNDLES: Final[tuple[Place, ...]] = (("webhooks", EACH, "clientConfig", "caBundle"),)
+_OMITTED: Final[dict[str, tuple[Place, ...]]] = {
+    f"{_WEBHOOKS}MutatingWebhookConfiguration": _OF_WEBHOOKS,
+    f"{_WEBHOOKS}ValidatingWebhookConfiguration": _OF_WEBHOOKS,
+    "io.k8s.api.apps.v1.StatefulSet": (("spec", "volumeClaimTemplates"),),
+    "io.k8s.api.resource.v1.ResourceSlice": (("spec", "devices"), ("spec", "sharedCounters")),
 }
-"""Empty lists that may be valid: lists of the member `spec` of their kind."""
+"""What may be empty in a valid object of a kind."""
+_STORED: Final[dict[str, tuple[Place, ...]]] = {
+    f"{_WEBHOOKS}MutatingWebhookConfiguration": _CA_BUNDLES,
+    f"{_WEBHOOKS}ValidatingWebhookConfiguration": _CA_BUNDLES,
+}
+"""What is stored empty, and not written for a reader."""
 TOLD_FROM_ABSENT: Final = frozenset(
     {
         ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
@@ -32,10 +47,15 @@ TOLD_FROM_ABSENT: Final = frozenset(
         (f"{_CORE}VolumeResourceRequirements", "requests"),
         ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
         ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "dependencies"),
-        *((definition, name) for definition, names in _OMITTED.items() for name in names),
+        ("io.k8s.api.apps.v1.StatefulSetSpec", "volumeClaimTemplates"),
+        ("io.k8s.api.resource.v1.ResourceSliceSpec", "devices"),
+        ("io.k8s.api.resource.v1.ResourceSliceSpec", "sharedCounters"),
+        *((f"{_WEBHOOKS}{kind}WebhookConfiguration", "webhooks") for kind in ("Mutating", "Validating")),
+        *((f"{_WEBHOOKS}{kind}Webhook", name) for kind in ("Mutating", "Validating") for name in ("rules", "matchConditions")),
+        (f"{_WEBHOOKS}WebhookClientConfig", "caBundle"),
     }
 )
-"""Lists and maps with omitempty that a default or a refusal tells from absent ones when they are empty; none is ever stored."""
+"""Fields with omitempty that a default, a refusal or a generation tells from absent ones when they are empty."""
 
 JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
@@ -48,16 +68,38 @@ def forget(node: SchemaNode, obj: Object) -> None:
             walk(obj)
 
 
-def omit(node: SchemaNode, obj: Object) -> list[str]:
-    """Leave out in place what was kept for validation alone; returns the names, which are of members of `spec`."""
-    names = _OMITTED.get(node.properties["spec"].definition) if "spec" in node.properties else None
-    if not names:
-        return []
-    spec = obj.get("spec") or {}
-    found = [name for name in names if spec.get(name) == []]
-    for name in found:
-        del spec[name]
-    return found
+def omit(node: SchemaNode, obj: Object) -> list[Place]:
+    """Leave out in place what was kept until an object is stored. Returns the places, for `put_back`."""
+    return _left_out(obj, _OMITTED.get(node.definition, ()))
+
+
+def hide(node: SchemaNode, obj: Object) -> list[Place]:
+    """As `omit`, with what is stored but not shown to a reader."""
+    return omit(node, obj) + _left_out(obj, _STORED.get(node.definition, ()))
+
+
+def put_back(obj: Object, places: list[Place]) -> None:
+    for *above, name in places:
+        within: Any = obj
+        for step in above:
+            within = within[step]
+        within[name] = "" if name == "caBundle" else []
+
+
+def _left_out(obj: Object, places: tuple[Place, ...]) -> list[Place]:
+    return [found for place in places for found in _leave_out(obj, place, ())]
+
+
+def _leave_out(value: Any, place: Place, within: Place) -> Iterator[Place]:
+    name, *rest = place
+    if name == EACH:
+        for index, element in enumerate(value):
+            yield from _leave_out(element, tuple(rest), (*within, index))
+    elif rest:
+        yield from _leave_out(value.get(name) or {}, tuple(rest), (*within, name))
+    elif value.get(name) in ([], ""):
+        del value[name]
+        yield (*within, name)
 
 
 def _walk(node: SchemaNode) -> Forget | None:

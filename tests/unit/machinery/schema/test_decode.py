@@ -146,8 +146,25 @@ def test_empty_lists_without_omitempty_are_owned_then_null_except_where_json_is_
 def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is_stored() -> None:
     sent = decoded("StatefulSet", {"spec": {"volumeClaimTemplates": []}}, "apps/v1")
     assert sent["spec"]["volumeClaimTemplates"] == []
-    assert emptied.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent) == ["volumeClaimTemplates"]
+    assert emptied.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent) == [
+        ("spec", "volumeClaimTemplates")
+    ]
     assert "volumeClaimTemplates" not in sent["spec"]
+
+
+def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
+    version, kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
+    hooks = [{"clientConfig": {"caBundle": ""}, "rules": []}, {"clientConfig": {"caBundle": "eA=="}, "matchConditions": []}]
+    sent = decoded(kind, {"webhooks": hooks}, version)
+    node, before = types.schema_for(GroupVersion.parse(version).with_kind(kind)), copy.deepcopy(sent)
+    hidden = emptied.hide(node, sent)
+    assert "caBundle" not in sent["webhooks"][0]["clientConfig"]
+    assert "rules" not in sent["webhooks"][0]
+    assert "matchConditions" not in sent["webhooks"][1]
+    emptied.put_back(sent, hidden)
+    assert sent == before
+    emptied.omit(node, sent)
+    assert sent["webhooks"][0]["clientConfig"] == {"caBundle": ""}
 
 
 @pytest.mark.parametrize(("sent", "kept"), [("1.5Gi", "1536Mi"), ("100u", "1m"), ("0.5", "500m"), (2, "2"), (0.25, "250m"), ("1e3", "1e3")])
