@@ -26,7 +26,8 @@ from tetrapod.machinery.cel.limits import MATCH_CONDITIONS_BUDGET, MAX_REQUEST_S
 from tetrapod.machinery.cel.literals import literal_problems
 from tetrapod.machinery.cel.nodes import Node, selects
 from tetrapod.machinery.cel.parser import MAX_DEPTH, MAX_SIZE, Parser, SyntaxProblem, TooDeep
-from tetrapod.machinery.cel.plan import InstantiationError, Plan
+from tetrapod.machinery.cel.plan import Plan
+from tetrapod.machinery.cel.planned import InstantiationError
 from tetrapod.machinery.cel.source import Source
 from tetrapod.machinery.cel.types import CelType
 

@@ -1,41 +1,30 @@
 """Checked trees to functions: the evaluator, with upstream's constant folding and actual costs.
 
+A plan decides, once, what each part becomes; what is done at each evaluation is in `plan_calls`, `plan_literals`, `folds` (macros) and
+`attributes`.
+
 Upstream: cel-go interpreter/planner.go, decorators.go (constant folding, set membership) and runtimecost.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.attributes import Attribute, Conditional, Qualifier
-from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.folds import binder, plan_binding, plan_fold, plan_quantifier
-from tetrapod.machinery.cel.frame import MISSING, Eval, Failed, Frame
+from tetrapod.machinery.cel.frame import MISSING, Eval, Frame
 from tetrapod.machinery.cel.library.ordering import summing
 from tetrapod.machinery.cel.library.registry import implementation
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
-from tetrapod.machinery.cel.runtime_costs import LIST_COST, MAP_COST, STRUCT_COST, Cost, cost_of
+from tetrapod.machinery.cel.plan_calls import insert, plan_call, plan_logic, plan_membership, plan_or
+from tetrapod.machinery.cel.plan_literals import plan_append, plan_list, plan_map, plan_struct
+from tetrapod.machinery.cel.planned import Const, InstantiationError, Planned, as_attribute, finished, folded
+from tetrapod.machinery.cel.runtime_costs import LIST_COST, cost_of
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.cel.values import NONE, Optional, StructValue, no_such_overload, shown, type_of_value
 
 _CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
 _REGEX: Final = frozenset({"matches", "find", "findAll"})
-_SET_MEMBERS: Final = (str, int, float, bool, type(None))
-_FAILED: Final = object()
-
-
-class InstantiationError(ValueError):
-    """A constant part that is an error already, such as `int('x')`."""
-
-
-class Const(NamedTuple):
-    value: Any
-
-
-Planned = Const | Attribute | Conditional | Callable[[Frame], Any]
 
 
 class Plan:
@@ -51,10 +40,12 @@ class Plan:
         self.run = self._eval(node)
 
     def frame_slots(self) -> list[Any]:
+        """For a `Frame` in which to evaluate: nothing is set yet."""
         return [MISSING] * self._size
 
     @property
     def variables(self) -> dict[str, int]:
+        """The slot of each variable that the expression names."""
         return self._globals
 
     def _slot(self) -> int:
@@ -72,7 +63,7 @@ class Plan:
         return self._globals[name]
 
     def _eval(self, node: Node) -> Eval:
-        return _finished(self._plan(node))
+        return finished(self._plan(node))
 
     def _plan(self, node: Node) -> Planned:
         match node:
@@ -109,25 +100,25 @@ class Plan:
         return attribute.resolver(0) if node.test_only else attribute
 
     def _attribute(self, node: Node) -> Attribute | Conditional:
-        return _as_attribute(self._plan(node))
+        return as_attribute(self._plan(node))
 
     def _call(self, node: Call) -> Planned:
         match node.function:
             case "_&&_" | "_||_":
-                return _logic(self._eval(node.args[0]), self._eval(node.args[1]), stop=node.function == "_||_")
+                return plan_logic(self._eval(node.args[0]), self._eval(node.args[1]), stop=node.function == "_||_")
             case "_?_:_":
                 condition, true, false = (self._plan(a) for a in node.args)
-                return Conditional(_finished(condition), _as_attribute(true), _as_attribute(false))
+                return Conditional(finished(condition), as_attribute(true), as_attribute(false))
             case "_[_]" | "_[?_]" | "_?._":
                 return self._index(node)
             case "_+_" if self._appends(node):
                 return self._append(node)
             case "or" | "orValue":
-                return _or(self._eval(node.operands[0]), self._eval(node.operands[1]), value=node.function == "orValue")
+                return plan_or(self._eval(node.operands[0]), self._eval(node.operands[1]), value=node.function == "orValue")
         args = [self._plan(a) for a in node.operands]
         overload = node.overloads[0] if len(node.overloads) == 1 else ""
         if node.function == "@in" and overload == "in_list" and isinstance(args[1], Const):
-            known = _membership(args[0], args[1].value)
+            known = plan_membership(args[0], args[1].value)
             if known is not None:
                 return known
         run = implementation(node.function)
@@ -136,10 +127,10 @@ class Plan:
         self._check_pattern(node, args)
         if node.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], Const):
             value = args[0].value
-            return Const(_folded(lambda: run(value)))
+            return Const(folded(lambda: run(value)))
         if node.function == "cel.@mapInsert" and isinstance(node.args[0], Ident) and self._find_slot(node.args[0].name) in self._fresh:
-            run = _insert
-        return _called(run, [_finished(a) for a in args], cost_of(node.function, overload))
+            run = insert
+        return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload))
 
     def _check_pattern(self, node: Call, args: list[Planned]) -> None:
         """A pattern that is constant is compiled now."""
@@ -178,106 +169,28 @@ class Plan:
         element = self._plan(right.elements[0])
         # 1 for the accumulator, 1 for the call, and the list's cost where it is not a constant.
         cost = 2 if isinstance(element, Const) else 2 + LIST_COST
-        run, optional = _finished(element), bool(right.optional)
-
-        def append(f: Frame) -> Any:
-            f.cost += cost
-            value = run(f)
-            accu = f.slots[slot]
-            if accu.__class__ is Failed:
-                raise accu.error
-            if not optional:
-                accu.append(value)
-            elif not isinstance(value, Optional):
-                raise _not_optional_element(value)
-            elif value is not NONE:
-                accu.append(value.value)
-            return accu
-
-        return append
+        return plan_append(slot, finished(element), cost, optional=bool(right.optional))
 
     def _list(self, node: ListNode) -> Planned:
         planned = [self._plan(e) for e in node.elements]
         if all(isinstance(p, Const) for p in planned) and not node.optional:
             return Const([p.value for p in planned if isinstance(p, Const)])
-        runs = [_finished(p) for p in planned]
-        if not node.optional:
-
-            def build(f: Frame) -> Any:
-                f.cost += LIST_COST
-                return [run(f) for run in runs]
-
-            return build
-        flagged = [(run, i in node.optional) for i, run in enumerate(runs)]
-
-        def build_some(f: Frame) -> Any:
-            f.cost += LIST_COST
-            made = []
-            for run, optional in flagged:
-                value = run(f)
-                if optional:
-                    if not isinstance(value, Optional):
-                        raise _not_optional_element(value)
-                    if value is NONE:
-                        continue
-                    value = value.value
-                made.append(value)
-            return made
-
-        return build_some
+        runs = [finished(p) for p in planned]
+        return plan_list(runs, node.optional)
 
     def _map(self, node: MapNode) -> Planned:
         keys = [self._plan(e.key) for e in node.entries if e.key is not None]
         values = [self._plan(e.value) for e in node.entries]
-        runs = [(_finished(k), _finished(v), e.optional) for k, v, e in zip(keys, values, node.entries, strict=True)]
+        runs = [(finished(k), finished(v), e.optional) for k, v, e in zip(keys, values, node.entries, strict=True)]
 
-        def build(f: Frame) -> Any:
-            f.cost += MAP_COST
-            made: dict[Any, Any] = {}
-            for key_run, value_run, optional in runs:
-                key, value = key_run(f), value_run(f)
-                if optional:
-                    if not isinstance(value, Optional):
-                        raise EvaluationError(f"cannot initialize optional entry '{shown(key)}' from non-optional value {shown(value)}")
-                    if value is NONE:
-                        made.pop(key, None)
-                        continue
-                    value = value.value
-                if not isinstance(key, (str, int, float)):
-                    raise EvaluationError(f"unsupported key type: {type_of_value(key)}")
-                made[key] = value
-            return made
-
+        build = plan_map(runs)
         if all(isinstance(p, Const) for p in (*keys, *values)) and not any(e.optional for e in node.entries):
-            return Const(_folded(lambda: build(Frame([], 1 << 62))))
+            return Const(folded(lambda: build(Frame([], 1 << 62))))
         return build
 
     def _struct(self, node: StructNode) -> Planned:
         fields = [(e.name, self._eval(e.value), e.optional) for e in node.entries]
-        name = node.type_name
-        allowed = ("op", "path", "from", "value") if name == "JSONPatch" else None
-
-        def build(f: Frame) -> Any:
-            f.cost += STRUCT_COST
-            made: dict[str, Any] = {}
-            for field, run, optional in fields:
-                value = run(f)
-                if optional:
-                    if not isinstance(value, Optional):
-                        raise EvaluationError(f"cannot initialize optional entry '{field}' from non-optional value {shown(value)}")
-                    if value is NONE:
-                        made.pop(field, None)
-                        continue
-                    value = value.value
-                if allowed is not None:
-                    if field not in allowed:
-                        raise EvaluationError(f"unexpected JSONPatchType field: {field}")
-                    if field != "value" and not isinstance(value, str):
-                        raise EvaluationError(f"unexpected type {type_of_value(value).name} for JSONPatchType '{field}' field")
-                made[field] = value
-            return StructValue(name, made)
-
-        return build
+        return plan_struct(node.type_name, fields)
 
     def _comprehension(self, node: Comprehension) -> Planned:
         over, init = self._eval(node.range), self._plan(node.init)
@@ -287,13 +200,13 @@ class Plan:
             self._locals.append({node.accu: accu})
             result = self._eval(node.result)
             self._locals.pop()
-            return plan_binding(accu, _finished(init), result)
+            return plan_binding(accu, finished(init), result)
         if isinstance(init, Const) and isinstance(init.value, (list, dict)) and not init.value:
             self._fresh.add(accu)
             made = init.value.__class__
             start: Eval = lambda f: made()  # noqa: E731
         else:
-            start = _finished(init)
+            start = finished(init)
         self._locals.append({node.accu: accu})
         first = self._slot()
         second = self._slot() if node.var2 else None
@@ -319,151 +232,3 @@ class Plan:
         if not (isinstance(condition, Call) and condition.function == "@not_strictly_false" and isinstance(step, Call)):
             return None
         return step.args[1], step.function == "_||_"
-
-
-def _finished(planned: Planned) -> Eval:
-    if isinstance(planned, Const):
-        value = planned.value
-        return lambda f: value
-    return planned.resolver(1) if isinstance(planned, (Attribute, Conditional)) else planned
-
-
-def _as_attribute(planned: Planned) -> Attribute | Conditional:
-    return planned if isinstance(planned, (Attribute, Conditional)) else Attribute(_finished(planned))
-
-
-def _folded(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except EvaluationError as error:
-        raise InstantiationError(str(error)) from None
-
-
-def _not_optional_element(value: Any) -> EvaluationError:
-    return EvaluationError(f"cannot initialize optional list element from non-optional value {shown(value)}")
-
-
-def _insert(*args: Any) -> Any:
-    """Into an accumulator that nobody else has."""
-    target = args[0]
-    for key, value in [args[1:]] if len(args) == 3 else list(args[1].items()):
-        if key in target:
-            raise EvaluationError(f"insert failed: key {shown(key)} already exists")
-        target[key] = value
-    return target
-
-
-def _logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
-    """`&&` and `||`: either side may decide, whatever error the other one is."""
-
-    def run(f: Frame) -> Any:
-        error: EvaluationError | None = None
-        try:
-            value = left(f)
-            if value is stop:
-                return stop
-            if value is not (not stop):
-                error = no_such_overload()
-        except EvaluationError as raised:
-            error = raised
-        try:
-            value = right(f)
-        except EvaluationError as raised:
-            raise (error or raised) from None
-        if value is stop:
-            return stop
-        if error is not None:
-            raise error
-        if value is not (not stop):
-            raise no_such_overload()
-        return not stop
-
-    return run
-
-
-def _or(left: Eval, right: Eval, *, value: bool) -> Eval:
-    def run(f: Frame) -> Any:
-        found = left(f)
-        if not isinstance(found, Optional):
-            raise no_such_overload()
-        if found is NONE:
-            return right(f)
-        return found.value if value else found
-
-    return run
-
-
-def _membership(item: Planned, listed: list[Any]) -> Planned | None:
-    """`x in [constants]` costs nothing but x."""
-    if not listed:
-        return Const(False)
-    if any(not isinstance(element, _SET_MEMBERS) for element in listed):
-        return None
-    known = frozenset((element.__class__ is bool, element) for element in listed)
-    run = _finished(item)
-
-    def contained(f: Frame) -> Any:
-        value = run(f)
-        return isinstance(value, _SET_MEMBERS) and (value.__class__ is bool, value) in known
-
-    return contained
-
-
-def _called(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
-    """A call; it costs the same when an argument fails, and the second of two arguments is evaluated all the same."""
-    if isinstance(cost, int):
-        return _called_fixed(run, args, cost)
-
-    def call(f: Frame) -> Any:
-        values: list[Any] = []
-        result: Any = _FAILED
-        error = None
-        for arg in args:
-            try:
-                values.append(arg(f))
-            except EvaluationError as raised:
-                if len(args) > 2:
-                    raise
-                error = error or raised
-                values.append(_FAILED)
-        try:
-            if error is not None:
-                raise error
-            result = run(*values)
-        finally:
-            f.spend(cost(values, result))
-        return result
-
-    return call
-
-
-def _called_fixed(run: Callable[..., Any], args: list[Eval], cost: int) -> Eval:
-    if len(args) == 1:
-        (only,) = args
-
-        def call1(f: Frame) -> Any:
-            f.cost += cost
-            return run(only(f))
-
-        return call1
-    if len(args) == 2:
-        first, second = args
-
-        def call2(f: Frame) -> Any:
-            f.cost += cost
-            try:
-                a = first(f)
-            except EvaluationError as error:
-                with suppress(EvaluationError):
-                    second(f)
-                raise error from None
-            return run(a, second(f))
-
-        return call2
-
-    def call(f: Frame) -> Any:
-        values = [arg(f) for arg in args]
-        f.cost += cost
-        return run(*values)
-
-    return call
