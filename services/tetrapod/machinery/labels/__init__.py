@@ -1,0 +1,28 @@
+"""Labels: selectors of them in both forms, matching, and validation.
+
+Lists and watches parse the text form once and match every object; controllers and admission use the object form.
+"""
+
+from tetrapod.machinery.labels.objects import format_label_selector, from_label_selector, from_set
+from tetrapod.machinery.labels.selectors import Requirement, Selector, requirement
+from tetrapod.machinery.labels.text import parse
+from tetrapod.machinery.labels.validation import (
+    validate_label_name,
+    validate_label_selector,
+    validate_label_selector_requirement,
+    validate_labels,
+)
+
+__all__ = [
+    "Requirement",
+    "Selector",
+    "format_label_selector",
+    "from_label_selector",
+    "from_set",
+    "parse",
+    "requirement",
+    "validate_label_name",
+    "validate_label_selector",
+    "validate_label_selector_requirement",
+    "validate_labels",
+]

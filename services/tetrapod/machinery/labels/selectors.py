@@ -1,0 +1,181 @@
+"""`Requirement` and `Selector`: conditions on labels, made with the checks of upstream and matched by a closure each.
+
+Upstream: k8s.io/apimachinery/pkg/labels/selector.go, error texts included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from tetrapod.machinery import field, names
+from tetrapod.machinery.field import FieldError
+
+Operator: TypeAlias = Literal["=", "==", "in", "!=", "notin", "exists", "!", "gt", "lt"]
+Labels: TypeAlias = Mapping[str, str]
+
+_is_integer = re.compile("[-+]?[0-9]+", re.ASCII).fullmatch
+
+
+def _int64(text: str) -> int | None:
+    if not _is_integer(text) or len(text) > 40:
+        return None
+    number = int(text)
+    return number if -(1 << 63) <= number < 1 << 63 else None
+
+
+class Requirement:
+    """One condition on one label. Make them with `requirement`, which validates, or trust your input."""
+
+    __slots__ = ("key", "matches", "op", "values")
+
+    def __init__(self, key: str, op: Operator, values: Iterable[str] = ()) -> None:
+        self.key = key
+        self.op: Operator = op
+        self.values = tuple(values)
+        self.matches: Callable[[Labels], bool] = _matcher(key, op, self.values)
+
+    def __str__(self) -> str:
+        joined = ",".join(sorted(self.values))
+        match self.op:
+            case "!":
+                return f"!{self.key}"
+            case "exists":
+                return self.key
+            case "in" | "notin":
+                return f"{self.key} {self.op} ({joined})"
+            case "gt":
+                return f"{self.key}>{joined}"
+            case "lt":
+                return f"{self.key}<{joined}"
+        return f"{self.key}{self.op}{joined}"
+
+    def __repr__(self) -> str:
+        return f"Requirement({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Requirement) and (self.key, self.op, self.values) == (other.key, other.op, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.op, self.values))
+
+
+def _matcher(key: str, op: Operator, values: tuple[str, ...]) -> Callable[[Labels], bool]:
+    """A closure per operator: matching is the hot path of every selective list and watch."""
+    if op in ("in", "=", "==", "notin", "!="):
+        wanted = op in ("in", "=", "==")
+        if len(values) == 1:
+            only = values[0]
+            return (lambda labels: labels.get(key) == only) if wanted else (lambda labels: labels.get(key) != only)
+        listed = frozenset(values)
+        return (lambda labels: labels.get(key) in listed) if wanted else (lambda labels: labels.get(key) not in listed)
+    if op == "exists":
+        return lambda labels: key in labels
+    if op == "!":
+        return lambda labels: key not in labels
+    bound = _int64(values[0]) if len(values) == 1 else None
+
+    def compare(labels: Labels) -> bool:
+        value = labels.get(key)
+        number = _int64(value) if value is not None else None
+        if number is None or bound is None:
+            return False
+        return number > bound if op == "gt" else number < bound
+
+    return compare
+
+
+class Selector:
+    """A conjunction of requirements, sorted by key; immutable. `Selector([])` selects everything."""
+
+    __slots__ = ("requirements",)
+
+    def __init__(self, requirements: Iterable[Requirement]) -> None:
+        self.requirements = sorted(requirements, key=lambda r: r.key)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it selects everything."""
+        return not self.requirements
+
+    def matches(self, labels: Labels | None) -> bool:
+        """Whether all requirements hold of these labels; None is no labels."""
+        if labels is None:
+            labels = _NONE
+        for requirement in self.requirements:  # noqa: SIM110 - a generator in all() costs twice as much here
+            if not requirement.matches(labels):
+                return False
+        return True
+
+    def requires_exact_match(self, key: str) -> str | None:
+        """The one value that the label must have, where the first requirement on it says so (upstream: RequiresExactMatch)."""
+        for requirement in self.requirements:
+            if requirement.key == key:
+                return requirement.values[0] if requirement.op in ("=", "==", "in") and len(requirement.values) == 1 else None
+        return None
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Selector) and other.requirements == self.requirements
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.requirements))
+
+
+class _Nothing(Selector):
+    """What a missing LabelSelector object selects."""
+
+    __slots__ = ()
+
+    @property
+    def empty(self) -> bool:
+        return False
+
+    def matches(self, labels: Labels | None) -> bool:
+        return False
+
+
+_NONE: Final[Labels] = {}
+EVERYTHING: Final = Selector([])
+NOTHING: Final[Selector] = _Nothing([])
+
+
+def requirement(key: str, op: str, values: list[str], path: str = "") -> Requirement:
+    """A validated requirement.
+
+    Raises:
+        ValueError: all complaints, aggregated as upstream does.
+    """
+    errors: list[FieldError] = []
+    key_path, values_path = (field.child(path, "key"), field.child(path, "values")) if path else ("<nil>", "values")
+    if texts := names.is_qualified_name(key):
+        errors.append(field.invalid(key_path, key, "; ".join(texts)))
+    errors += _value_count_errors(op, values, values_path, path)
+    for i, value in enumerate(values):
+        if texts := names.is_valid_label_value(value):
+            errors.append(field.invalid(field.key(field.index(values_path, i), key), value, "; ".join(texts)))
+    if errors:
+        listed = list(dict.fromkeys(map(str, errors)))
+        raise ValueError(listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]")
+    return Requirement(key, op, values)  # type: ignore[arg-type]
+
+
+def _value_count_errors(op: str, values: list[str], path: str, parent: str) -> list[FieldError]:
+    match op:
+        case "in" | "notin":
+            return [] if values else [field.invalid(path, values, "for 'in', 'notin' operators, values set can't be empty")]
+        case "=" | "==" | "!=":
+            return [] if len(values) == 1 else [field.invalid(path, values, "exact-match compatibility requires one single value")]
+        case "exists" | "!":
+            return [field.invalid(path, values, "values set must be empty for exists and does not exist")] if values else []
+        case "gt" | "lt":
+            errors = []
+            if len(values) != 1:
+                errors.append(field.invalid(path, values, "for 'Gt', 'Lt' operators, exactly one value is required"))
+            text = "for 'Gt', 'Lt' operators, the value must be an integer"
+            return errors + [field.invalid(field.index(path, i), v, text) for i, v in enumerate(values) if _int64(v) is None]
+    known = ["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
+    return [field.not_supported(field.child(parent, "operator"), op, known)]
