@@ -112,3 +112,20 @@ async def test_an_object_can_be_watched_by_the_older_path(api: Api) -> None:
     async with api.watch("/api/v1/watch/namespaces/n/configmaps/b?resourceVersion=0") as watch:
         (event,) = await watch.events(1)
     assert event["object"]["metadata"]["name"] == "b"
+
+
+async def test_a_resource_version_that_is_none_is_a_bad_request_in_lists_alone(api: Api) -> None:
+    await fill(api, "a")
+    text = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
+    listed = (await api("GET", f"{MAPS}?resourceVersion=x")).json
+    assert (listed["code"], listed["reason"], listed["message"]) == (400, "BadRequest", f"invalid resource version: {text}")
+    for path in (f"{MAPS}?watch=1&resourceVersion=x", f"{MAPS}/a?resourceVersion=x"):
+        answer = (await api("GET", path)).json
+        assert (answer["code"], answer.get("reason"), answer["message"]) == (500, None, text)
+
+
+async def test_json_for_people_has_no_newline_at_its_end(api: Api) -> None:
+    await fill(api, "a")
+    assert (await api("GET", f"{MAPS}/a")).body.endswith(b"}\n")
+    for path in (MAPS, f"{MAPS}/a", f"{MAPS}/missing"):
+        assert (await api("GET", f"{path}?pretty=true")).body.endswith(b"\n}")

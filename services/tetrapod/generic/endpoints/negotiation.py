@@ -163,11 +163,8 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
 
 
 def encode_json(document: Any, pretty: bool = False) -> bytes:
-    """As upstream's JSON serializer: a newline at the end, indented if `pretty`."""
-    return orjson.dumps(document, option=_PRETTY if pretty else orjson.OPT_APPEND_NEWLINE)
-
-
-_PRETTY: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
+    """As upstream's JSON serializer: a newline at the end, or `pretty`: indented, and without one."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
 
 def write_status(request: Request, error: StatusError) -> Response:

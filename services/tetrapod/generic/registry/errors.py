@@ -109,9 +109,14 @@ class Translated:
 
 
 class TranslatedRead(Translated):
-    """The same for reads, where a ValueError is a resourceVersion or a continue token that cannot be read."""
+    """The same for reads, where a ValueError is a resourceVersion or a continue token that cannot be read.
+
+    Upstream makes a bad request of that in lists alone (storage.ValidateListOptions); elsewhere it is an error like any other.
+    """
 
     __slots__ = ()
 
     def _refusal(self, error: BaseException) -> StatusError | None:
-        return bad_request(str(error)) if isinstance(error, ValueError) else super()._refusal(error)
+        if not isinstance(error, ValueError):
+            return super()._refusal(error)
+        return bad_request(str(error)) if self.action == "list" else StatusError(500, "", str(error))

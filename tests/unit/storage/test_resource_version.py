@@ -1,0 +1,30 @@
+"""Resource versions are read as Go reads an unsigned number."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.generic.storage.resource_version import LARGEST, parse_resource_version
+
+
+@pytest.mark.parametrize(("text", "version"), [("", 0), ("0", 0), ("007", 7), ("0" * 5000 + "1", 1), (str(LARGEST), LARGEST)])
+def test_numbers_without_a_sign(text: str, version: int) -> None:
+    assert parse_resource_version(text) == version
+
+
+@pytest.mark.parametrize("text", ["garbage", "-1", "+5", "0x5", "1_0", " ", "1.0", "\u0661", 'a"b'])
+def test_what_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="^resourceVersion: Invalid value: .* strconv.ParseUint: parsing .*: invalid syntax$"):
+        parse_resource_version(text)
+
+
+@pytest.mark.parametrize("text", [str(LARGEST + 1), "9" * 5000])
+def test_what_is_too_large(text: str) -> None:
+    with pytest.raises(ValueError, match=": value out of range$"):
+        parse_resource_version(text)
+
+
+def test_texts_are_quoted_as_go_does() -> None:
+    with pytest.raises(ValueError) as told:
+        parse_resource_version('a"\x00')
+    assert str(told.value) == r'resourceVersion: Invalid value: "a\"\x00": strconv.ParseUint: parsing "a\"\x00": invalid syntax'
