@@ -62,6 +62,12 @@ def _row(scale: Object) -> list[Any]:
     return [meta.get("name") or "", scale["spec"].get("replicas") or 0, scale["status"]["replicas"], age(meta.get("creationTimestamp"))]
 
 
+def _custom_row(scale: Object) -> list[Any]:
+    """Cells of custom resources come by JSON paths, and a Scale that wants none says nothing of it."""
+    name, desired, *rest = _row(scale)
+    return [name, desired or None, *rest]
+
+
 _BUILTIN_TABLE: Final = TableConvertor(
     (
         Column("Name", description=NAME_DESCRIPTION),
@@ -78,7 +84,7 @@ _CUSTOM_TABLE: Final = TableConvertor(
         Column("Available", "integer", description="Number of actual replicas"),
         Column("Age", "date", description=CREATED_DESCRIPTION),
     ),
-    _row,
+    _custom_row,
 )
 
 
