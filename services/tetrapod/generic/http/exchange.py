@@ -1,4 +1,4 @@
-"""`Exchange`: one request and its answer on a connection: the body reader, the stream writer and the way to an upgrade.
+"""`Exchange`: one request and its answer on a connection: the stream writer and the way to an upgrade; the body is in body.py.
 
 Created by the connection (protocol.py) when a head is complete; its `run` is the task of the request.
 """
@@ -11,8 +11,7 @@ import logging
 from collections import deque
 from typing import Final, Protocol
 
-from uvicorn.protocols.http.flow_control import FlowControl
-
+from tetrapod.generic.http.body import Carrier, IncomingBody
 from tetrapod.generic.http.head import render, render_trailers
 from tetrapod.generic.http.refusal import panic_response, status_response
 from tetrapod.generic.request import (
@@ -26,12 +25,10 @@ from tetrapod.generic.request import (
     StreamResponse,
     UpgradeResponse,
 )
-from tetrapod.machinery.status import StatusError, bad_request, request_entity_too_large
+from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
 
-HIGH_WATER: Final = 65536
-"""Bytes of a request body that wait in memory before reading from the client pauses."""
 UNCOPIED: Final = 32768
 """Pieces of an answer beyond this many bytes are given to TLS as they are: a copy costs more than a record of its own for the frame."""
 
@@ -58,14 +55,8 @@ class Front(Protocol):
     """Answers carry `Connection: close` from now on."""
 
 
-_MALFORMED: Final = "malformed chunked encoding"
-
-
-class Connection(Protocol):
+class Connection(Carrier, Protocol):
     """Of an HttpProtocol what its exchanges use."""
-
-    transport: asyncio.Transport
-    flow: FlowControl
 
     @property
     def state(self) -> Front: ...
@@ -79,34 +70,25 @@ class Connection(Protocol):
         ...
 
 
-class Exchange:
+class Exchange(IncomingBody):
     """It is the request's BodyReader and the answer's StreamWriter. `run` answers, once."""
 
     __slots__ = (
         "_chunked",
-        "_chunks",
         "_gone_event",
         "_head",
         "_left",
-        "_pending",
-        "_waiter",
-        "broken",
-        "complete",
-        "done",
         "ending",
         "endless",
-        "expects_continue",
-        "gone",
         "head_only",
         "hijacked",
         "http10",
-        "keep_alive",
-        "length",
-        "protocol",
         "request",
         "streaming",
         "task",
     )
+
+    protocol: Connection
 
     def __init__(self, protocol: Connection, request: Request, *, keep_alive: bool, http10: bool) -> None:
         self.protocol = protocol
@@ -114,8 +96,8 @@ class Exchange:
         self.keep_alive = keep_alive
         self.http10 = http10
         self.head_only = request.method == "HEAD"
-        self.length = -1  # Content-Length of the request, where it says so
-        self.complete = False  # the whole body has arrived
+        self.length = -1
+        self.complete = False
         self.broken = False
         self.expects_continue = False
         self.gone = False
@@ -134,27 +116,8 @@ class Exchange:
 
     # --- from the connection
 
-    def feed(self, data: bytes) -> None:
-        if self.done:
-            return
-        self._chunks.append(data)
-        self._pending += len(data)
-        if self._pending > HIGH_WATER:
-            self.protocol.flow.pause_reading()
-        self._wake()
-
-    def end_of_body(self) -> None:
-        self.complete = True
-        if self._waiter is not None:
-            self._wake()
-
-    def body_breaks_off(self) -> None:
-        """What came cannot be a body: whoever reads on is told so, and nothing more is read on this connection."""
-        self.broken = True
-        self.keep_alive = False
-        self._wake()
-
     def client_gone(self) -> None:
+        """Whoever waits for him is told, and what is done for him alone is cancelled."""
         self.gone = True
         self._wake()
         if self._gone_event is not None:
@@ -169,58 +132,10 @@ class Exchange:
             self.ending = True
             self.task.cancel()
 
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
-
-    # --- BodyReader
-
-    async def read(self, limit: int) -> bytes:
-        if self.length > limit:
-            raise request_entity_too_large(f"limit is {limit}")
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            while self._chunks:
-                part = self._chunks.popleft()
-                parts.append(part)
-                size += len(part)
-            self._pending = 0
-            if size > limit:
-                raise request_entity_too_large(f"limit is {limit}")
-            if self.complete:
-                return parts[0] if len(parts) == 1 else b"".join(parts)
-            await self._more()
-
-    async def chunk(self) -> bytes:
-        while not self._chunks:
-            if self.complete:
-                return b""
-            await self._more()
-        data = self._chunks.popleft()
-        self._pending -= len(data)
-        return data
-
-    async def _more(self) -> None:
-        if self.gone:
-            raise ClientGone
-        if self.broken:
-            raise bad_request(_MALFORMED)
-        if self.expects_continue:
-            self.expects_continue = False
-            self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self.protocol.flow.resume_reading()
-        self._waiter = asyncio.get_running_loop().create_future()
-        await self._waiter
-        if self.gone and not self._chunks and not self.complete:
-            raise ClientGone
-        if self.broken and not self._chunks:
-            raise bad_request(_MALFORMED)
-
     # --- StreamWriter
 
     def write(self, data: bytes) -> None:
+        """A piece of a stream, at once; large ones are not copied."""
         if self.gone or not data:
             return
         head, self._head = self._head, b""
@@ -240,9 +155,11 @@ class Exchange:
         self.protocol.transport.write(head + data if head else data)
 
     def buffered(self) -> int:
+        """Bytes that the client has not taken yet."""
         return self.protocol.transport.get_write_buffer_size() + len(self._head)
 
     async def drain(self) -> None:
+        """Until the client has taken enough. Raises ClientGone."""
         if self.protocol.flow.write_paused and not self.gone:
             await self.protocol.flow.drain()
         if self.gone:
@@ -250,9 +167,11 @@ class Exchange:
 
     @property
     def closed(self) -> bool:
+        """Whether the client has gone."""
         return self.gone
 
     async def wait_closed(self) -> None:
+        """Until the client has gone."""
         if not self.gone:
             if self._gone_event is None:
                 self._gone_event = asyncio.Event()
@@ -261,6 +180,7 @@ class Exchange:
     # --- the task
 
     async def run(self, handler: Handler) -> None:
+        """Ask the handler, and write what it answers; what it fails at is logged, and a 500."""
         try:
             response = await handler(self.request)
         except StatusError as error:
@@ -382,6 +302,7 @@ class Exchange:
                 hijacked.transport.close()
 
     def hijack(self) -> Hijacked:
+        """The raw connection, for whoever upgrades: nothing more of HTTP is spoken on it here."""
         self.hijacked = self.done = True
         self._flush_head()
         return self.protocol.hijack()
