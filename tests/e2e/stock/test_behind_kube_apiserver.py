@@ -95,6 +95,8 @@ def library(front: KubeApiserver, admin: Kubectl, tmp_path_factory: pytest.TempP
         registration = (manifests / "30-apiservice.yaml").read_text().replace("CA_BUNDLE", bundle)
         admin("apply", "-f", "-", stdin=registration.replace("6443", str(found.port)))
         admin("wait", "--for=condition=Available", "apiservice/v1.library.example.com", "--timeout=60s")
+        # upstream fetches it for itself, a moment after the service is available
+        until(lambda: "apis/library.example.com/v1" in admin("get", "--raw", "/openapi/v3"), what="its OpenAPI at the front")
         yield found
 
 
