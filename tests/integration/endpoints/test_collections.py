@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 
-from integration.endpoints.serving import Api
+from integration.endpoints.serving import Api, Collector
+from support.waiting import eventually
+from tetrapod.generic.endpoints.accept import PROTOBUF
 
 MAPS = "/api/v1/namespaces/n/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -88,6 +91,27 @@ async def test_a_watch_list_ends_its_initial_events_with_a_bookmark(api: Api) ->
         added, bookmark = await watch.events(2)
     assert added["type"] == "ADDED"
     assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_a_watch_list_is_compressed_event_by_event_for_who_takes_gzip(api: Api) -> None:
+    await fill(api, "a", "b")
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    for form in ("application/json", TABLE, PROTOBUF):
+        plain = await api.respond(await api.request("GET", f"{MAPS}?{query}", accept=form))
+        assert b"content-encoding" not in dict(plain.headers)
+        headers = {"accept": form, "accept_encoding": "deflate, gzip"}
+        response = await api.respond(await api.request("GET", f"{MAPS}?{query}", **headers))
+        assert dict(response.headers)[b"content-encoding"] == b"gzip" and dict(response.headers)[b"vary"] == b"Accept-Encoding"
+        assert b"content-encoding" not in dict((await api.respond(await api.request("GET", f"{MAPS}?watch=1", **headers))).headers)
+        async with api.watch(f"{MAPS}?{query}", accept=form) as plainly, api.watch(f"{MAPS}?{query}", **headers) as packed:
+            await eventually(lambda w=plainly, p=packed: same(w, p))
+            assert (await api("PATCH", f"{MAPS}/a", {"data": {"k": form}}, content_type="application/merge-patch+json")).status == 200
+            await eventually(lambda w=plainly, p=packed, f=form: same(w, p, b"" if f == TABLE else f.encode()))
+
+
+async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> bool:
+    """Whether one is the other unpacked: every time that something was written, it can be."""
+    return b"initial-events-end" in plain.data and holding in plain.data and gzip.decompress(packed.data) == plain.data
 
 
 async def test_only_the_first_table_of_a_watch_has_columns(api: Api) -> None:

@@ -2,6 +2,9 @@
 
 The bytes of an event are made once per form: the plain form is the object's finished bytes between a head and a tail, other
 forms are kept with the object. Follows k8s.io/apiserver/pkg/endpoints/handlers/watch.go and response.go (watchEncoder).
+
+A watch-list is compressed for who takes gzip, as upstream does it: what is written at once is a gzip member of its own, so that a watch
+at rest holds no state. That of an event is made once for all.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.endpoints.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
+from tetrapod.generic.endpoints.gzipped import HEADERS, accepts_gzip, member, member_of
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
@@ -44,6 +48,7 @@ MOST_BEHIND: Final = 4096
 """Events that may wait for a client that is behind."""
 BATCH: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+GZIP: Final = "gzip"
 
 
 async def watch(scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted) -> Response:
@@ -64,7 +69,9 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     )
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
-    return StreamResponse(200, frames.headers(), _Serving(source, frames, seconds, request).run, endless=True)
+    gzip = bool(query.initial_events and query.bookmarks) and accepts_gzip(request)
+    headers = [*frames.headers(), *HEADERS] if gzip else frames.headers()
+    return StreamResponse(200, headers, _Serving(source, frames, seconds, request, gzip=gzip).run, endless=True)
 
 
 class _Serving:
@@ -73,7 +80,8 @@ class _Serving:
     While the client is behind, they queue up as shared events, not as bytes of its own; a client that stays behind is ended.
     """
 
-    def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request) -> None:
+    def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool) -> None:
+        self._gzip = gzip
         self._source, self._frames, self._seconds = source, frames, seconds
         self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
         self._behind: deque[WatchEvent] = deque()
@@ -95,7 +103,7 @@ class _Serving:
     async def _pushed(self) -> None:
         source = self._source
         async for batch in source.initial():
-            if not self._write(list(map(self._frames.frame, batch))):
+            if not await self._send(list(map(self._frames.frame, batch))):
                 return
             await self._keep_pace()
             self._begun(batch)
@@ -115,7 +123,9 @@ class _Serving:
                 self._behind.clear()
                 self._source.close()
             return
-        if not self._write(list(map(self._frames.shared_frame, events))):
+        frames = list(map(self._frames.shared_frame, events))
+        members = list(map(self._frames.shared_member, events, frames)) if self._gzip else frames
+        if not self._write(frames, members):
             self._source.close()
         elif self._writer.buffered() > HIGH_WATER:
             self._catching_up = asyncio.create_task(self._catch_up())
@@ -125,7 +135,7 @@ class _Serving:
             await self._writer.drain()
             while self._behind:
                 batch = [self._behind.popleft() for _ in range(min(BATCH, len(self._behind)))]
-                self._write(list(map(self._frames.frame, batch)))
+                await self._send(list(map(self._frames.frame, batch)))
                 await self._keep_pace()
             self._catching_up = None
 
@@ -134,7 +144,7 @@ class _Serving:
         frames = self._frames
         async for batch in self._source:
             await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
-            if not self._write(list(map(frames.frame, batch))):
+            if not await self._send(list(map(frames.frame, batch))):
                 return
             await self._keep_pace()
             self._begun(batch)
@@ -144,9 +154,13 @@ class _Serving:
         if batch and batch[-1].initial_end:
             TO_INITIAL_END.observe((*self._frames.of, self._scope), time.monotonic() - self._received)
 
-    def _write(self, frames: list[bytes]) -> bool:
-        """False: nothing can be written in this form."""
-        data = frames[0] if len(frames) == 1 else b"".join(frames)
+    async def _send(self, frames: list[bytes]) -> bool:
+        """Of this watch alone. False: nothing can be written in this form."""
+        return self._write(frames, [await member_of(b"".join(frames))] if self._gzip and any(frames) else frames)
+
+    def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
+        """False: nothing can be written in this form. `written` is what the frames are on the wire."""
+        data = written[0] if len(written) == 1 else b"".join(written)
         if not data and self._frames.impossible:
             return False
         self._writer.write(data)
@@ -190,6 +204,17 @@ class Frames:
         made: bytes | None = kept.get(key)
         if made is None:
             made = kept[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
+        return made
+
+    def shared_member(self, event: WatchEvent, frame: bytes) -> bytes:
+        """A shared frame as a gzip member, kept with the object too."""
+        entry = event.entry
+        if entry is None or not self._plain:
+            return member(frame) if frame else b""
+        kept, key = entry.representations, (GZIP, *self._keys[event.type])
+        made: bytes | None = kept.get(key)
+        if made is None:
+            made = kept[key] = member(frame)
         return made
 
     def frame(self, event: WatchEvent) -> bytes:
@@ -257,6 +282,9 @@ class MessageFrames(Frames):
 
     def shared_frame(self, event: WatchEvent) -> bytes:
         return self.frame(event)
+
+    def shared_member(self, event: WatchEvent, frame: bytes) -> bytes:
+        return member(frame) if frame else b""
 
     def frame(self, event: WatchEvent) -> bytes:
         messages = self.representation.messages

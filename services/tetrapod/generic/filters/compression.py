@@ -1,20 +1,17 @@
 """gzip for large answers to clients that accept it (upstream: endpoints/handlers/responsewriters/writers.go).
 
-As upstream: only from 128 KiB on, only when an element of Accept-Encoding is exactly `gzip`, never for watches; level 1.
+As upstream: only from 128 KiB on, only when an element of Accept-Encoding is exactly `gzip`; level 1. Watches see to it themselves.
 """
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from typing import Final
 
+from tetrapod.generic.endpoints.gzipped import HEADERS, accepts_gzip, member_of
 from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
 
 THRESHOLD: Final = 128 * 1024
-_OFFLOAD: Final = 256 * 1024  # beyond this many bytes a thread compresses, so that the loop goes on
-
-_COMPRESSED: Final = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 
 
 def with_compression(handler: Handler) -> Handler:
@@ -28,21 +25,11 @@ def with_compression(handler: Handler) -> Handler:
             return _compress_stream(response)
         if len(response.body) < THRESHOLD or not accepts_gzip(request):
             return response
-        body = response.body
-        response.body = await asyncio.to_thread(_gzip, body) if len(body) > _OFFLOAD else _gzip(body)
-        response.headers.extend(_COMPRESSED)
+        response.body = await member_of(response.body)
+        response.headers.extend(HEADERS)
         return response
 
     return compression
-
-
-def accepts_gzip(request: Request) -> bool:
-    return any(any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding"))
-
-
-def _gzip(body: bytes) -> bytes:
-    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return compressor.compress(body) + compressor.flush()
 
 
 def _compress_stream(response: StreamResponse) -> StreamResponse:
@@ -55,7 +42,7 @@ def _compress_stream(response: StreamResponse) -> StreamResponse:
         gzip.finish()
 
     headers = [h for h in response.headers if h[0] != b"content-length"]
-    compressed = StreamResponse(response.status, [*headers, *_COMPRESSED], run)
+    compressed = StreamResponse(response.status, [*headers, *HEADERS], run)
     compressed.trailers = response.trailers
     return compressed
 
