@@ -30,7 +30,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     errors: list[FieldError] = []
     if get("terminationGracePeriodSeconds") is None:
         errors.append(field.required(f"{path}.terminationGracePeriodSeconds"))
-    found, wrong = volumes(get("volumes") or [], pod_name, f"{path}.volumes", pod=pod)
+    found, wrong = volumes(get("volumes") or [], pod_name, f"{path}.volumes")
     errors += wrong
     claims = get("resourceClaims") or []
     if claims:

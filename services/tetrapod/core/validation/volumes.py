@@ -23,15 +23,15 @@ _MORE: Final = "may not specify more than 1 volume type"
 _Check = Callable[[Object, str], list[FieldError]]
 
 
-def volumes(listed: list[Object], pod_name: str, path: str, *, pod: bool) -> tuple[dict[str, Object], list[FieldError]]:
-    """The valid ones by name, and the complaints. `pod`: the spec is a pod's, not a template's."""
+def volumes(listed: list[Object], pod_name: str, path: str) -> tuple[dict[str, Object], list[FieldError]]:
+    """The valid ones by name, and the complaints."""
     errors: list[FieldError] = []
     created = {f"{pod_name}-{v.get('name')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
     found: dict[str, Object] = {}
     for i, volume in enumerate(listed):
         at = f"{path}[{i}]"
         name = volume.get("name") or ""
-        wrong = _source(volume, name, pod_name, at, pod)
+        wrong = _source(volume, name, pod_name, at)
         wrong += dns_label(name, f"{at}.name") if name else [field.required(f"{at}.name")]
         if name in found:
             wrong.append(field.duplicate(f"{at}.name", name))
@@ -46,7 +46,7 @@ def volumes(listed: list[Object], pod_name: str, path: str, *, pod: bool) -> tup
     return found, errors
 
 
-def _source(volume: Object, name: str, pod_name: str, path: str, pod: bool) -> list[FieldError]:
+def _source(volume: Object, name: str, pod_name: str, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     count = 0
     for kind, (more, at, check) in _SOURCES.items():
@@ -59,7 +59,7 @@ def _source(volume: Object, name: str, pod_name: str, path: str, pod: bool) -> l
             errors += check(source, f"{path}.{at}")
             if kind == "ephemeral" and pod_name and name:
                 errors += _claim_name(f"{pod_name}-{name}", name, path)
-            if kind == "image" and pod and not source.get("reference"):
+            if kind == "image" and not source.get("reference"):
                 errors.append(field.required(f"{path}.image.reference"))
         if kind == "iscsi":
             errors += sources.iscsi_name_length(source, name, f"{path}.name", name)

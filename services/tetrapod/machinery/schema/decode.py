@@ -54,7 +54,10 @@ def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
     mistake: DecodeError = first
     while isinstance(mistake, Mismatch) and not mistake.ends and mistake.place is not None:
         within, field = mistake.place
-        del within[field]
+        if isinstance(within, list):
+            within[field] = None  # a zero value, that leaves the others their places
+        else:
+            del within[field]
         try:
             walk(obj)
         except UnknownField:
@@ -227,7 +230,12 @@ def _list_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
         for index, value in enumerate(values):
             if value.__class__ is plain:
                 continue
-            result = element(value)
+            try:
+                result = element(value)
+            except Mismatch as mismatch:
+                if mismatch.place is None:
+                    mismatch.place = values, index
+                raise
             if result is not value:
                 values[index] = result
         return values
@@ -267,6 +275,8 @@ def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
         if value is None:
             return zero(node)
         result = walk(value)
-        return value if result is ABSENT else result
+        if result is ABSENT:
+            return "" if node.format == "byte" else value
+        return result
 
     return element

@@ -30,8 +30,8 @@ class Mismatch(DecodeError):
     def __init__(self, value: Any, wanted: str, *, ends: bool = False) -> None:
         super().__init__()
         self.ends = ends
-        self.place: tuple[dict[str, Any], str] | None = None
-        """The object and its field under which the value was found."""
+        self.place: tuple[Any, Any] | None = None
+        """The object and its field, or the list and its index, under which the value was found."""
         self._found = _name(value, wanted)
         self.value, self.wanted = value, wanted
         self._path: list[tuple[str, str]] = []  # definitions and fields of them, innermost first
@@ -75,5 +75,5 @@ def _name(value: Any, wanted: str) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        return f"number {value}" if wanted.startswith(("int", "float")) else "number"
+        return f"number {value}" if wanted.startswith(("int", "uint", "float")) else "number"
     return {str: "string", list: "array", dict: "object"}.get(value.__class__, "null")

@@ -120,7 +120,9 @@ _CHECKS: Final[dict[str, Callable[[SchemaNode], Walk]]] = {
 
 
 def _bytes(value: Any) -> Any:
-    """Base64 as Go's StdEncoding reads it (line ends are ignored), in canonical form."""
+    """Base64 as Go's StdEncoding reads it (line ends are ignored), in canonical form; a list of bytes is as good."""
+    if value.__class__ is list:
+        return binascii.b2a_base64(bytes(map(_byte, value)), newline=False).decode()
     if value.__class__ is not str:
         raise Mismatch(value, "[]uint8")
     try:
@@ -129,6 +131,15 @@ def _bytes(value: Any) -> Any:
         data = _base64_with_line_ends(value)
     canonical = binascii.b2a_base64(data, newline=False).decode()
     return value if canonical == value else canonical
+
+
+def _byte(value: Any) -> int:
+    if value is None:
+        return 0
+    if value.__class__ is not int or not 0 <= value <= 255:
+        raise Mismatch(value, "uint8")
+    number: int = value
+    return number
 
 
 _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

@@ -284,3 +284,16 @@ def test_times_are_refused_in_the_words_of_go(sent: str, words: str) -> None:
     with pytest.raises(DecodeError) as refusal:
         decoded("Lease", {"spec": {"renewTime": sent}}, "coordination.k8s.io/v1")
     assert str(refusal.value).partition('" ')[2] == words if words.startswith("as") else str(refusal.value).endswith(f'"{words}')
+
+
+def test_bytes_may_be_a_list_of_numbers() -> None:
+    assert decoded("Secret", {"data": {"a": [1, 2], "b": [None], "c": []}})["data"] == {"a": "AQI=", "b": "AA==", "c": ""}
+    with pytest.raises(DecodeError, match=r"cannot unmarshal number 256 into Go struct field Secret\.data of type uint8"):
+        decoded("Secret", {"data": {"a": [256]}})
+
+
+def test_a_mistake_that_ends_the_decoding_is_told_even_behind_another_element_that_is_wrong() -> None:
+    with pytest.raises(DecodeError, match="quantities must match"):
+        decoded("LimitRange", {"spec": {"limits": [[1], {"max": {"cpu": {"a": 1}}}]}})
+    with pytest.raises(DecodeError, match=r"LimitRangeSpec\.spec\.limits of type v1\.LimitRangeItem"):
+        decoded("LimitRange", {"spec": {"limits": [[1], {"type": 1}]}})
