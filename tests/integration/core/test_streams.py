@@ -169,6 +169,8 @@ async def test_a_service_leads_only_to_its_own_pods(core: Core) -> None:
     ("path", "message"),
     [
         ("portforward?ports=abc", 'cannot convert to []int32: strconv.ParseUint: parsing "abc": invalid syntax'),
+        ("portforward?ports=", 'cannot convert to []int32: strconv.ParseUint: parsing "": invalid syntax'),
+        ("portforward?ports=1,65536", 'cannot convert to []int32: strconv.ParseUint: parsing "65536": value out of range'),
         ("log?sinceTime=x", 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'),
         ("log?tailLines=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
     ],
