@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import posixpath
 import string
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
+from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.serializer.syntax import explain
+
 INCONSISTENT = -1
 ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")
+_FIELDS: Final = {"v": "string", "rv": "int64", "start": "string"}
 
 
 class Continuation(NamedTuple):
@@ -38,17 +43,43 @@ def decode(token: str) -> Continuation:
 
 
 def _fields(token: str) -> dict[str, object]:
+    """The token as encoding/json stores it into upstream's struct, and its words where it cannot: a client may well see them."""
     data = _decoded(token)
     try:
-        fields = orjson.loads(data)
-    except ValueError as error:
-        first = chr(data[0]) if data else ""
-        if first and first not in '{["tfn-0123456789 \t\r\n':  # in upstream's words, since a client may well see them
-            raise ValueError(f"invalid character '{_quoted(first)}' looking for beginning of value") from None
-        raise ValueError(str(error)) from None
+        fields = json.loads(data, parse_float=_Fraction)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(explain(data) or str(error)) from None
+    if fields is None:
+        return {}
     if not isinstance(fields, dict):
-        raise ValueError(f"cannot unmarshal {type(fields).__name__} into a continue token")
-    return fields
+        raise ValueError(f"json: cannot unmarshal {_kind(fields)} into Go value of type storage.continueToken")
+    for name, wanted in _FIELDS.items():
+        value = fields.get(name)
+        if value is not None and not _fits(value, wanted):
+            raise ValueError(f"json: cannot unmarshal {_found(value, wanted)} into Go struct field continueToken.{name} of type {wanted}")
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+class _Fraction(str):
+    """A number that is no integer, as it is written."""
+
+    __slots__ = ()
+
+
+def _fits(value: object, wanted: str) -> bool:
+    if wanted == "string":
+        return isinstance(value, str) and not isinstance(value, _Fraction)
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+
+
+def _found(value: object, wanted: str) -> str:
+    """A number of another kind than the field's is named, too."""
+    kind = _kind(value)
+    return f"number {value}" if kind == "number" and wanted != "string" else kind
+
+
+def _kind(value: object) -> str:
+    return "number" if isinstance(value, _Fraction) else json_kind(value)
 
 
 def _decoded(token: str) -> bytes:
@@ -61,15 +92,11 @@ def _decoded(token: str) -> bytes:
         raise ValueError(f"illegal base64 data at input byte {len(token) - 1}") from None
 
 
-def _quoted(character: str) -> str:
-    return character if character.isprintable() and character.isascii() else f"\\u{ord(character):04x}"
-
-
 def _checked(fields: dict[str, object]) -> Continuation:
     version, revision, start = fields.get("v", ""), fields.get("rv", 0), fields.get("start", "")
     if version != "meta.k8s.io/v1":
         raise ValueError(f"server does not recognize this encoded version {version}")
-    if not isinstance(revision, int) or isinstance(revision, bool) or revision == 0:
+    if not isinstance(revision, int) or revision == 0:
         raise ValueError("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not isinstance(start, str) or not start:
         raise ValueError("encoded start key empty (version meta.k8s.io/v1)")
