@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import Final
-from urllib.parse import parse_qs
 
 from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.metrics import HEALTHCHECK, HEALTHCHECKS_TOTAL
 from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery.requestinfo import query_lists
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ async def _one(endpoint: str, name: str, check: Check) -> Response:
 
 
 async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Response:
-    query = parse_qs(request.query_string, keep_blank_values=True)
+    query = query_lists(request.query_string)
     excluded = set(query.get("exclude", []))
     lines: list[str] = []
     failed: list[str] = []

@@ -130,6 +130,14 @@ def query_values(query: str) -> dict[str, str]:
     return values
 
 
+def query_lists(query: str) -> dict[str, list[str]]:
+    """All values of each parameter."""
+    values: dict[str, list[str]] = {}
+    for name, value in query_pairs(query):
+        values.setdefault(name, []).append(value)
+    return values
+
+
 def query_pairs(query: str) -> list[tuple[str, str]]:
     """All parameters, decoded as Go's net/url does: pairs with a semicolon or a bad escape are dropped."""
     if ";" in query or ("%" in query and _BAD_ESCAPE.search(query)):

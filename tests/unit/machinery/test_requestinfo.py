@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, parse, query_pairs
+from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, parse, query_lists, query_pairs, query_values
 
 
 def short(info: RequestInfo) -> tuple[str, ...]:
@@ -84,3 +84,9 @@ def test_a_path_that_ends_at_watch_is_refused() -> None:
 )
 def test_parameters_that_go_does_not_read_are_dropped(query: str, expected: list[tuple[str, str]]) -> None:
     assert query_pairs(query) == expected
+
+
+def test_values_are_first_ones_or_all() -> None:
+    query = "a=1&b=&a=2;x&a=3&%zz=4&b=5"
+    assert query_values(query) == {"a": "1", "b": ""}
+    assert query_lists(query) == {"a": ["1", "3"], "b": ["", "5"]}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.flowcontrol.utilization import Limits, Utilization
+from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
 from tetrapod.generic.metrics import Histogram, Metric, Summary, render
 from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
@@ -80,6 +80,15 @@ def test_time_is_spent_in_some_state_whenever_limits_change(spent: dict[tuple[in
         utilization.settle(limits)
     for row in utilization.rows(limits):
         assert sum(row[:-1]) == pytest.approx(sum(spent.values()) * 1e9, abs=len(spent))
+
+
+def test_states_are_summed_up_before_there_are_too_many() -> None:
+    utilization, limits = Utilization(), Limits(10, 10, 50)
+    for number in range(3 * MOST_STATES):
+        if not utilization.spend((0, number, 0, number), 1.0):
+            utilization.settle(limits)
+        assert len(utilization.spent) <= MOST_STATES
+    assert [sum(row[:-1]) for row in utilization.rows(limits)] == [3 * MOST_STATES * 1e9] * 4
 
 
 def test_the_capacity_of_a_window_doubles_when_it_is_full() -> None:

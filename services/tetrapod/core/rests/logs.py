@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssl import SSLCertVerificationError
 from typing import Final
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from tetrapod.core.rests.locations import Backends, kubelet_of, node_name
 from tetrapod.core.rests.stores import PODS, Stores
@@ -16,6 +16,7 @@ from tetrapod.generic.request import Request, Response, StreamResponse, StreamWr
 from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.requestinfo import query_lists
 from tetrapod.machinery.timestamps import parse
 
 _NUMBERS: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
@@ -40,7 +41,7 @@ class LogRest(Rest):
         self._backends = backends
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        options = parse_qs(request.query_string, keep_blank_values=True)
+        options = query_lists(request.query_string)
         verify = (options.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
         _USAGE.add(("enforce_tls" if verify else "skip_tls_allowed",))
         errors = _log_errors(options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from tetrapod.core.rests.locations import Backends, dial_error, kubelet_at, node_name, node_status
 from tetrapod.core.rests.logs import LogRest, choose_container
@@ -23,7 +23,9 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
+from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.requestinfo import query_lists
 
 if TYPE_CHECKING:
     from tetrapod.generic.proxy.streamtranslator import Streams
@@ -94,7 +96,7 @@ class ExecRest(_StreamRest):
         from tetrapod.generic.proxy.streamtranslator import Streams
 
         await self._may_create(request)
-        options = parse_qs(request.query_string, keep_blank_values=True)
+        options = query_lists(request.query_string)
         pod = await self._pod(ctx, name)
         container = choose_container(pod, (options.get("container") or [""])[0])
         query = [("command", word) for word in options.get("command") or ()] if ctx.subresource == "exec" else []
@@ -108,18 +110,27 @@ def _asked(options: dict[str, list[str]], name: str) -> bool:
     return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
 
 
+_LAST_PORT: Final = 65535
+_PORT_DIGITS: Final = len(str(_LAST_PORT))
+
+
 def _port(text: str) -> str:
     """As Go converts it (upstream: Convert_Slice_string_To_Slice_int32 …)."""
-    if not text.isdecimal():
-        raise status.bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": invalid syntax')
-    return str(int(text))
+    why = "" if text.isascii() and text.isdecimal() else "invalid syntax"
+    digits = text.lstrip("0") or "0"
+    if not why and (len(digits) > _PORT_DIGITS or int(digits) > _LAST_PORT):
+        why = "value out of range"
+    if why:
+        raise status.bad_request(f"cannot convert to []int32: strconv.ParseUint: parsing {go_quote(text)}: {why}")
+    return digits
 
 
 class PortForwardRest(_StreamRest):
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
         await self._may_create(request)
+        asked = query_lists(request.query_string).get("ports") or ()
+        ports = [_port(text) for texts in asked for text in texts.split(",")]
         pod = await self._pod(ctx, name)
-        ports = [_port(text) for text in parse_qs(request.query_string).get("ports") or ()]
         query = [("port", ",".join(ports))] if ports else []
         return await self._pass(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
 

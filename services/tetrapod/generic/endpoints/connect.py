@@ -5,8 +5,8 @@ Admission sees the query as the options of the connection (`PodExecOptions`), as
 
 from __future__ import annotations
 
+import re
 from typing import Final
-from urllib.parse import parse_qs
 
 from tetrapod.generic.endpoints.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.endpoints.admitting import Admitting
@@ -14,7 +14,7 @@ from tetrapod.generic.endpoints.negotiation import check_route_accept, negotiate
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.requestinfo import query_values
+from tetrapod.machinery.requestinfo import query_lists, query_values
 from tetrapod.machinery.status import bad_request
 
 
@@ -36,18 +36,19 @@ async def connect(scope: Scope, request: Request) -> Response:
 
 _STREAMED: Final = ("text/plain", *MEDIA_TYPES)
 _NO_TABLE: Final = Offer(table=False)
+_is_port: Final = re.compile("[0-9]{1,5}", re.ASCII).fullmatch
 _SWITCHES: Final = ("stdin", "stdout", "stderr", "tty")
 
 
 def _options(query_string: str, path: str) -> Object:
     """What is asked for, as the options of exec, attach, portforward and proxy have it; each of them has its own of these."""
-    query = parse_qs(query_string, keep_blank_values=True)
+    query = query_lists(query_string)
     options: Object = {name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")}
     if container := query.get("container"):
         options["container"] = container[0]
     if command := query.get("command"):
         options["command"] = command
-    if ports := [int(port) for port in query.get("ports") or () if port.isascii() and port.isdigit()]:
+    if ports := [int(port) for port in ",".join(query.get("ports") or ()).split(",") if _is_port(port)]:
         options["ports"] = ports
     if path:  # of a proxy, whose query is the backend's
         options = {"path": path}

@@ -10,12 +10,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qs
 
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import status
 from tetrapod.machinery.duration import parse_duration
+from tetrapod.machinery.requestinfo import query_values
 
 log = logging.getLogger(__name__)
 
@@ -120,11 +120,11 @@ class Overdue:
 
 
 def _asked(query: str, limit: float) -> float:
-    values = parse_qs(query, keep_blank_values=True).get("timeout", [])
-    if not values or not values[0]:
+    asked = query_values(query).get("timeout")
+    if not asked:
         return limit
     try:
-        seconds = parse_duration(values[0])
+        seconds = parse_duration(asked)
     except ValueError as error:
         raise status.bad_request(f"invalid timeout specified in the request URL - {error}") from None
     return min(seconds, limit) if seconds > 0 else limit

@@ -7,11 +7,10 @@ nobody serves would be anybody's to choose. What is counted of one kind of reque
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import parse_qs
 
 from tetrapod.generic.metrics import Counter, Gauge, Histogram
 from tetrapod.generic.request import Request
-from tetrapod.machinery.requestinfo import RequestInfo, scope_of
+from tetrapod.machinery.requestinfo import RequestInfo, query_lists, scope_of
 
 _OF: Final = ("group", "version", "resource", "subresource", "scope", "component")
 _SLI_BUCKETS: Final = (
@@ -204,10 +203,10 @@ def verb_of(request: Request) -> str:
 
 def field_validation_of(query: str) -> str:
     """Upstream: cleanFieldValidation."""
-    values = parse_qs(query, keep_blank_values=True).get("fieldValidation", [""])
+    values = query_lists(query).get("fieldValidation", [""])
     return values[0] if len(values) == 1 and values[0] in _VALIDATIONS else "invalid"
 
 
 def dry_run_of(query: str) -> str:
-    values = parse_qs(query, keep_blank_values=True).get("dryRun", [])
+    values = query_lists(query).get("dryRun", [])
     return ",".join(sorted(set(values))) if all(value == "All" for value in values) else "invalid"

@@ -6,12 +6,12 @@ import datetime
 import time
 from collections.abc import Iterable, Sequence
 from typing import Final
-from urllib.parse import parse_qs
 
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.queueset import Ticket
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import Routes
+from tetrapod.machinery.requestinfo import query_values
 
 PREFIX: Final = "/debug/api_priority_and_fairness/"
 _LEVELS: Final = (
@@ -39,7 +39,7 @@ def install(routes: Routes, control: FlowControl) -> None:
         return _table(_QUEUES, _queue_rows(control))
 
     async def requests(request: Request) -> Response:
-        details = any(parse_qs(request.query_string).get("includeRequestDetails", []))
+        details = bool(query_values(request.query_string).get("includeRequestDetails"))
         return _table((*_REQUESTS, *_DETAILS) if details else _REQUESTS, _request_rows(control, details))
 
     for name, handler in (("dump_priority_levels", levels), ("dump_queues", queues), ("dump_requests", requests)):

@@ -270,8 +270,8 @@ class QueueSet:
         now = self._clock()
         self.demand.advance(now, self.seats_in_use + self.seats_waiting)
         state = (self.waiting, self.executing, self.seats_waiting, self.seats_in_use)
-        spent = self.utilization.spent
-        spent[state] = spent.get(state, 0.0) + now - self._since
+        if not self.utilization.spend(state, now - self._since):
+            self.utilization.settle(self.limits)
         if self._active:
             self._r += self.seats_in_use / self._active * (now - self._since)
         self._since = now

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.metrics import TimingHistogram
 
@@ -17,6 +17,7 @@ _DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)
 _SEATS: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 _REQUESTS: Final = (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1)
 _NANOSECONDS: Final = 1e9
+MOST_STATES: Final = 512
 
 
 class Limits(NamedTuple):
@@ -27,15 +28,25 @@ class Limits(NamedTuple):
     places: int
 
 
+State: TypeAlias = tuple[int, int, int, int]
+"""Requests that wait and that execute, and the seats of both."""
+
+
 class Utilization:
-    """Of one level. `spent` is what its queues add to."""
+    """Of one level."""
 
     def __init__(self) -> None:
-        self.spent: dict[tuple[int, int, int, int], float] = {}
+        self.spent: dict[State, float] = {}
         self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
 
+    def spend(self, state: State, seconds: float) -> bool:
+        """So much time in a state. False: there are too many states now, which are to be settled; a busy level knows no end of them."""
+        spent = self.spent
+        spent[state] = spent.get(state, 0.0) + seconds
+        return len(spent) <= MOST_STATES
+
     def settle(self, limits: Limits) -> None:
-        """The limits are about to change."""
+        """Sum up what was spent: the limits are about to change, or there are too many states."""
         self._rows = self.rows(limits)
         self.spent.clear()
 

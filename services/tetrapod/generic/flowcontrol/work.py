@@ -6,14 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl
 
 from tetrapod.generic.request import Request
-from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.requestinfo import RequestInfo, query_values
 
 _MOST_LIST_SEATS: Final = 100
 _MOST_MUTATING_SEATS: Final = 10
 _BYTES_PER_SEAT: Final = 100_000
+_DIGITS: Final = 19
+"""Of a limit that is one, at most."""
 _STREAMED_AT_ONCE: Final = 1_000_000  # bytes that a list out of the watch cache holds at a time, however long it is
 _WATCHES_PER_SEAT: Final = 10
 _EVENT_SECONDS: Final = 0.005
@@ -83,7 +84,7 @@ def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watch
 
 
 def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estimate:
-    query = dict(parse_qsl(request.query_string)) if request.query_string else {}
+    query = query_values(request.query_string) if request.query_string else {}
     version = query.get("resourceVersion", "")
     if info.verb == "watch" and query.get("sendInitialEvents") not in _TRUE and version not in ("", "0"):
         return LEAST
@@ -94,7 +95,7 @@ def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estim
     limit = query.get("limit", "")
     if info.name:
         objects = 1
-    elif limit.isdecimal() and 0 < int(limit) < objects:
+    elif limit.isdecimal() and len(limit) < _DIGITS and 0 < int(limit) < objects:
         objects = int(limit)
     # Every list is served from the watch cache here, pages and consistent ones too.
     seats = math.ceil(min(objects * size, _STREAMED_AT_ONCE) / _BYTES_PER_SEAT)

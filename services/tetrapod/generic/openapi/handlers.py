@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
-from urllib.parse import parse_qs
 
 import orjson
 
@@ -26,6 +25,7 @@ from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery.requestinfo import query_values
 
 Build: TypeAlias = Callable[[], Awaitable[Iterable[bytes] | None]]
 _Key: TypeAlias = tuple[str, str, str]
@@ -71,7 +71,7 @@ class OpenAPIHandlers:
         if media_type is None:
             return Response(406, [_BY_ACCEPT])
         etag = f'"{digest}"'
-        asked = parse_qs(request.query_string, keep_blank_values=True).get("hash", [""])[0]
+        asked = query_values(request.query_string).get("hash", "")
         if asked and asked != digest:
             headers: HeaderList = [
                 (b"location", f"/openapi/v3/{name}?hash={digest}".encode()),
