@@ -49,6 +49,7 @@ class AutoRegistration:
             self.queue.add(name)
 
     def no_longer(self, gv: GroupVersion) -> None:
+        """The group-version is not served by us any more: its APIService goes."""
         if self._desired.pop(name_for(gv), None) is not None:
             self.queue.add(name_for(gv))
 
@@ -63,6 +64,7 @@ class AutoRegistration:
         self._at_start = names
 
     def changed(self, old: Object | None, new: Object | None) -> None:
+        """An informer's event: whoever changed it, what is wanted is compared with it."""
         obj = new or old
         if obj is None:
             return
@@ -90,6 +92,7 @@ class AutoRegistration:
             raise RuntimeError(f"missing APIService: [{' '.join(sorted(self._pending))}]")
 
     async def reconcile(self, name: str) -> None:
+        """Create, update or delete the APIService of this name, where it is ours. Raises StatusError."""
         desired, current = self._desired.get(name), self._records.get(name)
         synced = name in self._synced
         await self._deconflict(name, desired, current, synced=synced)

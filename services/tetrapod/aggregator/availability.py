@@ -44,6 +44,8 @@ class Unavailable(Exception):
 
 
 class AvailabilityController:
+    """Upstream: kube-aggregator/pkg/controllers/status (local and remote): the condition Available of each APIService."""
+
     def __init__(self, client: Client, records: Records, cluster: Cluster, backends: Backends) -> None:
         self._client = client
         self._records = records
@@ -53,9 +55,11 @@ class AvailabilityController:
         self.remote: WorkQueue[str] = WorkQueue("apiservice-status-remote-available", self.reconcile)
 
     def start_local(self, lifecycle: Lifecycle) -> None:
+        """Look after those that are served here."""
         lifecycle.background(self.local.name, self.local.run(WORKERS))
 
     def start_remote(self, lifecycle: Lifecycle) -> None:
+        """Look after those that other servers serve."""
         lifecycle.background(self.remote.name, self.remote.run(WORKERS))
 
     def changed(self, old: Object | None, new: Object | None) -> None:
@@ -67,15 +71,18 @@ class AvailabilityController:
             _UNAVAILABLE.values.pop((old["metadata"]["name"],), None)
 
     def service_changed(self, namespace: str, name: str) -> None:
+        """A Service, or where it leads to, is another now: all APIServices of it are looked at again."""
         for key in self._records.names_for_service(namespace, name):
             self.remote.add(key)
 
     async def reconcile_local(self, name: str) -> None:
+        """One that is served here is available, always."""
         obj = self._records.get(name)
         if obj is not None and service_of(obj) is None:
             await self._write(obj, local_condition())
 
     async def reconcile(self, name: str) -> None:
+        """Ask the server of an APIService, write down what came of it; again after RESYNC seconds, or sooner where it failed, by raising."""
         obj = self._records.get(name)
         if obj is None or service_of(obj) is None:
             return

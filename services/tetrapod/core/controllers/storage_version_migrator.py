@@ -33,6 +33,8 @@ _LATER: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailab
 
 
 class StorageVersionMigrator:
+    """Upstream: pkg/controller/storageversionmigrator: writes each object of a resource anew, so that it is stored in today's version."""
+
     name = "storage-version-migrator-controller"
 
     def __init__(self, client: Client) -> None:
@@ -43,6 +45,7 @@ class StorageVersionMigrator:
         self._migrations.handlers.append(self._on_migration)
 
     async def run(self) -> None:
+        """Follows StorageVersionMigrations, one of a resource at a time, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._migrations.run())
             await self._migrations.synced.wait()

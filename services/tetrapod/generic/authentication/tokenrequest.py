@@ -48,9 +48,11 @@ class RemoteTokenRequestRest(Rest):
         self._client = client
 
     def default(self, obj: Object) -> None:
+        """As `default_token_request`, before anybody looks at the object."""
         default_token_request(obj)
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
+        """Auth prepares, `validate` (admission) sees what it prepared, auth issues. Raises StatusError; 503 where auth answers nonsense."""
         obj.update((await self._ask("prepare", ctx, name, obj))["object"])
         if validate is not None:
             await validate(obj)

@@ -63,12 +63,15 @@ _SORTED_AT_MOST: Final = 64
 
 
 class Clause(NamedTuple):
+    """One of an Accept header: what it takes, and how much it is wanted (0 to 1)."""
+
     type: str
     subtype: str
     quality: float
     parameters: tuple[tuple[str, str], ...]
 
     def takes(self, media_type: str) -> bool:
+        """Whether the media type, without parameters, is one of those that are meant; `*` stands for any part."""
         wanted = (self.type, self.subtype)
         type_, subtype = media_type.split("/")
         return wanted in ((type_, subtype), (type_, "*"), ("*", "*"))

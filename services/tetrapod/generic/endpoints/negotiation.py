@@ -117,6 +117,7 @@ def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """The 415 of a body that no decoder is there for (upstream: NewUnsupportedMediaTypeError)."""
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     return StatusError(415, "UnsupportedMediaType", text)
 

@@ -26,25 +26,31 @@ class Draining:
         self._idle.set()
 
     def begin(self) -> None:
+        """From now on new requests are refused, but for probes."""
         self.active = True
 
     async def wait(self, timeout: float) -> None:
+        """Returns once no short request is in flight, or after `timeout` seconds."""
         try:
             await asyncio.wait_for(self._idle.wait(), timeout)
         except TimeoutError:
             return
 
     def enter(self) -> None:
+        """A short request begins."""
         self.in_flight += 1
         self._idle.clear()
 
     def leave(self) -> None:
+        """A short request has been answered."""
         self.in_flight -= 1
         if not self.in_flight:
             self._idle.set()
 
 
 def with_draining(handler: Handler, draining: Draining) -> Handler:
+    """Counts, and refuses with a 503 while `draining` is active."""
+
     async def drain(request: Request) -> Response:
         if draining.active and not _is_probe(request.path):
             headers = [(b"retry-after", b"1"), (b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]

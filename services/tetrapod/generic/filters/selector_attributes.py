@@ -16,12 +16,14 @@ _OPERATORS: Final = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "Doe
 
 
 def requirements_of(info: RequestInfo) -> tuple[Requirements, Requirements]:
+    """Of fields and of labels; none for other verbs than list, watch and deletecollection."""
     if info.verb not in _VERBS:
         return (), ()
     return field_requirements(info.field_selector), label_requirements(info.label_selector)
 
 
 def field_requirements(text: str) -> Requirements:
+    """A field selector's, in the wire form of FieldSelectorRequirement."""
     if not text:
         return ()
     try:
@@ -34,6 +36,7 @@ def field_requirements(text: str) -> Requirements:
 
 
 def label_requirements(text: str) -> Requirements:
+    """A label selector's, in the wire form of LabelSelectorRequirement; what that has no operator for is left out."""
     if not text:
         return ()
     try:

@@ -59,7 +59,9 @@ class Connection(Carrier, Protocol):
     """Of an HttpProtocol what its exchanges use."""
 
     @property
-    def state(self) -> Front: ...
+    def state(self) -> Front:
+        """Of the whole server."""
+        ...
 
     def finished(self, exchange: Exchange) -> None:
         """The answer is written: the next request, or the end of the connection."""

@@ -26,17 +26,21 @@ class Unstored:
 
     @property
     def head(self) -> bytes:
+        """What the object is: kind and apiVersion."""
         return divided(self.raw)[0]
 
     @property
     def item(self) -> bytes:
+        """The rest of the JSON."""
         return divided(self.raw)[1]
 
     def object(self) -> Object:
+        """A copy for its caller."""
         copy: Object = orjson.loads(self.raw)
         return copy
 
     def peek(self) -> Object:
+        """The object itself, which nobody may change."""
         return self._object
 
     @property

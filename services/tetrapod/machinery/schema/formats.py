@@ -23,6 +23,7 @@ _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def known(name: str) -> bool:
+    """Whether strings are checked for this format at all."""
     return name.replace("-", "") in _FORMATS
 
 

@@ -20,6 +20,7 @@ _SHARED: Final = {
 
 
 def to_v1(definition: Object) -> Object:
+    """A CustomResourceDefinition of v1beta1 in v1; it shares what it can with the one given."""
     spec = dict(definition.get("spec") or {})
     name = spec.pop("version", "")
     versions = [dict(version) for version in spec.get("versions") or ()]

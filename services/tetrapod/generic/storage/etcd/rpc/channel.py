@@ -15,6 +15,11 @@ from tetrapod.generic.storage.etcd.rpc.stream import Call
 
 
 class Channel:
+    """Calls of one server, over one connection, made by `connect`; `path` is a Unix socket's, in place of host and port.
+
+    A server that answers neither a call nor a ping within `patience` seconds is silent: `on_silent` is told, what may be repeated ends.
+    """
+
     def __init__(
         self,
         host: str,
@@ -42,6 +47,7 @@ class Channel:
 
     @property
     def ready(self) -> bool:
+        """Whether it may be called: connected, and the server has not said that it goes away."""
         return self._connection is not None and not self._connection.closing
 
     async def connect(self) -> None:
@@ -86,6 +92,7 @@ class Channel:
         return self._connection
 
     async def close(self) -> None:
+        """Ends the connection and its calls; it cannot be connected again."""
         self._closed = True
         if self._connection is not None:
             self._connection.close()

@@ -78,6 +78,7 @@ class Http2Connection(asyncio.Protocol):
         return call
 
     def forget(self, call: Call) -> None:
+        """A call has ended: the next one that waits for room begins, and a connection that closes does so after its last."""
         self._calls.pop(call.id, None)
         if self._room:
             self._make_room()
@@ -92,6 +93,7 @@ class Http2Connection(asyncio.Protocol):
                 return
 
     def write(self, data: bytes) -> None:
+        """Whole frames; none once the connection is on its way out."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
@@ -135,6 +137,7 @@ class Http2Connection(asyncio.Protocol):
     # --- is the member there?
 
     def doubt(self) -> None:
+        """A call has waited for `patience` seconds: the server is asked whether it is there, if nothing has come from it."""
         self._silence.doubt(self.patience)
 
     def _ping(self) -> None:
@@ -170,6 +173,7 @@ class Http2Connection(asyncio.Protocol):
         self.write(_GREETING)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Every call ends with UNAVAILABLE."""
         self._ended(RpcError(Code.UNAVAILABLE, str(exc) if exc else "connection closed by the server"))
 
     def data_received(self, data: bytes) -> None:

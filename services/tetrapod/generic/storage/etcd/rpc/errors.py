@@ -53,10 +53,12 @@ _OF_HTTP: Final = {
 
 
 def of_reset(reason: int) -> RpcError:
+    """What a reset stream means (gRPC's PROTOCOL-HTTP2.md, Errors)."""
     return RpcError(_OF_RESET.get(reason, Code.INTERNAL), f"stream terminated by RST_STREAM with error code {reason}")
 
 
 def of_http(status: str) -> RpcError:
+    """What an answer that is no gRPC means (gRPC's http-grpc-status-mapping.md)."""
     code = _OF_HTTP.get(int(status) if status.isdigit() else 0, Code.UNKNOWN)
     return RpcError(code, f"unexpected HTTP status code received from server: {status}")
 

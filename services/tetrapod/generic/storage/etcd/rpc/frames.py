@@ -38,10 +38,12 @@ class ProtocolError(Exception):
 
 
 def head(kind: int, flags: int, stream: int, size: int) -> bytes:
+    """The nine bytes before a payload of `size` bytes (RFC 9113, 4.1)."""
     return _head.pack(size << 8 | kind, flags, stream)
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A whole frame."""
     return _head.pack(len(payload) << 8 | kind, flags, stream) + payload
 
 
@@ -52,28 +54,34 @@ def read_head(data: bytes, at: int) -> tuple[int, int, int, int]:
 
 
 def settings(values: dict[int, int]) -> bytes:
+    """A SETTINGS frame of these values."""
     return frame(SETTINGS, 0, 0, b"".join(_setting.pack(*item) for item in values.items()))
 
 
 def read_settings(payload: bytes) -> dict[int, int]:
+    """Values by identifier; of one that comes twice the last. Raises ProtocolError."""
     if len(payload) % 6:
         raise ProtocolError(FRAME_SIZE_ERROR, "SETTINGS of an odd size")
     return dict(_setting.iter_unpack(payload))
 
 
 def window_update(stream: int, size: int) -> bytes:
+    """`size` more bytes may be sent on the stream; 0 is the connection."""
     return frame(WINDOW_UPDATE, 0, stream, _number.pack(size))
 
 
 def reset(stream: int, code: int) -> bytes:
+    """RST_STREAM: the stream ends at once, with this error code."""
     return frame(RST_STREAM, 0, stream, _number.pack(code))
 
 
 def goaway(code: int) -> bytes:
+    """The connection ends; no stream of the peer's was served."""
     return frame(GOAWAY, 0, 0, _two.pack(0, code))
 
 
 def read_number(payload: bytes) -> int:
+    """The 32 bits of a WINDOW_UPDATE or RST_STREAM. Raises ProtocolError."""
     if len(payload) != 4:
         raise ProtocolError(FRAME_SIZE_ERROR, "a frame of the wrong size")
     number: int = _number.unpack(payload)[0]
@@ -89,6 +97,7 @@ def read_goaway(payload: bytes) -> tuple[int, int, bytes]:
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
+    """The payload of a DATA or HEADERS frame without its padding. Raises ProtocolError."""
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):

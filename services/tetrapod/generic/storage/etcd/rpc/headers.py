@@ -45,6 +45,7 @@ def _literal(name: int | str, value: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def request_block(scheme: str, authority: str, path: str, timeout: float | None, metadata: tuple[tuple[str, str], ...]) -> bytes:
+    """The headers of a call as HPACK without a dynamic table, so that it may be remembered; `timeout` in seconds."""
     block = _integer(_POST, 7, 0x80) + _integer(_SCHEMES[scheme], 7, 0x80)
     block += _literal(_PATH, path) + _literal(_AUTHORITY, authority)
     block += _literal(_CONTENT_TYPE, "application/grpc") + _literal(_USER_AGENT, "tetrapod") + _literal("te", "trailers")

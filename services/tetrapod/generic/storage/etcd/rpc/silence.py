@@ -50,6 +50,7 @@ class Silence:
         self._doubt = self._loop.call_later(patience, self._due)
 
     def end(self) -> None:
+        """No timer is left."""
         for timer in (self._keepalive, self._doubt):
             if timer is not None:
                 timer.cancel()

@@ -87,11 +87,13 @@ class Call:
             self.connection.flush(self)
 
     def cancel(self, error: RpcError | None = None) -> None:
+        """The server is told, and whoever waits gets `error`, or CANCELLED."""
         if not self.ended:
             self.connection.write(frames.reset(self.id, frames.CANCEL))
             self.end(error or RpcError(Code.CANCELLED, "cancelled"))
 
     async def unary(self, timeout: float) -> bytes:
+        """The one message of the answer, within `timeout` seconds. Raises RpcError."""
         self._deadline = self.connection.loop.time() + timeout
         self._timer = self.connection.loop.call_later(min(timeout, self.connection.patience), self._time_passes)
         try:
@@ -154,6 +156,7 @@ class Call:
     # --- the connection's side
 
     def on_headers(self, headers: dict[str, str], *, last: bool) -> None:
+        """The headers of the answer, or its trailers, which say how it went."""
         if self._headers is None:
             self._headers = headers
             if headers.get(":status") != "200":
@@ -176,9 +179,11 @@ class Call:
             self._wake()
 
     def on_reset(self, reason: int) -> None:
+        """The server gave the stream up."""
         self.end(of_reset(reason))
 
     def end(self, error: RpcError | None) -> None:
+        """Well, or with an error; only the first end counts. The server need not send what is left."""
         if self.ended:
             return
         self.ended = True
