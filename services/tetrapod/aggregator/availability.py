@@ -82,7 +82,7 @@ class AvailabilityController:
             await self._write(obj, local_condition())
 
     async def reconcile(self, name: str) -> None:
-        """Ask the server of an APIService, write down what came of it; again after RESYNC seconds, or sooner where it failed, by raising."""
+        """Ask the server of an APIService, write down what came of it; again after RESYNC seconds, sooner where it failed, by raising."""
         obj = self._records.get(name)
         if obj is None or service_of(obj) is None:
             return
