@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import marshal
 import time
@@ -51,6 +52,28 @@ async def test_profiles_say_what_the_process_does(call: Call) -> None:
     assert b"thread MainThread" in (await call("GET", "/debug/pprof/threadcreate?debug=1")).body
     profile = await call("GET", "/debug/pprof/profile?seconds=0.01")
     assert any("sleep" in function for _, _, function in marshal.loads(profile.body))
+
+
+async def test_a_trace_tells_what_each_thread_ran_and_when(call: Call) -> None:
+    answer = await call("GET", "/debug/pprof/trace?seconds=0.05")
+    assert dict(answer.headers)[b"content-disposition"] == b'attachment; filename="trace"'
+    events = orjson.loads(answer.body)["traceEvents"]
+    ran = [event for event in events if event["ph"] == "X"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    main = [event for event in ran if names[event["tid"]] == "MainThread"]
+    assert any("run_until_complete" in event["name"] or "_run" in event["name"] for event in main)
+    assert all(event["ts"] >= 0 and event["dur"] >= 0 for event in ran)
+
+
+async def test_an_address_of_a_stack_or_log_line_is_named(call: Call) -> None:
+    task = asyncio.current_task()
+    asked = f"{id(media_type):#x}+{id(task)}+0x1+nonsense+{id(GenericAPIServer):#x}"
+    lines = (await call("GET", f"/debug/pprof/symbol?{asked}")).body.decode().splitlines()
+    assert lines[0] == "num_symbols: 1"
+    assert lines[1] == f"{id(media_type):#x} {__name__}.media_type"
+    assert lines[2].startswith(f"{id(task):#x} task ")
+    assert lines[3:] == [f"{id(GenericAPIServer):#x} tetrapod.generic.server.GenericAPIServer"]
+    assert (await call("POST", "/debug/pprof/symbol", f"{id(media_type)}".encode())).body.decode().splitlines() == lines[:2]
 
 
 async def test_the_log_level_changes_while_the_server_runs(call: Call) -> None:

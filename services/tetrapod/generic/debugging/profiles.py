@@ -1,8 +1,9 @@
 """`/debug/pprof`: what the process is doing, by Python's own means, under the paths where Go has its profiles.
 
 `goroutine` are the stacks of tasks and threads, `threadcreate` of threads, `heap` the live objects by type (or, with `?seconds=`, what was
-allocated meanwhile), `allocs` what is being allocated, `profile` a recording by cProfile that `python -m pstats` reads. Who may ask is
-decided by the authorizer. Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
+allocated meanwhile), `allocs` what is being allocated, `profile` a recording by cProfile that `python -m pstats` reads, `trace` samples of
+what each thread runs (sampling.py), `symbol` what lives at an address (symbols.py). Who may ask is decided by the authorizer.
+Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from tetrapod.generic.debugging import sampling, symbols
 from tetrapod.generic.endpoints.options import parse_query
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import status
@@ -27,7 +29,7 @@ _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 _HTML: Final[HeaderList] = [(b"content-type", b"text/html; charset=utf-8")]
 _MOST: Final = 100
 _LONGEST: Final = 50.0
-_recording = asyncio.Lock()
+_recording, _tracing = asyncio.Lock(), asyncio.Lock()
 
 
 async def redirect(request: Request) -> Response:
@@ -43,6 +45,8 @@ async def handle(request: Request) -> Response:
         return Response(
             200, [*_HTML, _NOSNIFF], f"<html>\n<head>\n<title>{PREFIX}</title>\n</head>\n<ul>\n{lines}</ul>\n</html>\n".encode()
         )
+    if name == "symbol":
+        return await symbols.handle(request)
     if name not in PROFILES:
         return Response(404, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF], b"Unknown profile\n")
     query = parse_query(request.query_string)
@@ -122,6 +126,13 @@ async def _stacks(seconds: float) -> bytes:
     return out.getvalue().encode()
 
 
+async def _trace(seconds: float) -> bytes:
+    if _tracing.locked():
+        raise status.bad_request("Could not enable tracing: tracing is already in use")
+    async with _tracing:
+        return await asyncio.to_thread(sampling.trace, seconds or 1.0)
+
+
 async def _threads(seconds: float) -> bytes:
     return f"threadcreate profile: total {threading.active_count()}\n{_thread_stacks()}".encode()
 
@@ -138,4 +149,5 @@ PROFILES: Final[dict[str, tuple[str, Callable[[float], Awaitable[bytes]]]]] = {
     "heap": ("Live objects by type; with seconds=N, what was allocated in that time, by line.", _heap),
     "profile": ("What ran in the next N seconds (seconds=N, 30 by default), for python -m pstats.", _profile),
     "threadcreate": ("Stacks of all threads.", _threads),
+    "trace": ("What each thread ran in the next N seconds (seconds=N, 1 by default), for chrome://tracing and Perfetto.", _trace),
 }
