@@ -12,19 +12,11 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from tetrapod.machinery.protobuf.wire import varint
+
 Value: TypeAlias = Callable[[int, Any], bytes]
 """Writes a field of a number with a value."""
 Table: TypeAlias = dict[str, tuple[int, Value]]
-
-
-def varint(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def delimited(field: int, payload: bytes) -> bytes:

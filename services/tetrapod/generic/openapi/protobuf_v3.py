@@ -20,10 +20,10 @@ from tetrapod.generic.openapi.protobuf import (
     named,
     pairs,
     text,
-    varint,
     wrapped,
 )
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.protobuf.wire import varint
 
 
 class ProtobufFormV3:
