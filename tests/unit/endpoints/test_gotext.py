@@ -2,26 +2,74 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.endpoints.gotext import go_json, touched_by_json_patch, touched_by_merge
+import json
+from typing import Any
 
-OBJECT = {
-    "kind": "ConfigMap",
+from tetrapod.generic.endpoints.gotext import in_go_order, sort_touched, sorted_json, touched_by_json_patch, touched_by_merge
+from tetrapod.machinery.patch import json_patch, merge
+from tetrapod.machinery.types.definitions import load
+
+NODE = load("io.k8s.api.core.v1.Service")
+OBJECT: dict[str, Any] = {
+    "kind": "Service",
     "apiVersion": "v1",
-    "metadata": {"uid": "u", "name": "a", "managedFields": [{"time": "t", "manager": "m"}]},
-    "data": {"b": "1", "a": "2"},
+    "metadata": {"uid": "u", "name": "a", "managedFields": [{"time": "t", "manager": "m"}], "labels": {"z": "1", "y": "2"}},
+    "spec": {"selector": {"b": "1", "a": "2"}, "type": "ClusterIP", "ports": [{"port": 80, "name": "x"}, {"port": 81, "name": "y"}]},
 }
 
 
+def text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def patched(*operations: dict[str, Any]) -> Any:
+    return sort_touched(json_patch.apply(in_go_order(OBJECT, NODE), list(operations)), touched_by_json_patch(operations))
+
+
+def merged(patch: dict[str, Any]) -> Any:
+    return sort_touched(merge.apply(in_go_order(OBJECT, NODE), patch), touched_by_merge(patch))
+
+
 def test_what_a_merge_went_through_is_sorted_and_the_rest_is_in_the_order_of_structs() -> None:
-    text = go_json(OBJECT, touched_by_merge({"data": {"a": "2"}}))
-    metadata = '{"name":"a","uid":"u","managedFields":[{"manager":"m","time":"t"}]}'
-    assert text == f'{{"apiVersion":"v1","data":{{"a":"2","b":"1"}},"kind":"ConfigMap","metadata":{metadata}}}'
+    ordered = merged({"spec": {"type": "ClusterIP"}})
+    metadata = '{"name":"a","uid":"u","labels":{"y":"2","z":"1"},"managedFields":[{"manager":"m","time":"t"}]}'
+    spec = '{"ports":[{"name":"x","port":80},{"name":"y","port":81}],"selector":{"a":"2","b":"1"},"type":"ClusterIP"}'
+    assert text(ordered) == f'{{"apiVersion":"v1","kind":"Service","metadata":{metadata},"spec":{spec}}}'
+
+
+def test_a_merge_sorts_all_that_it_puts_in() -> None:
+    ordered = merged({"spec": {"ports": [{"protocol": "TCP", "port": 1}]}})
+    assert text(ordered["spec"]["ports"]) == '[{"port":1,"protocol":"TCP"}]'
 
 
 def test_a_json_patch_sorts_the_objects_on_its_paths() -> None:
-    text = go_json(OBJECT, touched_by_json_patch([{"op": "add", "path": "/metadata/x", "value": 1}]))
-    assert '"metadata":{"managedFields":[' in text
+    assert text(patched({"op": "add", "path": "/metadata/x", "value": 1})["metadata"]).startswith('{"labels":')
+    ordered = patched({"op": "add", "path": "/spec/ports/1/appProtocol", "value": "h"})
+    assert text(ordered["spec"]["ports"]) == '[{"name":"x","port":80},{"appProtocol":"h","name":"y","port":81}]'
+
+
+def test_what_a_json_patch_puts_in_stays_as_it_was_sent() -> None:
+    ordered = patched({"op": "add", "path": "/spec/ports/-", "value": {"targetPort": 1, "name": "z", "port": 3}})
+    assert text(ordered["spec"]["ports"][2]) == '{"targetPort":1,"name":"z","port":3}'
+
+
+def test_what_a_json_patch_moves_keeps_its_order() -> None:
+    ordered = patched({"op": "move", "path": "/spec/x", "from": "/metadata"})
+    assert list(ordered["spec"]["x"]) == ["name", "uid", "labels", "managedFields"]
+
+
+def test_a_test_sorts_all_that_it_looks_at() -> None:
+    ordered = patched({"op": "test", "path": "/metadata/managedFields", "value": OBJECT["metadata"]["managedFields"]})
+    assert list(ordered["metadata"]) == ["labels", "managedFields", "name", "uid"]
+    ordered = patched({"op": "test", "path": "/spec", "value": OBJECT["spec"]})
+    assert list(ordered["spec"]) == ["ports", "selector", "type"]
+
+
+def test_embedded_structs_are_written_at_their_place() -> None:
+    volume = {"emptyDir": {}, "name": "v"}
+    node = load("io.k8s.api.core.v1.Volume")
+    assert list(in_go_order(volume, node)) == ["name", "emptyDir"]
 
 
 def test_custom_objects_are_maps_all_the_way() -> None:
-    assert go_json({"b": {"d": 1, "c": 2}, "a": 0}, {}, sort_all=True) == '{"a":0,"b":{"c":2,"d":1}}'
+    assert sorted_json({"b": {"d": 1, "c": 2}, "a": 0}) == '{"a":0,"b":{"c":2,"d":1}}'

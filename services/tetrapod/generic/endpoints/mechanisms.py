@@ -12,7 +12,7 @@ import orjson
 
 from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
 from tetrapod.generic.endpoints.frommaps import misfit
-from tetrapod.generic.endpoints.gotext import go_json, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_json, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.field import invalid
@@ -80,7 +80,7 @@ class Patching(Mechanism):
     def apply(self, current: Object) -> Object:
         raise NotImplementedError
 
-    def quoted(self, current: Object, patched: Object) -> str:
+    def quoted(self, current: Object) -> str:
         """What a refusal quotes."""
         raise NotImplementedError
 
@@ -89,23 +89,19 @@ class Patching(Mechanism):
             raise self._refused
         scope = self.scope
         patched = self.apply(current)
-        shown = orjson.dumps(patched) if self.validation == "Strict" else b""
         try:
             unknown = self._shape(patched, current)
         except ShapeError as error:
-            raise self._refusal(self.quoted(current, self.apply(current)), self.type_text(error)) from None
-        complaints = [*self.complaints, *unknown_fields(self._sorted(unknown))]
+            raise self._refusal(self.quoted(current), self.type_text(error)) from None
+        complaints = [*self.complaints, *unknown_fields(self._told(unknown, current) if unknown else ())]
         if complaints and self.validation == "Strict":
-            quoted = self.quoted(current, orjson.loads(shown))
-            raise self._refusal(quoted, f"strict decoding error: {', '.join(complaints)}")
+            raise self._refusal(self.quoted(current), f"strict decoding error: {', '.join(complaints)}")
         self.warnings = complaints if self.validation == "Warn" else []
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
-    def _sorted(self, unknown: list[str]) -> list[str]:
-        """A patch sorts the objects that it goes through; of a custom one metadata is looked at before the rest, which comes in order."""
-        if not self.scope.decoder.custom:
-            return sorted(unknown)
-        return sorted(unknown, key=lambda path: (0, path) if path.startswith("metadata.") else (1, ""))
+    def _told(self, unknown: list[str], current: Object) -> list[str]:
+        """Unknown fields in the order in which upstream comes upon them."""
+        return sorted(unknown)
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
         decoder = self.scope.decoder
@@ -147,18 +143,41 @@ class Patching(Mechanism):
         return invalid_object(GroupKind("", ""), "", [invalid("patch", quoted, text)])
 
 
-class MergePatching(Patching):
+class DocumentPatching(Patching):
+    """A patch that upstream applies to the text of an object, in which the order of members tells what it went through."""
+
+    def touched(self) -> Touched | None:
+        """What the patch goes through."""
+        raise NotImplementedError
+
+    def _document(self, current: Object) -> Any:
+        """The patched object as upstream has it in JSON."""
+        return sort_touched(self.apply(in_go_order(current, self.scope.decoder.schema)), self.touched())
+
+    def quoted(self, current: Object) -> str:
+        if self.scope.decoder.custom:
+            return sorted_json(self.apply(current))
+        return orjson.dumps(self._document(current)).decode()
+
+    def _told(self, unknown: list[str], current: Object) -> list[str]:
+        """As they stand in the document; of a custom one metadata is looked at before the rest, which comes in order."""
+        if self.scope.decoder.custom:
+            return sorted(unknown, key=lambda path: (0, path) if path.startswith("metadata.") else (1, ""))
+        return self._shape(self._document(current), current)
+
+
+class MergePatching(DocumentPatching):
     def parse(self, decoded: Decoded) -> Any:
         return merge.parse(decoded.obj)
 
     def apply(self, current: Object) -> Object:
         return copy_object(merge.apply(current, self.patch))
 
-    def quoted(self, current: Object, patched: Object) -> str:
-        return go_json(patched, touched_by_merge(self.patch), sort_all=self.scope.decoder.custom)
+    def touched(self) -> Touched | None:
+        return touched_by_merge(self.patch)
 
 
-class JSONPatching(Patching):
+class JSONPatching(DocumentPatching):
     strict_prefix = "json patch "
 
     def parse(self, decoded: Decoded) -> Any:
@@ -173,8 +192,8 @@ class JSONPatching(Patching):
     def apply(self, current: Object) -> Object:
         return copy_object(json_patch.apply(current, self.patch))
 
-    def quoted(self, current: Object, patched: Object) -> str:
-        return go_json(patched, touched_by_json_patch(self.patch), sort_all=self.scope.decoder.custom)
+    def touched(self) -> Touched | None:
+        return touched_by_json_patch(self.patch)
 
 
 class StrategicPatching(Patching):
@@ -189,7 +208,7 @@ class StrategicPatching(Patching):
         self.left = copy_object(self.patch)
         return as_filled(strategic.apply(current, self.left, node), node)
 
-    def quoted(self, current: Object, patched: Object) -> str:
+    def quoted(self, current: Object) -> str:
         return goformat.plain(self.left)
 
     def _shape(self, patched: Any, current: Object) -> list[str]:

@@ -279,8 +279,8 @@ def _kind_of(obj: Object) -> GroupVersionKind:
 
 
 def _describe(obj: Object) -> str:
-    metadata = _metadata(obj)
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_of(obj)}"
+    namespace, name = (value if isinstance(value, str) else "" for value in map(_metadata(obj).get, ("namespace", "name")))
+    return f"{namespace}/{name}; {_kind_of(obj)}"
 
 
 def _failure(message: str) -> StatusError:
