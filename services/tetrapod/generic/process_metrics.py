@@ -9,6 +9,7 @@ from collections import Counter as Counted
 from pathlib import Path
 from typing import Final
 
+from tetrapod.generic.features import defaults
 from tetrapod.generic.metrics import Counter, CounterFunction, GaugeFunction, names, stability
 from tetrapod.generic.version import KUBERNETES, version_info
 
@@ -59,6 +60,12 @@ GaugeFunction(
     "relevant for aggregated-apiservers.",
     ("component", "binary", "emulation", "min_compat"),
     lambda: [(("kube", KUBERNETES, _minor(0), _minor(1)), 1.0)],
+)
+GaugeFunction(
+    "kubernetes_feature_enabled",
+    "This metric records the data about the stage and enablement of a k8s feature.",
+    ("name", "stage"),
+    lambda: [((name, "" if stage == "GA" else stage), float(enabled)) for name, stage, enabled in defaults()],
 )
 GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
 # What dashboards of Go's servers look at; tasks are what comes nearest.

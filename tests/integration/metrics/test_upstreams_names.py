@@ -37,7 +37,6 @@ ABSENT: Final = {
     "apiserver_validation_duplicate_validation_error_total",
     # No flag for it.
     "cardinality_enforcement_unexpected_categorizations_total",
-    "kubernetes_feature_enabled",
     # Informers hand on what comes at once, without a queue.
     "informer_queued_items",
     # Go's HTTP client.
@@ -107,6 +106,8 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, 
         'apiserver_impersonation_attempts_total{decision="allowed",mode="user-info"}',
         'apiserver_impersonation_attempts_total{decision="denied",mode=""}',
         'apiserver_request_filter_duration_seconds_count{filter="authorization"}',
+        'kubernetes_feature_enabled{name="WatchListCompression",stage="BETA"} 1',
+        'kubernetes_feature_enabled{name="CRDValidationRatcheting",stage=""} 1',
         'apiserver_flowcontrol_demand_seats_count{priority_level="exempt"}',
         'apiserver_flowcontrol_watch_count_samples_count{flow_schema="exempt",priority_level="exempt"}',
         'apiserver_admission_step_admission_duration_seconds_summary{operation="CREATE",quantile="0.99",rejected="false",type="admit"}',
