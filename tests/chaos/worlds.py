@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import shutil
 import signal
-import socket
 import sqlite3
 import ssl
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +25,7 @@ from chaos.truth import Truth, truth_of
 from chaos.witness import Witness
 from support.etcd import EtcdCluster, etcd_36
 from support.network import Loopback, Namespaces, Network
+from support.redis import Redis
 from support.server import SERVICES, environment, free_port, wait_ready
 from support.services import NAMES, Services
 
@@ -63,37 +61,6 @@ def address_of(url: str, kubeconfig: Path) -> Address:
         pair.flush()
         context.load_cert_chain(pair.name)
     return Address(url, context)
-
-
-class Redis:
-    def __init__(self, directory: Path, network: Network) -> None:
-        self._directory = directory
-        self._network = network
-        self._process: subprocess.Popen[bytes] | None = None
-        self._port = free_port()
-
-    @property
-    def url(self) -> str:
-        return f"redis://{self._network.address('redis')}:{self._port}/0"
-
-    def start(self) -> None:
-        binary = shutil.which("redis-server")
-        assert binary, "redis-server is installed by tools/prepare.sh"
-        where = self._network.address("redis")
-        argv = [binary, "--bind", where, "--protected-mode", "no", "--port", str(self._port), "--save", "", "--dir", str(self._directory)]
-        self._process = subprocess.Popen([*self._network.inside("redis"), *argv], stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex((where, self._port)) == 0:
-                    return
-        raise TimeoutError("redis does not answer")
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
 
 
 class FourServices:

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import signal
-import socket
-import subprocess
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +11,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+import support.redis
 from integration.auth.test_authorization_webhook import JANE, PODS, reviewed
 from support.kubeconfig import write_kubeconfig
 from support.server import free_port
@@ -47,19 +43,11 @@ class Reviews:
 
 
 @pytest.fixture
-def redis(tmp_path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    binary = shutil.which("redis-server")
-    assert binary, "redis-server is installed by tools/prepare.sh"
-    port = free_port()
-    process = subprocess.Popen([binary, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                break
-    yield f"redis://127.0.0.1:{port}/0", process
-    process.kill()
-    process.wait()
+def redis(tmp_path) -> Iterator[support.redis.Redis]:
+    found = support.redis.Redis(tmp_path)
+    found.start()
+    yield found
+    found.stop()
 
 
 @asynccontextmanager
@@ -80,7 +68,7 @@ async def replica(url: str, reviews: Reviews, **more: Any) -> AsyncIterator[Cach
 
 
 async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
-    url, _ = redis
+    url = redis.url
     first, second = Reviews(), Reviews()
     async with replica(url, first) as one, replica(url, second) as two:
         assert await one.authenticate_token("alice-token", ("api",)) == ALICE
@@ -91,7 +79,7 @@ async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
 
 async def test_what_comes_from_another_replica_ends_when_it_would_have_there(redis) -> None:
     """A revoked token is not good for twice as long because two caches have kept it, one after the other."""
-    url, _ = redis
+    url = redis.url
     reviews = Reviews()
     async with cache(url) as shared:
         await SharedTokens(shared, "auth", 3).put("alice-token", ("api",), ALICE)
@@ -108,7 +96,7 @@ async def test_what_comes_from_another_replica_ends_when_it_would_have_there(red
 
 
 async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
-    url, _ = redis
+    url = redis.url
     reviews = Reviews()
     async with replica(url, reviews) as one:
         assert await one.authenticate_token("nobody", ()) is None
@@ -117,29 +105,25 @@ async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
 
 
 async def test_losing_redis_costs_speed_only(redis) -> None:
-    url, process = redis
+    url = redis.url
     reviews = Reviews()
     async with replica(url, reviews, patience=0.1) as one:
         assert await one.authenticate_token("alice-token", ()) == ALICE
-        process.kill()
-        process.wait()
+        redis.stop()
         assert await one.authenticate_token("alice-token", ()) == ALICE
         assert await one.authenticate_token("alice-token", ()) == ALICE
     assert reviews.asked == 3
 
 
 async def test_a_redis_that_hangs_is_waited_for_once(redis) -> None:
-    url, process = redis
+    url = redis.url
     reviews = Reviews()
     async with replica(url, reviews, patience=0.2) as one:
         assert await one.authenticate_token("alice-token", ()) == ALICE
-        process.send_signal(signal.SIGSTOP)
-        try:
-            async with asyncio.timeout(5):  # left alone after the first time: not 0.2 s each
-                for _ in range(100):
-                    assert await one.authenticate_token("alice-token", ()) == ALICE
-        finally:
-            process.send_signal(signal.SIGCONT)
+        redis.hang()
+        async with asyncio.timeout(5):  # left alone after the first time: not 0.2 s each
+            for _ in range(100):
+                assert await one.authenticate_token("alice-token", ()) == ALICE
     assert reviews.asked >= 100
 
 
@@ -151,7 +135,7 @@ async def test_a_redis_that_was_never_there_is_not_missed() -> None:
 
 
 async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
-    url, _ = redis
+    url = redis.url
     password = tmp_path / "password"
     password.write_text("wrong\n")
     administrator = Redis.from_url(url)
@@ -171,7 +155,7 @@ async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
 
 async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis) -> None:
     """Neither by an entry of their own, nor by another token's, nor by one of another service, nor by one that has ended."""
-    url, _ = redis
+    url = redis.url
     client = Redis.from_url(url)
     reviews = Reviews()
     try:
@@ -223,7 +207,7 @@ async def authorizer(webhook: WebhookServer, tmp_path: Path, shared: SharedCache
 async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
     redis, webhook: WebhookServer, tmp_path: Path, allowed: bool, decision: Decision
 ) -> None:
-    url, _ = redis
+    url = redis.url
     webhook.on("/authorize", lambda _: reviewed(allowed=allowed, reason="so it is"))
     async with cache(url) as first, cache(url) as second, cache(url, secret=b"another cluster's") as strange:
         for shared, asked in ((first, 1), (second, 1), (strange, 2)):
@@ -246,7 +230,7 @@ async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
 
 
 async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(redis, webhook: WebhookServer, tmp_path: Path) -> None:
-    url, _ = redis
+    url = redis.url
     client = Redis.from_url(url)
     webhook.on("/authorize", lambda asked: reviewed(allowed=asked["spec"]["user"] == "root"))
     async with cache(url) as ours, cache(url, secret=b"mallory's") as forger:
@@ -266,7 +250,7 @@ async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(redis, webhoo
 
 
 async def test_the_masters_are_asked_about_nowhere(redis, webhook: WebhookServer, tmp_path: Path) -> None:
-    url, _ = redis
+    url = redis.url
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")
     options = AuthorizationOptions(from_modes(("Webhook",), WebhookFlags(str(kubeconfig), "v1", "5m", "30s")))
     pool = BackendPool()
@@ -281,7 +265,7 @@ async def test_the_masters_are_asked_about_nowhere(redis, webhook: WebhookServer
 
 
 async def test_whose_a_token_is_by_a_webhook_is_known_to_all_replicas(redis, webhook: WebhookServer, tmp_path: Path) -> None:
-    url, _ = redis
+    url = redis.url
     status = {"authenticated": True, "user": {"username": "jane"}}
     webhook.on("/authenticate", lambda _: {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
     target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authenticate")))
