@@ -57,7 +57,8 @@ def is_unchanged_dual_stack(spec: Object, before: Object) -> bool:
     return (
         needs_address(spec)
         and spec.get("type") == before.get("type")
-        and all(s.get("ipFamilyPolicy") in (None, "PreferDualStack") for s in (spec, before))
+        and spec.get("ipFamilyPolicy") == "PreferDualStack"
+        and before.get("ipFamilyPolicy") in (None, "PreferDualStack")
         and all((spec.get(key) or []) == (before.get(key) or []) for key in ("clusterIPs", "ipFamilies"))
     )
 

@@ -86,5 +86,7 @@ def validate_runtime_update(new: Object, old: Object) -> list[FieldError]:
     errors, handler = _written(new), new.get("handler") or ""
     if handler == (old.get("handler") or ""):
         return errors
-    errors.append(field.invalid("handler", None, IMMUTABLE))
-    return errors if handler else [*errors, field.required("handler")]
+    changed = field.invalid("handler", None, IMMUTABLE)
+    if handler:
+        return [*complaints(is_short_name, handler, "handler"), *errors, changed]
+    return [*errors, changed, field.required("handler")]

@@ -237,4 +237,5 @@ def csi_persistent(source: Object, path: str) -> list[FieldError]:
 
 
 def image(source: Object, path: str) -> list[FieldError]:
-    return one_of(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy")
+    errors = [] if source.get("reference") else [field.required(f"{path}.reference")]
+    return errors + one_of(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy")

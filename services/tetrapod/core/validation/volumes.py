@@ -59,8 +59,6 @@ def _source(volume: Object, name: str, pod_name: str, path: str) -> list[FieldEr
             errors += check(source, f"{path}.{at}")
             if kind == "ephemeral" and pod_name and name:
                 errors += _claim_name(f"{pod_name}-{name}", name, path)
-            if kind == "image" and not source.get("reference"):
-                errors.append(field.required(f"{path}.image.reference"))
         if kind == "iscsi":
             errors += sources.iscsi_name_length(source, name, f"{path}.name", name)
     return errors if count else [field.required(path, "must specify a volume type")]

@@ -45,7 +45,7 @@ def quota_warnings(quota: Object, old: Object | None) -> list[str]:
 
 
 def secret_warnings(secret: Object, old: Object | None) -> list[str]:
-    if secret.get("type") != "kubernetes.io/tls" or (old is not None and secret.get("data") == old.get("data")):
+    if secret.get("type") != "kubernetes.io/tls":
         return []
     data = secret.get("data") or {}
     wrong = _key_pair_error(base64.b64decode(data.get("tls.crt") or ""), base64.b64decode(data.get("tls.key") or ""))

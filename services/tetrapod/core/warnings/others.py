@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.warnings.labels import deprecated_label
-from tetrapod.machinery.addresses import cidr_warnings
+from tetrapod.machinery.addresses import cidr_warnings, ip_warnings
 from tetrapod.machinery.gvk import Object
 
 _INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_OUR_CONTROLLERS: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
+"""They write no address that is to be warned of."""
 
 
 def endpoint_slice(obj: Object, old: Object | None) -> list[str]:
-    return ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
+    found = ["spec.addressType: FQDN endpoints are deprecated"] if old is None and obj.get("addressType") == "FQDN" else []
+    if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _OUR_CONTROLLERS:
+        return found
+    for i, endpoint in enumerate(obj.get("endpoints") or ()):
+        for j, address in enumerate(endpoint.get("addresses") or ()):
+            found += ip_warnings(f"endpoints[{i}].addresses[{j}]", address)
+    return found
 
 
 def ingress(obj: Object, old: Object | None) -> list[str]:

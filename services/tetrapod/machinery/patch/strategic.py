@@ -248,8 +248,8 @@ def _field_of(key: str, prefix: str) -> str:
 
 def _element_is_map(*lists: list[Any]) -> bool:
     """Whether lists hold maps; all elements must be of one type, and not lists."""
-    names = {type_name(v) for elements in lists for v in elements}
-    if "[]interface {}" in names:
+    names = {type_name(v): None for elements in lists for v in elements}
+    if next(iter(names), "") == "[]interface {}":
         raise NO_LISTS_OF_LISTS()
     if len(names) > 1 or "<nil>" in names:
         raise refusal(f"list element types are not identical: {plain(list(lists))}")
