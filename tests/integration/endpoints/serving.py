@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
+from support.calls import Answer, answer_of, request_of
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.authentication.user import UserInfo
@@ -21,11 +22,11 @@ from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.request import BytesBody, Handler, Request, Response, StreamResponse
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
-from tetrapod.machinery import requestinfo, types
+from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.status import StatusError
@@ -114,17 +115,6 @@ def widgets() -> ResourceDefinition:
     return definition("example.com", "widgets", "Widget", Strategy(), versions=("v1", "v2"), schema=lambda version: schema, custom=True)
 
 
-class Answer(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    warnings: list[str]
-
-    @property
-    def json(self) -> Any:
-        return orjson.loads(self.body)
-
-
 class Collector:
     """A StreamWriter whose lines can be waited for."""
 
@@ -165,13 +155,7 @@ class Api:
         self._handlers = handlers
 
     async def request(self, method: str, target: str, body: Any = None, **headers: str) -> Request:
-        path, _, query = target.partition("?")
-        if body is not None and not isinstance(body, bytes):
-            body = orjson.dumps(body)
-        named = [(key.replace("_", "-").encode(), value.encode()) for key, value in {"user_agent": "test/1", **headers}.items()]
-        request = Request(method, path, query_string=query, headers=named, body=BytesBody(body or b""), user=UserInfo("someone"))
-        request.info = requestinfo.parse(method, path, query)
-        return request
+        return request_of(method, target, body, UserInfo("someone"), **headers)
 
     async def respond(self, request: Request) -> Response:
         info = request.info
@@ -189,7 +173,7 @@ class Api:
             collector = Collector()
             await response.run(collector)
             data = collector.data
-        return Answer(response.status, {k.decode(): v.decode() for k, v in response.headers}, data, request.warnings)
+        return answer_of(request, response, data)
 
     @asynccontextmanager
     async def watch(self, target: str, **headers: str) -> AsyncIterator[Collector]:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from support import definitions
+from support.calls import Answer, answer_of, request_of
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.endpoints.negotiation import write_status
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.request import BytesBody, Request, Response, StreamResponse
+from tetrapod.generic.request import StreamResponse
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.services import StoredServices
-from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
@@ -37,30 +37,19 @@ def definition(kind: str = "Widget", *versions: Object, **more: Any) -> Object:
     return definitions.definition(GROUP, kind, *versions, **more)
 
 
-class Answer(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    warnings: list[str]
-
-    @property
-    def json(self) -> Any:
-        return orjson.loads(self.body)
-
-
 class Cluster:
     def __init__(self, server: GenericAPIServer, service: ExtensionsService, backend: SqliteBackend) -> None:
         self.server, self.service, self.backend = server, service, backend
 
     async def call(self, method: str, target: str, body: Any = None, **headers: str) -> Answer:
-        request = _request(method, target, body, headers)
+        request = request_of(method, target, body, LOOPBACK, **{"content_type": "application/json", **headers})
         try:
             response = await self.server.director(request)
         except StatusError as error:
             response = write_status(request, error)
         if isinstance(response, StreamResponse):
             raise TypeError("a stream: use watch")
-        return _answer(response, request.warnings)
+        return answer_of(request, response, response.body)
 
     async def get(self, target: str, **headers: str) -> Answer:
         return await self.call("GET", target, **headers)
@@ -91,7 +80,7 @@ class Cluster:
 
     @asynccontextmanager
     async def watch(self, target: str) -> AsyncIterator[Watching]:
-        request = _request("GET", target, None, {})
+        request = request_of("GET", target, None, LOOPBACK)
         response = await self.server.director(request)
         assert isinstance(response, StreamResponse), response.body
         watching = Watching()
@@ -137,21 +126,6 @@ def established(crd: Object) -> bool:
 def has_condition(crd: Object, type_: str, status: str) -> bool:
     conditions = (crd.get("status") or {}).get("conditions") or []
     return any(c["type"] == type_ and c["status"] == status for c in conditions)
-
-
-def _request(method: str, target: str, body: Any, headers: dict[str, str]) -> Request:
-    path, _, query = target.partition("?")
-    data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
-    given = {"content-type": "application/json", "user-agent": "tests/1.0", **{k.replace("_", "-"): v for k, v in headers.items()}}
-    request = Request(
-        method, path, query_string=query, headers=[(k.encode(), v.encode()) for k, v in given.items()], body=BytesBody(data), user=LOOPBACK
-    )
-    request.info = requestinfo.parse(method, path, query)
-    return request
-
-
-def _answer(response: Response, warnings: list[str]) -> Answer:
-    return Answer(response.status, {k.decode(): v.decode() for k, v in response.headers}, response.body, warnings)
 
 
 @asynccontextmanager
