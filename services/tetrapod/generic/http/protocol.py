@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from tetrapod.generic.certificates.verification import verified_chain
+from tetrapod.generic.http.eager import started
 from tetrapod.generic.http.exchange import Exchange
 from tetrapod.generic.http.refusal import bad_request
 from tetrapod.generic.http.target import parse_target, valid_host
@@ -70,6 +71,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.state = server_state
         self.access_log = False
         self.exchange: Exchange | None = None
+        self.feeding = False  # the parser has the word: what it finds begins when it is through
         self.waiting: deque[Exchange] = deque()
         self.remote = ""
         self.peer_certificates: tuple[bytes, ...] = ()
@@ -120,6 +122,7 @@ class HttpProtocol(HttpToolsProtocol):
             return
         if self.head_since == 0.0 and self.exchange is None:
             self.head_since = self.loop.time()
+        self.feeding = True
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserInvalidMethodError:
@@ -132,6 +135,9 @@ class HttpProtocol(HttpToolsProtocol):
             self.head_size += len(data)
             if self.head_size > MAX_HEAD:
                 self.refuse(431, "Request Header Fields Too Large")
+        self.feeding = False
+        if (exchange := self.exchange) is not None and exchange.task is None:
+            self._begin(exchange)
 
     def _malformed(self) -> None:
         exchange = self.waiting[-1] if self.waiting else self.exchange
@@ -268,12 +274,15 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _start(self, exchange: Exchange) -> None:
         self.exchange = exchange
+        if not self.feeding:
+            self._begin(exchange)
+
+    def _begin(self, exchange: Exchange) -> None:
         if exchange.request.path == "*" and exchange.request.method == "OPTIONS":
             handler: Handler = _server_options
         else:
             handler = self.state.handler
-        task = self.loop.create_task(exchange.run(handler))
-        exchange.task = task
+        exchange.task = task = started(self.loop, exchange.run(handler))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
