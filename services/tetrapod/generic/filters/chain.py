@@ -30,8 +30,10 @@ from tetrapod.generic.filters.max_in_flight import InFlight, with_max_in_flight
 from tetrapod.generic.filters.priority_and_fairness import with_priority_and_fairness
 from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
+from tetrapod.generic.filters.turns import with_turns
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.request import Handler
 from tetrapod.generic.tracing.asked import with_permission
 from tetrapod.generic.tracing.provider import Tracing
@@ -103,6 +105,7 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("impersonation", lambda h: with_impersonation(h, config.authorizer)),  # needs who is asking; all below see who is acted for
         # Before authorization: who floods the server is not to cost it that either.
         ("priorityandfairness" if config.flow_control else "maxinflight", lambda h: _with_limits(h, config, in_flight)),
+        ("turns", lambda h: h if config.flow_control else with_turns(h, Turns())),  # which flows take where there are any
         ("authorization", lambda h: with_authorization(h, config.authorizer)),
         ("compression", with_compression),  # nearest to the handler: it sees the whole body
     ]

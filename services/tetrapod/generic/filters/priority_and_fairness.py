@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.filters.request_metrics import IN_QUEUE, kind_of
 from tetrapod.generic.filters.too_many_requests import too_many_requests
+from tetrapod.generic.filters.turns import stream_in_turn
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
-from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
-from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.status import StatusError
 
 _LONGEST_WAIT: Final = 60.0
@@ -67,7 +67,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         if forget is not None:
             _when_ended(response, forget)
         elif isinstance(response, StreamResponse) and not flow.exempt:
-            response.run = _in_turn(response.run, turns, flow)
+            response.run = stream_in_turn(response.run, turns, flow.key)
         return response
 
     return priority_and_fairness
@@ -99,27 +99,6 @@ def _refuse(flow: Flow) -> Response:
     response = too_many_requests(retry.seconds)
     response.headers += flow.headers
     return response
-
-
-def _in_turn(run: Callable[[StreamWriter], Awaitable[None]], turns: Turns, flow: Flow) -> Callable[[StreamWriter], Awaitable[None]]:
-    async def run_in_turn(writer: StreamWriter) -> None:
-        await run(_InTurn(writer, turns, flow))
-
-    return run_in_turn
-
-
-class _InTurn(ForwardingWriter):
-    """The pieces of a long answer each wait for the flow's turn."""
-
-    def __init__(self, writer: StreamWriter, turns: Turns, flow: Flow) -> None:
-        super().__init__(writer)
-        self.write = writer.write
-        self._turns, self._flow = turns, flow.key
-
-    async def drain(self) -> None:
-        await self._writer.drain()
-        if not self._turns.taken(self._flow):
-            await self._turns.wait(self._flow)
 
 
 def _when_ended(response: Response, forget: Callable[[], None]) -> None:

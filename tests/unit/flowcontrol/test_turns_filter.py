@@ -1,0 +1,95 @@
+"""Behind the front door a user with many requests is served in turn with the others, though nobody counts seats there."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
+from tetrapod.generic.filters.turns import with_turns
+from tetrapod.generic.flowcontrol.turns import Turns
+from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
+from tetrapod.machinery.requestinfo import RequestInfo
+
+FLOOD, QUIET, ADMIN = UserInfo("flood"), UserInfo("quiet"), UserInfo("admin", groups=(SYSTEM_MASTERS,))
+
+
+class Served:
+    """A handler for which every request costs the loop a millisecond, on a clock of its own."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.order: list[str] = []
+        self.serve = with_turns(self._handle, Turns(lambda: self.now))
+
+    async def _handle(self, request: Request) -> Response:
+        self.now += 0.001
+        self.order.append(request.user.name)
+        if request.path != "/streamed":
+            return Response(200, [])
+        return StreamResponse(200, [], run=self._pieces)
+
+    async def _pieces(self, writer: StreamWriter) -> None:
+        for _ in range(10):
+            writer.write(b"piece")
+            await writer.drain()
+
+    def ask(self, user: UserInfo, verb: str = "get", path: str = "/") -> asyncio.Task[Response]:
+        request = Request("GET", path, user=user)
+        request.info = RequestInfo(is_resource_request=True, path=path, verb=verb)
+
+        async def asked() -> Response:
+            return await self.serve(request)
+
+        return asyncio.create_task(asked())
+
+
+@pytest.mark.parametrize("verb", ["get", "watch"])
+async def test_who_comes_last_is_not_served_last(verb: str) -> None:
+    served = Served()
+    flood = [served.ask(FLOOD) for _ in range(100)]
+    last = served.ask(QUIET, verb)
+    await asyncio.gather(*flood, last)
+    assert served.order.index("quiet") < 15
+    assert len(served.order) == 101
+
+
+@pytest.mark.parametrize(("user", "verb"), [(ADMIN, "get"), (UserInfo("long"), "proxy")])
+async def test_masters_and_what_runs_long_wait_for_nobody(user: UserInfo, verb: str) -> None:
+    served = Served()
+    waiting = [served.ask(FLOOD) for _ in range(100)]
+    done = served.ask(user, verb)
+    await asyncio.sleep(0)
+    assert user.name in served.order
+    await asyncio.gather(*waiting, done)
+
+
+async def test_the_pieces_of_a_long_answer_take_turns_too() -> None:
+    served = Served()
+    order: list[str] = []
+
+    class Noted(ForwardingWriter):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def write(self, data: bytes) -> None:
+            order.append(self.name)
+            served.now += 0.001
+
+        async def drain(self) -> None:
+            return
+
+    async def streams(user: UserInfo) -> None:
+        response = await served.ask(user, "list", "/streamed")
+        assert isinstance(response, StreamResponse)
+        await response.run(Noted(user.name))
+
+    many = [asyncio.create_task(streams(FLOOD)) for _ in range(20)]
+    while order.count("flood") < 20:  # noqa: ASYNC110  it is steps of the loop that are counted
+        await asyncio.sleep(0)
+    begun = len(order)
+    await streams(QUIET)
+    assert len(order) - begun <= 60  # of 200
+    await asyncio.gather(*many)
+    assert order.count("flood") == 200
