@@ -18,6 +18,8 @@ from tetrapod.generic.proxy.malformed import TOO_LARGE, malformed_body, malforme
 from tetrapod.generic.request import HeaderList, StreamWriter
 
 HIGH_WATER: Final = 256 * 1024
+PIECE: Final = 256 * 1024
+"""Bytes that are piped before the client's writer is asked whether it may go on: others have their turn then."""
 MAX_HEAD: Final = 10 << 20
 """Of an answer's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
 
@@ -69,6 +71,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._paused = False
         self._error: BackendError | None = None
         self._writer: StreamWriter | None = None
+        self._piped = 0  # since it was asked last
         self._head: asyncio.Future[None] | None = None
         self._signal: asyncio.Future[None] | None = None
 
@@ -141,7 +144,8 @@ class BackendConnection(asyncio.BufferedProtocol):
         while not self.complete:
             if self._error is not None:
                 raise self._error
-            if writer.buffered() > HIGH_WATER:
+            if self._piped > PIECE or writer.buffered() > HIGH_WATER:
+                self._piped = 0
                 self._pause()
                 await writer.drain()
             self._resume()
@@ -298,7 +302,8 @@ class BackendConnection(asyncio.BufferedProtocol):
             return
         if self._writer is not None:
             self._writer.write(body)
-            if self._writer.buffered() > HIGH_WATER:
+            self._piped += len(body)
+            if self._piped > PIECE or self._writer.buffered() > HIGH_WATER:
                 self._pause()
                 self._wake()
             return
