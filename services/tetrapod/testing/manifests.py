@@ -64,7 +64,7 @@ def _served(client: Client, definition: Object) -> Object:
                 if version["served"]:
                     client.resource(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
             found = client.get(definition["apiVersion"], definition["kind"], definition["metadata"]["name"])
-            if any(c["type"] == "Established" and c["status"] == "True" for c in found.get("status", {}).get("conditions", ())):
+            if any(c["type"] == "Established" and c["status"] == "True" for c in (found.get("status") or {}).get("conditions") or ()):
                 return found
         except (LookupError, ApiError):
             pass
