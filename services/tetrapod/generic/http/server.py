@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 
 IDLE_CHECK: Final = 5
 _LOOK: Final = 0.02
-CERTIFICATE_CHECK: Final = 60
+CERTIFICATE_CHECK: Final = 10
+"""Seconds, as IDLE_CHECK: the state of a few files is looked at."""
 
 
 class HttpServer:
