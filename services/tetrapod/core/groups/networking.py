@@ -34,6 +34,12 @@ class EndpointSliceStrategy(KindStrategy):
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
 
 
+class NetworkPolicyStrategy(KindStrategy):
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        """Upstream compares by reflect.DeepEqual: what is empty is told from what is absent."""
+        return bool(new.get("spec") != old.get("spec"))
+
+
 def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
     """Where it named a node that the slice had before, the node stays named (upstream: dropTopologyOnV1)."""
     for endpoint in obj.get("endpoints") or ():
@@ -57,7 +63,7 @@ def definitions() -> list[ResourceDefinition]:
         whole_update=ingresses.validate_class_update,
         generation=["spec"],
     )
-    policy = KindStrategy(
+    policy = NetworkPolicyStrategy(
         default=defaults.default_network_policy,
         validate=network_policies.validate,
         warnings=warnings.network_policy,

@@ -23,12 +23,19 @@ EACH: Final = -1
 
 _CORE: Final = "io.k8s.api.core.v1."
 _WEBHOOKS: Final = "io.k8s.api.admissionregistration.v1."
+_NETWORKING: Final = "io.k8s.api.networking.v1."
 _OF_WEBHOOKS: Final[tuple[Place, ...]] = (("webhooks",), ("webhooks", EACH, "rules"), ("webhooks", EACH, "matchConditions"))
 _CA_BUNDLES: Final[tuple[Place, ...]] = (("webhooks", EACH, "clientConfig", "caBundle"),)
 _OMITTED: Final[dict[str, tuple[Place, ...]]] = {
     f"{_WEBHOOKS}MutatingWebhookConfiguration": _OF_WEBHOOKS,
     f"{_WEBHOOKS}ValidatingWebhookConfiguration": _OF_WEBHOOKS,
     "io.k8s.api.apps.v1.StatefulSet": (("spec", "volumeClaimTemplates"),),
+    f"{_NETWORKING}Ingress": (("spec", "rules"),),
+    f"{_NETWORKING}NetworkPolicy": (
+        ("spec", "ingress"),
+        ("spec", "egress"),
+        *(("spec", way, EACH, name) for way, peers in (("ingress", "from"), ("egress", "to")) for name in ("ports", peers)),
+    ),
     "io.k8s.api.resource.v1.ResourceSlice": (("spec", "devices"), ("spec", "sharedCounters")),
 }
 """What may be empty in a valid object of a kind."""
@@ -45,7 +52,11 @@ TOLD_FROM_ABSENT: Final = frozenset(
         (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
         (f"{_CORE}PodSpec", "overhead"),
         (f"{_CORE}VolumeResourceRequirements", "requests"),
-        ("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
+        (f"{_NETWORKING}IngressSpec", "rules"),
+        *((f"{_NETWORKING}NetworkPolicySpec", name) for name in ("ingress", "egress")),
+        *((f"{_NETWORKING}NetworkPolicyIngressRule", name) for name in ("from", "ports")),
+        *((f"{_NETWORKING}NetworkPolicyEgressRule", name) for name in ("to", "ports")),
+        (f"{_NETWORKING}ServiceCIDRSpec", "cidrs"),
         ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "dependencies"),
         ("io.k8s.api.apps.v1.StatefulSetSpec", "volumeClaimTemplates"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "devices"),

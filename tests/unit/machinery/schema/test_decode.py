@@ -152,6 +152,16 @@ def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is
     assert "volumeClaimTemplates" not in sent["spec"]
 
 
+def test_empty_rules_of_a_network_policy_are_told_from_absent_ones_until_they_are_stored() -> None:
+    version, kind = "networking.k8s.io/v1", "NetworkPolicy"
+    sent = decoded(
+        kind, {"spec": {"podSelector": {}, "egress": [], "ingress": [{"from": []}, {"ports": [], "from": [{"podSelector": {}}]}]}}, version
+    )
+    assert sent["spec"]["egress"] == [] and sent["spec"]["ingress"][0] == {"from": []}
+    emptied.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), sent)
+    assert sent["spec"] == {"podSelector": {}, "ingress": [{}, {"from": [{"podSelector": {}}]}]}
+
+
 def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
     version, kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
     hooks = [{"clientConfig": {"caBundle": ""}, "rules": []}, {"clientConfig": {"caBundle": "eA=="}, "matchConditions": []}]
