@@ -93,6 +93,28 @@ async def test_a_watch_list_ends_its_initial_events_with_a_bookmark(api: Api) ->
     assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
+async def test_a_watch_from_no_version_is_a_watch_list_too_where_bookmarks_are_wanted(api: Api) -> None:
+    await fill(api, "a")
+    for query in ("watch=1&allowWatchBookmarks=true", "watch=1&allowWatchBookmarks=true&resourceVersion=0"):
+        async with api.watch(f"{MAPS}?{query}") as watch:
+            added, bookmark = await watch.events(2)
+        assert added["type"] == "ADDED"
+        assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_a_path_that_is_a_watch_has_the_options_of_a_list(api: Api) -> None:
+    await fill(api, "a")
+    path = "/api/v1/watch/namespaces/n/configmaps"
+    for query in ("", "?watch=false", "?resourceVersion=0&resourceVersionMatch=NotOlderThan", "?allowWatchBookmarks=true&continue=x"):
+        async with api.watch(path + query) as watch:
+            (added,) = await watch.events(1)
+            await fill(api, added["object"]["metadata"]["name"] + "b")  # no bookmark comes between
+            (next_,) = await watch.events(1)
+            assert (added["type"], next_["type"]) == ("ADDED", "ADDED")
+        assert (await api("DELETE", f"{MAPS}/ab")).status == 200
+    assert (await api("GET", f"{path}?sendInitialEvents=true")).status == 422
+
+
 async def test_a_watch_list_is_compressed_event_by_event_for_who_takes_gzip(api: Api) -> None:
     await fill(api, "a", "b")
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"

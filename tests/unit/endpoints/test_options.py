@@ -49,9 +49,20 @@ def test_watch_is_on_for_every_value_but_false_and_0(value: str, watch: bool) ->
     assert decode_list_options({"watch": value}).watch is watch
 
 
+def test_a_watch_from_no_version_begins_with_what_there_is() -> None:
+    for version in ({}, {"resourceVersion": "0"}):
+        options = decode_list_options({"watch": "1"} | version)
+        assert (options.send_initial_events, options.resource_version_match) == (True, "NotOlderThan")
+    for query in ({"resourceVersion": "1"}, {"resourceVersionMatch": "Exact"}, {"sendInitialEvents": "false"}):
+        options = decode_list_options({"watch": "1"} | query)
+        assert (options.send_initial_events, options.resource_version_match) != (True, "NotOlderThan")
+    assert decode_list_options({"limit": "1"}).send_initial_events is None
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
+        ({"watch": "1", "continue": "x"}, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided"),
         (
             {"resourceVersionMatch": "Exact"},
             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",

@@ -16,12 +16,11 @@ from tetrapod.machinery.status import bad_request
 async def list_(scope: Scope, request: Request) -> Response:
     info = request_info(request)
     accepted = negotiate(request, scope.offer)
-    query = parse_query(request.query_string)
-    options = decode_list_options(query, force_watch=info.verb == "watch" and "watch" not in query)
+    options = decode_list_options(parse_query(request.query_string))
     check_selectors(options)
     validate_list_options(options)
     selection = selection_of(scope, options, info.namespace, request_name(request))
-    if options.watch:
+    if options.watch or info.verb == "watch":  # what a path forces to be a watch (/api/v1/watch/…) has the options of a list
         return await watch(scope, request, options, selection, accepted)
     context = scope.context(request)
     if scope.rest is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
@@ -106,18 +106,19 @@ def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
 # --- lists and watches -------------------------------------------------------------------------------------------------
 
 
-def decode_list_options(query: Query, *, force_watch: bool = False) -> ListOptions:
-    """
+def decode_list_options(query: Query) -> ListOptions:
+    """With upstream's defaults (SetListOptionsDefaults): a watch from no version begins with what there is, as if it were asked for.
+
     Raises:
         StatusError: 400 for a value that is none of its type, 422 for values that do not go together.
     """
-    if not query and not force_watch:
+    if not query:
         return _NO_LIST_OPTIONS
     timeout = parse_int(query["timeoutSeconds"]) if "timeoutSeconds" in query else None
-    return ListOptions(
+    options = ListOptions(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
-        watch=force_watch or ("watch" in query and parse_bool(query["watch"])),
+        watch="watch" in query and parse_bool(query["watch"]),
         allow_watch_bookmarks="allowWatchBookmarks" in query and parse_bool(query["allowWatchBookmarks"]),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
@@ -126,6 +127,10 @@ def decode_list_options(query: Query, *, force_watch: bool = False) -> ListOptio
         continue_token=query.get("continue", ""),
         send_initial_events=parse_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
     )
+    says_how = options.send_initial_events is not None or bool(options.resource_version_match)
+    if options.watch and not says_how and options.resource_version in ("", "0"):
+        return replace(options, send_initial_events=True, resource_version_match="NotOlderThan")
+    return options
 
 
 _NO_LIST_OPTIONS: Final = ListOptions()
@@ -170,9 +175,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             errors.append(forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
         if match != "NotOlderThan":
             errors.append(_unsupported(path, match, ("NotOlderThan",)))
-    # A watch from no version begins with what there is, which upstream expresses by setting a match itself.
-    starts = options.send_initial_events is None and options.resource_version in ("", "0")
-    if options.continue_token and (match or starts):
+    if options.continue_token and match:
         errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors
 
