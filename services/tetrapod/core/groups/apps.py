@@ -13,6 +13,7 @@ from tetrapod.core.strategies.counted_annotations import (
     settle_rollback,
     settle_template_generation,
 )
+from tetrapod.core.strategies.revisions import RevisionStore, RevisionStrategy
 from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
@@ -62,8 +63,8 @@ def definitions() -> list[ResourceDefinition]:
 
 
 def _controller_revisions() -> ResourceDefinition:
-    revision = KindStrategy(validate=validation.validate_revision, whole_update=validation.validate_revision_update)
-    return builtin("apps", "controllerrevisions", revision, table=tables.CONTROLLER_REVISIONS)
+    made = builtin("apps", "controllerrevisions", RevisionStrategy(), table=tables.CONTROLLER_REVISIONS)
+    return replace(made, store=RevisionStore)
 
 
 def _daemon_sets() -> ResourceDefinition:

@@ -27,6 +27,7 @@ from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
+from tetrapod.machinery.serializer.verbatim import remember
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.types import schema_for
@@ -116,7 +117,13 @@ class Decoder:
         if self.custom and (errors := self.kind_errors(gvk)):
             name = obj["metadata"].get("name") or ""
             raise invalid_object(gvk.group_kind, name, errors)
+        if not self.custom and media_type == JSON:
+            for name in self._raw_members():
+                remember(obj, name, body)
         return obj
+
+    def _raw_members(self) -> list[str]:
+        return [name for name, child in self._schema().properties.items() if child.definition.endswith(".RawExtension")]
 
     def _parse(self, body: bytes, media_type: str) -> Decoded:
         try:

@@ -20,6 +20,7 @@ from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import Entry, Preconditions
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.verbatim import carry
 from tetrapod.machinery.status import bad_request
 
 _NONE: Final = Preconditions()
@@ -48,7 +49,7 @@ async def update(scope: Scope, request: Request) -> Response:
     ownership = scope.ownership
 
     async def revise(current: Object | None) -> Object:
-        new = copy_object(obj)
+        new = carry(obj, copy_object(obj))
         return new if ownership is None else await ownership.run(lambda: ownership.update(current, new, manager))
 
     writing = Writing(scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.registry.hooks import Transform, ValidateObject
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.forwarding import ShownWatch
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Watch, WatchQuery
@@ -49,3 +50,15 @@ class ShownStore(Store, ABC):
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
         return self.shown(entry)
+
+
+class HiddenStore(ShownStore):
+    """What is not shown is not seen by who changes the object either: the strategy compares it, as part of the old object."""
+
+    async def update(self, ctx: Context, name: str, transform: Transform, **options: Any) -> tuple[Entry, bool]:
+        async def of_shown(current: Object | None) -> Object:
+            if current is not None:
+                self.hide(current)
+            return await transform(current)
+
+        return await super().update(ctx, name, of_shown, **options)
