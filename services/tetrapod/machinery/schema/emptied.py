@@ -9,7 +9,7 @@ An empty caBundle of a webhook alone is stored, for Go writes bytes that are emp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.gvk import Object
@@ -85,8 +85,20 @@ def omit(node: SchemaNode, obj: Object) -> list[Place]:
 
 
 def hide(node: SchemaNode, obj: Object) -> list[Place]:
-    """As `omit`, with what is stored but not shown to a reader."""
-    return omit(node, obj) + _left_out(obj, _STORED.get(node.definition, ()))
+    """As `omit`, with what is stored but not shown to a reader; lists that are owned as a whole stay as they are."""
+    places = (*_OMITTED.get(node.definition, ()), *_STORED.get(node.definition, ()))
+    return _left_out(obj, [place for place in places if not _within_atomic(node, place)])
+
+
+def _within_atomic(node: SchemaNode, place: Place) -> bool:
+    at = node
+    for step in place[:-1]:
+        below = at.items if step == EACH else at.properties[str(step)]
+        assert below is not None
+        if step == EACH and at.list_type != "map":
+            return True
+        at = below
+    return False
 
 
 def put_back(obj: Object, places: list[Place]) -> None:
@@ -97,7 +109,7 @@ def put_back(obj: Object, places: list[Place]) -> None:
         within[name] = "" if name == "caBundle" else []
 
 
-def _left_out(obj: Object, places: tuple[Place, ...]) -> list[Place]:
+def _left_out(obj: Object, places: Iterable[Place]) -> list[Place]:
     return [found for place in places for found in _leave_out(obj, place, ())]
 
 
