@@ -85,11 +85,13 @@ class AggregatorService:
     async def director(self, request: Request) -> Response:
         """External, merged discovery, or local."""
         path = request.path
-        if not path.startswith("/"):  # `GET *`
+        if not path.startswith("/") or path.startswith("//"):  # `GET *`; what is authorized as /api is served at /api only
             return not_found()
         if path.startswith("/api"):
             info = request.info
             if info is not None and info.is_resource_request:
+                if path.startswith("/apis//"):
+                    return not_found()
                 external = self.records.external.get((info.api_group, info.api_version))
                 return await (self._proxy.handle(external, request) if external is not None else self._local(request))
             parts = path.split("/")

@@ -12,6 +12,7 @@ from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.requestinfo import parse
 
 NAME = f"v1.{External.GROUP}"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -199,6 +200,14 @@ async def test_it_is_gone_at_once_when_deleted(world: World, external: External)
 
 async def test_a_target_that_is_no_path_is_not_found(world: World) -> None:
     assert (await world.service.director(Request("GET", "*"))).status == 404
+
+
+@pytest.mark.parametrize("path", ["//api/v1/pods", "///apis/apps/v1/deployments", "/apis//apps/v1/deployments", "//apis/apps"])
+async def test_slashes_at_the_front_lead_to_no_resource(world: World, path: str) -> None:
+    request = Request("GET", path)
+    request.info = parse("GET", path)
+    answer = await world.service.director(request)
+    assert (answer.status, answer.body) == (404, b"404 page not found\n")
 
 
 async def test_ready_is_who_has_every_local_group_in_discovery(world: World) -> None:

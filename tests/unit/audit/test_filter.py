@@ -138,6 +138,17 @@ async def test_a_slow_request_tells_where_the_time_went() -> None:
     assert told["mutating-webhook"].startswith("50") and told["validating-webhook"].startswith("20") and told["total"].startswith("2")
 
 
+async def test_a_watch_is_not_slow() -> None:
+    async def handler(asked: Request) -> Response:
+        asked.received -= 2.0
+        return Response(200, [])
+
+    asked = request()
+    asked.info = requestinfo.parse("GET", "/api/v1/pods", "watch=1")
+    await audited(handler, kept := Kept())(asked)
+    assert not [key for event in kept.documents for key in event.get("annotations", {}) if "latency" in key]
+
+
 async def test_who_is_not_known_is_told_once_and_only_of_what_the_policy_wants() -> None:
     audit = Audit(policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept())
     handler = with_refused_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)

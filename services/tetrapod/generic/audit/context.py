@@ -159,9 +159,9 @@ class AuditContext:
         self.status = {**(self.status or {"metadata": {}}), "code": code}
 
     def annotate_latency(self) -> None:
-        """Of a slow request: how long each layer took, where that was measured."""
-        seconds = time.monotonic() - self.request.received
-        if seconds <= _SLOW:
+        """Of a slow request: how long each layer took, where that was measured. A watch is not slow, it lasts."""
+        seconds, info = time.monotonic() - self.request.received, self.request.info
+        if seconds <= _SLOW or not self._layers or (info is not None and info.verb == "watch"):
             return
         for name, taken in (*self._layers.items(), ("total", seconds)):
             self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", format_duration(taken))
