@@ -6,6 +6,7 @@ the order of the Go structs. How metrics are written there is in `autoscaling_me
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -18,9 +19,21 @@ METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
 CURRENT: Final = "autoscaling.alpha.kubernetes.io/current-metrics"
 CONDITIONS: Final = "autoscaling.alpha.kubernetes.io/conditions"
 BEHAVIOR: Final = "autoscaling.alpha.kubernetes.io/behavior"
-_OURS: Final = (METRICS, CURRENT, CONDITIONS, BEHAVIOR)
+_OURS: Final = frozenset(
+    {
+        METRICS,
+        CURRENT,
+        CONDITIONS,
+        BEHAVIOR,
+        "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
+        "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+    }
+)
 _CONDITION: Final = ("type", "status", "lastTransitionTime", "reason", "message")
 _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
+_POLICY: Final = ("Type", "Value", "PeriodSeconds")
+_CONDITION_NAMES: Final = {name.lower(): name for name in _CONDITION}
+_BEHAVIOR_NAMES: Final = {name.lower(): name for name in ("ScaleUp", "ScaleDown", *_RULES, *_POLICY)}
 
 
 def convert_autoscaler(obj: Object, version: str) -> Object:
@@ -41,6 +54,13 @@ def default_autoscaler_v1(obj: Object) -> None:
         canonical.pop("status")
     obj.clear()
     obj.update(canonical)
+
+
+def without_v1_annotations(obj: Object) -> None:
+    """v2 has fields for what they say, and knows them not (upstream: DropRoundTripHorizontalPodAutoscalerAnnotations)."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if not _OURS.isdisjoint(annotations):
+        obj["metadata"] = _with_annotations(obj, {k: v for k, v in annotations.items() if k not in _OURS})
 
 
 def _with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
@@ -97,7 +117,7 @@ def _rules_to_v1(rules: Object | None) -> Object | None:
         return None
     found: Object = {name: rules.get(_small(name)) for name in _RULES}
     if found["Policies"] is not None:
-        found["Policies"] = [{name: p.get(_small(name)) for name in ("Type", "Value", "PeriodSeconds")} for p in found["Policies"]]
+        found["Policies"] = [{name: p.get(_small(name)) for name in _POLICY} for p in found["Policies"]]
     return found
 
 
@@ -105,20 +125,20 @@ def _to_v2(obj: Object) -> Object:
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     given = obj["metadata"].get("annotations") or {}
     annotations = {k: v for k, v in given.items() if k not in _OURS}
-    wanted = [metrics.to_v2(m, metrics.SPEC) for m in _load(given.get(METRICS), list) or []]
+    wanted = _metrics(given.get(METRICS), metrics.SPEC)
     cpu = spec.pop("targetCPUUtilizationPercentage", None)
     if cpu is not None:
         wanted.append({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": cpu}}})
     spec["metrics"] = wanted
     default_metrics(spec)
-    if behavior := _load(given.get(BEHAVIOR), dict):
+    if behavior := _load(given.get(BEHAVIOR), dict, _BEHAVIOR_NAMES):
         spec["behavior"] = _wire(behavior)  # its defaults come after validation, when upstream reads what it stored
     now = status.pop("currentCPUUtilizationPercentage", None)
-    current = [metrics.to_v2(m, metrics.STATUS) for m in _load(given.get(CURRENT), list) or []]
+    current = _metrics(given.get(CURRENT), metrics.STATUS)
     if not current and now is not None:
         current = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": now}}}]
     status["currentMetrics"] = current or None
-    if conditions := _load(given.get(CONDITIONS), list):
+    if conditions := _load(given.get(CONDITIONS), list, _CONDITION_NAMES):
         status["conditions"] = conditions
     status.setdefault("desiredReplicas", 0)
     return _made("v2", obj, annotations, spec, status)
@@ -135,8 +155,15 @@ def _dump(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _load(text: str | None, kind: type) -> Any:
-    """A broken annotation is dropped silently."""
+def _metrics(text: str | None, form: metrics.Form) -> list[Object]:
+    try:
+        return [metrics.to_v2(metric, form) for metric in _load(text, list, metrics.V1_NAMES) or ()]
+    except ValueError:
+        return []
+
+
+def _load(text: str | None, kind: type, names: Mapping[str, str]) -> Any:
+    """A broken annotation is dropped silently. `names`: of fields, by their names in small letters."""
     if not text:
         return None
     try:
@@ -145,4 +172,14 @@ def _load(text: str | None, kind: type) -> Any:
         return None
     if not isinstance(found, kind) or (isinstance(found, list) and not all(isinstance(i, dict) for i in found)):
         return None
-    return found
+    return _spelled(found, names)
+
+
+def _spelled(value: Any, names: Mapping[str, str]) -> Any:
+    """Go's encoding/json fills fields however their names are capitalised; labels are no fields."""
+    if isinstance(value, list):
+        return [_spelled(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    named = {names.get(key.lower(), key): item for key, item in value.items()}
+    return {key: item if key == "matchLabels" else _spelled(item, names) for key, item in named.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import canonical
 
 
 class Form(NamedTuple):
@@ -47,6 +48,15 @@ _PARTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 _VALUES: Final = frozenset({"averageUtilization", "averageValue", "value"})
 SPEC: Final = Form("target", "target", _PARTS)
 STATUS: Final = Form("current", "current", _PARTS)
+_SELECTOR: Final = ("matchLabels", "matchExpressions", "key", "operator", "values")
+V1_NAMES: Final = {
+    name.lower(): name
+    for name in (
+        *("type", *_KINDS.values(), *_REFERENCE, *_SELECTOR),
+        *(flat.format(form.prefix) for form in (SPEC, STATUS) for parts in _PARTS.values() for flat, _ in parts),
+    )
+}
+"""Every field of a metric in v1, by its name in small letters."""
 
 
 def cpu_utilization(metric: Object, key: str) -> int | None:
@@ -90,6 +100,10 @@ def _read(source: Object, path: str) -> Any:
 
 
 def to_v2(metric: Object, form: Form) -> Object:
+    """
+    Raises:
+        ValueError: something is no quantity.
+    """
     kind = _KINDS.get(metric.get("type", ""), "")
     out: Object = {"type": metric.get("type", "")}
     given = metric.get(kind) or {}
@@ -102,7 +116,7 @@ def to_v2(metric: Object, form: Form) -> Object:
         outer, _, inner = nested.partition(".")
         if nested in _VALUES:
             if value is not None:
-                values[nested] = value
+                values[nested] = value if nested == "averageUtilization" else canonical(value)
         elif inner:
             if value is not None:
                 source.setdefault(outer, {})[inner] = value

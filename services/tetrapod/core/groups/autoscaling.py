@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1
+from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1, without_v1_annotations
 from tetrapod.core.defaults.autoscaling import default_autoscaler_v2, default_behavior
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
@@ -20,9 +20,14 @@ class AutoscalerStrategy(KindStrategy):
             obj["spec"]["behavior"] = default_behavior(behavior)
 
 
+def _default_v2(obj: Object) -> None:
+    without_v1_annotations(obj)
+    default_autoscaler_v2(obj)
+
+
 def definitions() -> list[ResourceDefinition]:
     autoscaler = AutoscalerStrategy(
-        default={"v1": default_autoscaler_v1, "v2": default_autoscaler_v2},
+        default={"v1": default_autoscaler_v1, "v2": _default_v2},
         validate=autoscalers.validate,
         whole_update=autoscalers.validate,
         status=True,

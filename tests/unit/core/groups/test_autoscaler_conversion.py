@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.core.conversion.autoscaling import BEHAVIOR, METRICS, convert_autoscaler, default_autoscaler_v1
+from tetrapod.core.conversion.autoscaling import BEHAVIOR, METRICS, convert_autoscaler, default_autoscaler_v1, without_v1_annotations
 from tetrapod.machinery.gvk import Object
 
 _amounts = st.sampled_from(["1", "100m", "1Gi"])
@@ -65,3 +65,23 @@ def test_a_broken_annotation_vanishes_and_the_default_target_steps_in() -> None:
     default_autoscaler_v1(obj)
     assert "annotations" not in obj["metadata"]
     assert obj["spec"]["targetCPUUtilizationPercentage"] == 80
+
+
+def test_fields_in_annotations_are_found_however_they_are_capitalised_and_amounts_may_be_numbers() -> None:
+    given = autoscaler([])
+    given["apiVersion"] = "autoscaling/v1"
+    given["metadata"]["annotations"] = {
+        METRICS: '[{"Type":"Pods","pods":{"METRICNAME":"x","targetaveragevalue":0.5,"selector":{"MatchLabels":{"A":"b"}}}}]',
+        BEHAVIOR: '{"scaleup":{"stabilizationwindowseconds":5}}',
+    }
+    spec = convert_autoscaler(given, "v2")["spec"]
+    metric = {"name": "x", "selector": {"matchLabels": {"A": "b"}}}
+    assert spec["metrics"] == [{"type": "Pods", "pods": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "500m"}}}]
+    assert spec["behavior"] == {"scaleUp": {"stabilizationWindowSeconds": 5}}
+
+
+def test_v2_does_not_know_the_annotations_of_v1() -> None:
+    obj = autoscaler([])
+    obj["metadata"]["annotations"] |= {METRICS: "[]", BEHAVIOR: "{}"}
+    without_v1_annotations(obj)
+    assert obj["metadata"]["annotations"] == {"mine": "kept"}
