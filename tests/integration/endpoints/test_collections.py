@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 
 from integration.endpoints.serving import Api, Collector
 from support.waiting import eventually
@@ -132,8 +133,23 @@ async def test_a_watch_list_is_compressed_event_by_event_for_who_takes_gzip(api:
 
 
 async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> bool:
-    """Whether one is the other unpacked: every time that something was written, it can be."""
-    return b"initial-events-end" in plain.data and holding in plain.data and gzip.decompress(packed.data) == plain.data
+    """Whether one is the other unpacked: every time that something was written, it can be.
+
+    By one member that has not ended: Go's reader holds the last bytes of a member back until the next one begins.
+    """
+    reader = zlib.decompressobj(31)
+    unpacked = reader.decompress(packed.data)
+    assert not reader.eof
+    return b"initial-events-end" in plain.data and holding in plain.data and unpacked == plain.data
+
+
+async def test_a_compressed_watch_list_ends_as_a_whole_member(api: Api) -> None:
+    await fill(api, "a")
+    query = "watch=1&allowWatchBookmarks=true&timeoutSeconds=1"
+    answer = await api("GET", f"{MAPS}?{query}", accept_encoding="gzip")
+    assert b"initial-events-end" in gzip.decompress(answer.body)
+    nothing = await api("GET", f"{MAPS}?{query}&fieldSelector=metadata.name%3Dnone", accept_encoding="gzip")
+    assert b"initial-events-end" in gzip.decompress(nothing.body)
 
 
 async def test_only_the_first_table_of_a_watch_has_columns(api: Api) -> None:

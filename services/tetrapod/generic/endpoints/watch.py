@@ -3,8 +3,8 @@
 The bytes of an event are made once per form: the plain form is the object's finished bytes between a head and a tail, other
 forms are kept with the object. Follows k8s.io/apiserver/pkg/endpoints/handlers/watch.go and response.go (watchEncoder).
 
-A watch-list is compressed for who takes gzip, as upstream does it: what is written at once is a gzip member of its own, so that a watch
-at rest holds no state. That of an event is made once for all.
+A watch-list is compressed for who takes gzip, as upstream does it: what is written at once is a block of its own, so that a watch
+at rest holds next to no state. That of an event is made once for all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.endpoints.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
-from tetrapod.generic.endpoints.gzipped import HEADERS, accepts_gzip, member, member_of
+from tetrapod.generic.endpoints.gzipped import HEADERS, BlockStream, accepts_gzip, block, block_of
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
@@ -81,7 +81,7 @@ class _Serving:
     """
 
     def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool) -> None:
-        self._gzip = gzip
+        self._gzip = BlockStream() if gzip else None
         self._source, self._frames, self._seconds = source, frames, seconds
         self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
         self._behind: deque[WatchEvent] = deque()
@@ -99,6 +99,8 @@ class _Serving:
             self._source.close()
             if self._catching_up is not None:
                 self._catching_up.cancel()
+        if self._gzip is not None:
+            writer.write(self._gzip.end())
 
     async def _pushed(self) -> None:
         source = self._source
@@ -124,8 +126,8 @@ class _Serving:
                 self._source.close()
             return
         frames = list(map(self._frames.shared_frame, events))
-        members = list(map(self._frames.shared_member, events, frames)) if self._gzip else frames
-        if not self._write(frames, members):
+        blocks = list(map(self._frames.shared_block, events, frames)) if self._gzip is not None else frames
+        if not self._write(frames, blocks):
             self._source.close()
         elif self._writer.buffered() > HIGH_WATER:
             self._catching_up = asyncio.create_task(self._catch_up())
@@ -156,14 +158,14 @@ class _Serving:
 
     async def _send(self, frames: list[bytes]) -> bool:
         """Of this watch alone. False: nothing can be written in this form."""
-        return self._write(frames, [await member_of(b"".join(frames))] if self._gzip and any(frames) else frames)
+        return self._write(frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames)
 
     def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
         """False: nothing can be written in this form. `written` is what the frames are on the wire."""
         data = written[0] if len(written) == 1 else b"".join(written)
         if not data and self._frames.impossible:
             return False
-        self._writer.write(data)
+        self._writer.write(data if self._gzip is None else self._gzip.take(frames, data))
         self._frames.sent.count(frames)
         return True
 
@@ -206,15 +208,15 @@ class Frames:
             made = kept[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
         return made
 
-    def shared_member(self, event: WatchEvent, frame: bytes) -> bytes:
-        """A shared frame as a gzip member, kept with the object too."""
+    def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
+        """A shared frame compressed, kept with the object too."""
         entry = event.entry
         if entry is None or not self._plain:
-            return member(frame) if frame else b""
+            return block(frame) if frame else b""
         kept, key = entry.representations, (GZIP, *self._keys[event.type])
         made: bytes | None = kept.get(key)
         if made is None:
-            made = kept[key] = member(frame)
+            made = kept[key] = block(frame)
         return made
 
     def frame(self, event: WatchEvent) -> bytes:
@@ -283,8 +285,8 @@ class MessageFrames(Frames):
     def shared_frame(self, event: WatchEvent) -> bytes:
         return self.frame(event)
 
-    def shared_member(self, event: WatchEvent, frame: bytes) -> bytes:
-        return member(frame) if frame else b""
+    def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
+        return block(frame) if frame else b""
 
     def frame(self, event: WatchEvent) -> bytes:
         messages = self.representation.messages
