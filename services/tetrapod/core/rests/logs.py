@@ -15,6 +15,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gointeger import parse_int
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.requestinfo import query_lists
 from tetrapod.machinery.timestamps import parse
@@ -105,9 +106,9 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
         if not value:
             continue
         try:
-            number = int(value)
-        except ValueError:
-            raise status.bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None
+            number = parse_int(value)
+        except ValueError as error:
+            raise status.bad_request(str(error)) from None
         if number < least and not (name == "sinceSeconds" and "sinceTime" in options):
             errors.append(field.invalid(name, number, f"must be greater than {'or equal to ' if least == 0 else ''}0"))
     _check_time((options.get("sinceTime") or [""])[0])

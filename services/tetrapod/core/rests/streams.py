@@ -23,7 +23,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import query_lists
 
@@ -110,19 +110,12 @@ def _asked(options: dict[str, list[str]], name: str) -> bool:
     return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
 
 
-_LAST_PORT: Final = 65535
-_PORT_DIGITS: Final = len(str(_LAST_PORT))
-
-
 def _port(text: str) -> str:
     """As Go converts it (upstream: Convert_Slice_string_To_Slice_int32 …)."""
-    why = "" if text.isascii() and text.isdecimal() else "invalid syntax"
-    digits = text.lstrip("0") or "0"
-    if not why and (len(digits) > _PORT_DIGITS or int(digits) > _LAST_PORT):
-        why = "value out of range"
-    if why:
-        raise status.bad_request(f"cannot convert to []int32: strconv.ParseUint: parsing {go_quote(text)}: {why}")
-    return digits
+    try:
+        return str(parse_uint(text, 16))
+    except ValueError as error:
+        raise status.bad_request(f"cannot convert to []int32: {error}") from None
 
 
 class PortForwardRest(_StreamRest):

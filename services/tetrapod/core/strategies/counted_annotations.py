@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.decoding import ShapeError
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gointeger import parse_int
 from tetrapod.machinery.gvk import Object
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
-_LIMIT: Final = 2**63
-_number = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 def settle_template_generation(obj: Object) -> None:
@@ -68,9 +65,7 @@ class AnnotatedStatus(StatusStrategy):
 
 def _parse(text: str) -> int:
     """As Go's strconv.ParseInt reads 64 bits."""
-    if not _number(text):
-        raise ShapeError(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    number = int(text)
-    if not -_LIMIT <= number < _LIMIT:
-        raise ShapeError(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return number
+    try:
+        return parse_int(text)
+    except ValueError as error:
+        raise ShapeError(str(error)) from None

@@ -60,9 +60,10 @@ async def handle(request: Request) -> Response:
 def _seconds(text: str) -> float:
     """How long to look, 0 where nothing (sensible) is said; a request that lasts longer would be cut off."""
     try:
-        return min(max(float(text), 0.0), _LONGEST)
+        seconds = float(text)
     except ValueError:
         return 0.0
+    return min(seconds, _LONGEST) if seconds > 0 else 0.0  # nan is not
 
 
 async def _profile(seconds: float) -> bytes:

@@ -7,11 +7,11 @@ repeated parameter counts; parameters that nobody knows are ignored. Follows k8s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from tetrapod.machinery import gointeger
 from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.patch.goformat import json_kind
@@ -25,8 +25,6 @@ Query = Mapping[str, str]
 APPLY: Final = "application/apply-patch+yaml"
 FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _MAX_FIELD_MANAGER: Final = 128
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_INT64: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +79,10 @@ def parse_int(text: str) -> int:
     Raises:
         StatusError: 400 with its text.
     """
-    if not _INTEGER.fullmatch(text):
-        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    number = int(text)
-    if not -_INT64 <= number < _INT64:
-        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return number
+    try:
+        return gointeger.parse_int(text)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
 
 
 def parse_bool(text: str) -> bool:

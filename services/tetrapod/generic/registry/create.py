@@ -16,6 +16,7 @@ from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.machinery.field import distinct
+from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
 from tetrapod.machinery.names import name_is_path_segment
@@ -40,11 +41,18 @@ async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObj
     return await _create(store, ctx, obj, validate)
 
 
+def _is_revision(text: str) -> bool:
+    try:
+        return parse_uint(text) > 0
+    except ValueError:
+        return False
+
+
 async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     strategy = store.strategy
     version = (obj.get("metadata") or {}).get("resourceVersion") or ""
     meta = fill_system_fields(obj)
-    if version.isdecimal() and int(version) and not ctx.dry_run:
+    if version and _is_revision(version) and not ctx.dry_run:
         validate = _then_refuse(validate)
     if not meta.get("name") and (base := meta.get("generateName")):
         meta["name"] = strategy.generate_name(base)

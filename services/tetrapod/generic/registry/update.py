@@ -20,7 +20,8 @@ from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta, validate_object_meta_update
 from tetrapod.machinery.names import name_is_path_segment
@@ -148,8 +149,10 @@ def _check_is_revision(text: str) -> None:
     Raises:
         StatusError: 500, as upstream's.
     """
-    if not (text.isascii() and text.isdigit()):
-        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
+    try:
+        parse_uint(text)
+    except ValueError as error:
+        raise StatusError(500, "", str(error)) from None
 
 
 def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:

@@ -1,0 +1,45 @@
+"""Integers as Go's strconv reads them: whatever is sent, nothing else than its number or its text comes of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.machinery.gointeger import parse_int, parse_uint
+
+LONG = "9" * 5000
+
+
+@given(st.integers(-(1 << 63), (1 << 63) - 1))
+def test_numbers_of_64_bits(number: int) -> None:
+    assert parse_int(str(number)) == parse_int(f"{'-' if number < 0 else '+'}000{abs(number)}") == number
+
+
+@pytest.mark.parametrize("text", ["0" * 5000 + "7", "7"])
+def test_zeros_before_a_number_mean_nothing(text: str) -> None:
+    assert parse_int(text) == parse_uint(text) == parse_uint(text, 16) == 7
+
+
+@pytest.mark.parametrize("text", ["", "+", "a", "1_0", "1.0", " 1", "\u0661", "0x1"])
+def test_what_is_no_number(text: str) -> None:
+    for parse in (parse_int, parse_uint):
+        with pytest.raises(ValueError, match=r"^strconv\.Parse(I|Ui)nt: parsing \".*\": invalid syntax$"):
+            parse(text)
+
+
+@pytest.mark.parametrize("text", [str(1 << 63), f"-{(1 << 63) + 1}", LONG, f"-{LONG}"])
+def test_what_is_too_large(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^strconv\.ParseInt: parsing .*: value out of range$"):
+        parse_int(text)
+
+
+@pytest.mark.parametrize(("text", "bits"), [(str(1 << 64), 64), (LONG, 64), ("65536", 16)])
+def test_what_is_too_large_without_a_sign(text: str, bits: int) -> None:
+    with pytest.raises(ValueError, match=r"^strconv\.ParseUint: parsing .*: value out of range$"):
+        parse_uint(text, bits)
+
+
+def test_a_sign_is_not_unsigned() -> None:
+    with pytest.raises(ValueError, match="invalid syntax"):
+        parse_uint("+1")
