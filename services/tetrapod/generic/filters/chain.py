@@ -86,7 +86,8 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
     """Each with its name in traces, upstream's where it has one; those without a name are there for traced requests only."""
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [
-        ("audit-id", with_audit_id),  # first: whatever happens to a request, its answer names it
+        ("turns", lambda h: with_turns(h, Turns()) if config.tells_front else h),  # before anything is done for a request
+        ("audit-id", with_audit_id),  # whatever happens to a request, its answer names it
         ("requestinfo", with_request_info),  # everything below asks what the request is about
         ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts refusals too, so it stands outside what refuses
         ("cachecontrol", with_cache_control),  # the default that a handler may override
@@ -105,7 +106,6 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("impersonation", lambda h: with_impersonation(h, config.authorizer)),  # needs who is asking; all below see who is acted for
         # Before authorization: who floods the server is not to cost it that either.
         ("priorityandfairness" if config.flow_control else "maxinflight", lambda h: _with_limits(h, config, in_flight)),
-        ("turns", lambda h: h if config.flow_control else with_turns(h, Turns())),  # which flows take where there are any
         ("authorization", lambda h: with_authorization(h, config.authorizer)),
         ("compression", with_compression),  # nearest to the handler: it sees the whole body
     ]

@@ -1,30 +1,29 @@
-"""Users take turns on the event loop, where no priority and fairness sees to that: in what stands behind the front door, for one.
+"""Users take turns on the event loop of what stands behind the front door.
 
 How many requests are under way the front door has decided by then; but those of a user with a hundred of them arrive together, and would
-all be served before the next one's. system:masters and long-running requests other than watches wait for nobody, as at the front.
+all be looked at before the next one's. So this stands before every other filter, and takes the front's word for who asks: whoever else can
+send that header gains no more by it than a place of his own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable
+from typing import Final
 
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS
-from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
+
+_USER: Final = b"x-remote-user"
 
 
 def with_turns(handler: Handler, turns: Turns) -> Handler:
     async def in_turn(request: Request) -> Response:
-        user, info = request.user, request.info
-        watches = info is not None and info.verb == "watch"
-        if SYSTEM_MASTERS in user.groups or (not watches and is_long_running(info)):
-            return await handler(request)
-        if not turns.taken(user.name):
-            await turns.wait(user.name)
-        response = await turns.each_step(user.name, handler(request))
-        if not watches and isinstance(response, StreamResponse):
-            response.run = stream_in_turn(response.run, turns, user.name)
+        user = next((value for name, value in request.headers if name == _USER), b"")
+        if not turns.taken(user):
+            await turns.wait(user)
+        response = await turns.each_step(user, handler(request))
+        if isinstance(response, StreamResponse) and (request.info is None or request.info.verb != "watch"):
+            response.run = stream_in_turn(response.run, turns, user)
         return response
 
     return in_turn
