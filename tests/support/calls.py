@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import BytesBody, Request, Response
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 
 

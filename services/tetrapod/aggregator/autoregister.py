@@ -12,7 +12,7 @@ from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.status import StatusError
 

@@ -19,8 +19,8 @@ from tetrapod.generic.metrics import Counter, Gauge
 from tetrapod.generic.proxy import BackendError, Endpoint
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.conditions import set_condition
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

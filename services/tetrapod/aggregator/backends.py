@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.aggregator.apiservice import service_of
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
 from tetrapod.generic.proxy.headers import identity_headers
 from tetrapod.generic.proxy.resolver import Resolver
+from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.gvk import Object
 
 AGGREGATOR: Final = UserInfo("system:kube-aggregator", groups=(SYSTEM_MASTERS,))

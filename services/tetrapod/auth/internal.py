@@ -1,6 +1,6 @@
 """What auth serves to the other three services only: rule sets, token requests, tokens for secrets.
 
-Paths and callers are named in generic/authentication/services.py. `InternalAuthorizer` stands first among auth's authorizers:
+Paths and callers are named in generic/among_services/names.py. `InternalAuthorizer` stands first among auth's authorizers:
 it lets members of SERVICES_GROUP in, and keeps everybody else out, system:masters included. Tokens are made for core alone.
 """
 
@@ -16,14 +16,14 @@ from tetrapod.auth.rbac.index import RbacIndex
 from tetrapod.auth.tokens.issuer import TokenIssuer
 from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.request import TokenRequests
+from tetrapod.generic.among_services.names import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
-from tetrapod.generic.authentication.services import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import bad_request
 
 _PREFIX: Final = "/internal/tetrapod/"

@@ -32,13 +32,12 @@ from tetrapod.auth.tokens.request import TokenRequestRest, TokenRequests
 from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
 from tetrapod.auth.tokens.static import StaticTokenAuthenticator
 from tetrapod.auth.tokens.tracking import LegacyTokenTracker
+from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
-from tetrapod.generic.authentication.services import SERVICES_GROUP
 from tetrapod.generic.authentication.union import UnionAuthenticator, UnionTokenAuthenticator
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.interface import RuleResolver
@@ -50,6 +49,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.gvk import Object
 

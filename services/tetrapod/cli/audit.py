@@ -9,8 +9,8 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 
 if TYPE_CHECKING:
+    from tetrapod.generic.audit.audit import Audit
     from tetrapod.generic.audit.options import Delivery, LogOptions, WebhookOptions
-    from tetrapod.generic.filters.audit import Audit
 
 
 def audit_of(options: Options, lifecycle: Lifecycle) -> Audit | None:

@@ -18,7 +18,7 @@ from tetrapod.cli.files import read_file
 from tetrapod.cli.front_door import external_address
 from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.certificates import CertificatePool
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 
 _SHORTEST_TOKEN: Final = 3600
 _LONGEST_TOKEN: Final = 1 << 32

@@ -11,8 +11,9 @@ from tetrapod.cli.options import Options
 from tetrapod.cli.serving import check_pair
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.storage.backend import Backend, CannotOpen, Unavailable
+from tetrapod.generic.storage.backend import Backend, CannotOpen
 from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend

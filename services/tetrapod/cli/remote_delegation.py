@@ -16,7 +16,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 import orjson
 
 from tetrapod.cli.delegation import group_of
-from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.discovery import documents
@@ -32,6 +31,7 @@ from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.tracing import hop
 from tetrapod.generic.tracing.spans import current, start
+from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import groups as builtin_groups

@@ -14,12 +14,12 @@ from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
-from tetrapod.generic.authentication.tokenrequest import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.nearest import NearestClient
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.token_requests import RemoteTokenRequestRest, remote_secret_signer
 
 
 class RemoteCore(RemoteService):

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)

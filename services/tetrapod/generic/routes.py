@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 import orjson
 
-from tetrapod.generic.endpoints.negotiation import check_route_accept
 from tetrapod.generic.health import Health
+from tetrapod.generic.negotiation.choosing import check_route_accept
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.version import version_info
 from tetrapod.machinery import status

@@ -46,6 +46,19 @@ def scope_of(info: RequestInfo) -> str:
     return "cluster" if info.is_resource_request else ""
 
 
+_LONG_VERBS: Final = frozenset({"watch", "proxy"})
+_LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+
+
+def is_long_running(info: RequestInfo | None) -> bool:
+    """Whether it may take as long as it likes (upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments)."""
+    if info is None:
+        return False
+    if info.is_resource_request:
+        return info.verb in _LONG_VERBS or info.subresource in _LONG_SUBRESOURCES
+    return info.path.startswith("/debug/pprof/")
+
+
 class UnknownRequestError(ValueError):
     """A path that ends at `watch` or `proxy`: upstream answers such a request with a text 500."""
 
@@ -124,6 +137,8 @@ def _read_query(info: RequestInfo, query: str) -> None:
 
 def query_values(query: str) -> dict[str, str]:
     """The first value of each parameter."""
+    if not query:
+        return {}
     values: dict[str, str] = {}
     for name, value in query_pairs(query):
         values.setdefault(name, value)

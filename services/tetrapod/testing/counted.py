@@ -7,10 +7,10 @@ from typing import Final
 
 from tetrapod.cli.embedded import Embedded
 from tetrapod.cli.options import Options
-from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.generic.storage.sqlite.snapshots import Snapshot
+from tetrapod.machinery.requestinfo import is_long_running
 
 _QUIET: Final = 60
 """Turns of the loop without a write or a request after which nothing is under way: an event reaches the last of those who follow it, and

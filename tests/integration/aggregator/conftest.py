@@ -14,7 +14,6 @@ from support.waiting import eventually
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
@@ -29,6 +28,7 @@ from tetrapod.generic.request import Request, Response, StreamResponse, StreamWr
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import Object
 

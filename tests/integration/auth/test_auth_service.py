@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from support.waiting import eventually
 from tetrapod.auth.service import BOOTSTRAP_HOOK, AuthOptions, AuthService
 from tetrapod.auth.tokens.objects import NODES, PODS, SERVICE_ACCOUNTS
-from tetrapod.generic.authentication.services import RULES_PATH, SERVICES_GROUP
-from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
+from tetrapod.generic.among_services.names import RULES_PATH, SERVICES_GROUP
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_STORAGES, ROLE_BINDINGS, ROLES
@@ -26,6 +25,7 @@ from tetrapod.generic.request import BytesBody, Request
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

@@ -12,13 +12,13 @@ import pytest
 from support.kubeconfig import write_kubeconfig
 from support.webhook import HOLD, Answer, WebhookServer, webhook_server
 from tetrapod.auth.authorizers.match_conditions import MatchConditions, compile_condition
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Answer as Decided
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.metrics import DECISIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.authorization.union import AlwaysAllow, Named, UnionAuthorizer
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.generic.webhook.reviewing import Backoff
 

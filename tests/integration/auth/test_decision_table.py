@@ -20,13 +20,13 @@ from tetrapod.auth.authorizers.configuration import AuthorizationOptions, from_m
 from tetrapod.auth.node.graph import VOLUMES
 from tetrapod.auth.service import AuthOptions, AuthService
 from tetrapod.auth.tokens.objects import PODS
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.user import UserInfo
 
 SEED = 1
 NAMESPACES = ("red", "green", "kube-system")

@@ -23,8 +23,8 @@ from support.issuer import AUDIENCE, Issuer, issuer
 from support.webhook import Answer
 from tetrapod.auth.oidc.authenticator import JwtAuthenticator
 from tetrapod.generic.authentication.interface import InvalidToken
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.user import UserInfo
 
 BY_SUBJECT: dict[str, Any] = {"username": {"claim": "sub", "prefix": "oidc:"}}
 

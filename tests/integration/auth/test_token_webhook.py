@@ -13,9 +13,9 @@ import pytest
 from support.kubeconfig import write_kubeconfig
 from support.webhook import Answer, WebhookServer, webhook_server
 from tetrapod.generic.authentication.interface import InvalidToken, TokenAuthenticator
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.generic.webhook.reviewing import Backoff
 

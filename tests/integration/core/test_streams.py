@@ -11,10 +11,10 @@ from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
 from tetrapod.core.rests import proxies
 from tetrapod.core.rests.locations import UNVERIFIED, Backends
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import GroupVersionResource
 from tetrapod.machinery.status import StatusError

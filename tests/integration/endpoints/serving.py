@@ -12,12 +12,11 @@ import orjson
 from support.calls import Answer, answer_of, request_of
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.handler import ResourceHandler
-from tetrapod.generic.endpoints.negotiation import write_status
 from tetrapod.generic.endpoints.router import GroupVersionRouter
 from tetrapod.generic.endpoints.scale import ScalePaths
+from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
@@ -26,6 +25,7 @@ from tetrapod.generic.request import Handler, Request, Response, StreamResponse
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.structural import build

@@ -13,14 +13,14 @@ from support import definitions
 from support.calls import Answer, answer_of, request_of
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.endpoints.negotiation import write_status
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.request import StreamResponse
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.user import LOOPBACK
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.services import StoredServices
 from tetrapod.machinery.gvk import Object

@@ -19,8 +19,8 @@ from tetrapod.generic.certificates.authority import Authority
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.rpc import Channel, RpcError
 from tetrapod.generic.storage.etcd.connection import Credentials
-from tetrapod.generic.storage.etcd.rpc import Channel, RpcError
 
 REFUSED = (ssl.SSLError, ConnectionError)
 CA = Authority.create("tls-flags-ca")

@@ -21,12 +21,12 @@ from tetrapod.auth.authorizers.configuration import AuthorizationOptions, Webhoo
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.sharedcache import SharedCache
+from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 
 SECRET = b"what replicas share"

@@ -11,11 +11,11 @@ from integration.registry.kinds import ConfigMaps, new
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from tetrapod.generic.authentication.user import LOOPBACK
 from tetrapod.generic.metrics import render
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery import labels
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, bad_request

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tetrapod.generic.registry.errors import Translated, TranslatedRead
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import (
     KeyExists,
     KeyNotFound,
@@ -13,6 +12,7 @@ from tetrapod.generic.storage.interface import (
     TooLargeResourceVersion,
     TooOldResourceVersion,
 )
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.endpoints.negotiation import write_status
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.request import BytesBody, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory

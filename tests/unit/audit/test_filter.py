@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tetrapod.generic.audit.audit import Audit
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.policy_file import policy_of
-from tetrapod.generic.filters.audit import Audit, with_audit, with_refused_audit
+from tetrapod.generic.filters.audit import with_audit, with_refused_audit
 from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import GroupResource

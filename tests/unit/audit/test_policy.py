@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tetrapod.generic.audit.policy import Level
 from tetrapod.generic.audit.policy_file import policy_of
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 
 TIM = UserInfo("tim", groups=("humans", "developers"))

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.authorization.message import forbidden_error, forbidden_message
+from tetrapod.generic.user import UserInfo
 
 CAROL = UserInfo("carol")
 

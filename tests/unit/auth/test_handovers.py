@@ -8,13 +8,13 @@ import orjson
 import pytest
 
 from tetrapod.generic.authentication.delegating import user_from_wire
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.delegating import RuleSetCache
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.user import UserInfo
 
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "rules": [RULE], "error": ""}], "namespaces": {}, "revisions": {}}

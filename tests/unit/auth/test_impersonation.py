@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.authorization.union import Named, PrivilegedGroup, UnionAuthorizer
 from tetrapod.generic.filters.impersonation import with_impersonation
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
 

@@ -13,9 +13,9 @@ from tetrapod.auth.rbac.covers import break_down, compact, describe, missing_rig
 from tetrapod.auth.rbac.escalation import only_garbage_collection_differs
 from tetrapod.auth.rbac.policy import bootstrap_policy
 from tetrapod.auth.rbac.validation import validate_binding, validate_binding_update, validate_role
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.authorization.rules import allows
+from tetrapod.generic.user import UserInfo
 
 EVE = UserInfo("eve")
 rules = st.one_of(

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rules import Grant, RuleSet, allows
+from tetrapod.generic.user import UserInfo
 
 VERBS = ["get", "list", "*", "create"]
 GROUPS = ["", "apps", "*"]

@@ -17,9 +17,9 @@ from tetrapod.generic.authentication.interface import Authenticated, InvalidToke
 from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator, extra_key
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator, ExpiringCache
 from tetrapod.generic.authentication.union import UnionAuthenticator
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authentication.x509 import UID_OID, X509Authenticator
 from tetrapod.generic.request import Request
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import StatusError
 
 NOW = datetime.now(UTC)

@@ -7,10 +7,10 @@ import collections
 
 import pytest
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, Estimate
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
 
 INFO = RequestInfo(True, "/api/v1/pods", "list", resource="pods")

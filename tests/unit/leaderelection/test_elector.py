@@ -14,7 +14,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.leaderelection.config import ElectionConfig
 from tetrapod.generic.leaderelection.elector import Elector
 from tetrapod.generic.leaderelection.lock import LeaseLock
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

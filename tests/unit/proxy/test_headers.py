@@ -8,7 +8,6 @@ import httptools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.proxy.headers import (
     Unsendable,
     answer_headers,
@@ -19,6 +18,7 @@ from tetrapod.generic.proxy.headers import (
     render_request,
     upgrade_of,
 )
+from tetrapod.generic.user import UserInfo
 
 ALICE = UserInfo("alice", "u1", ("a", "system:authenticated"), {"authentication.kubernetes.io/node-name": ("n1", "n2")})
 

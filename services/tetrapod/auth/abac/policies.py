@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, check, load
 from tetrapod.generic.configuration.shapes import boolean, kind, string, struct
+from tetrapod.generic.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.recognize import recognize

@@ -12,9 +12,9 @@ from typing import Final
 from tetrapod.auth.node.graph import NodeGraph, Vertex
 from tetrapod.auth.rbac.policy import node_rules
 from tetrapod.generic.authentication.serviceaccount import NODE_PREFIX, NODES_GROUP
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
 from tetrapod.generic.authorization.rules import allows
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.field import go_quote
 
 _ALLOW: Final = Answer(Decision.ALLOW)

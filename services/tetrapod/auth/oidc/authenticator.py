@@ -21,9 +21,9 @@ from tetrapod.auth.oidc.validation import compile_authenticator
 from tetrapod.auth.oidc.verifier import WELL_KNOWN, BadToken, Expectations, TokenVerifier, discover
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.configuration.identity import hashed
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 

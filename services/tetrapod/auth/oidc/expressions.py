@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.cel import declarations, types
 from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.environment import Environment, Program

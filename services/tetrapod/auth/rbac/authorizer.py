@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tetrapod.auth.rbac.index import RbacIndex
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Answer, Attributes, ResolvedRules
+from tetrapod.generic.user import UserInfo
 
 
 class RbacAuthorizer:

@@ -18,8 +18,8 @@ from tetrapod.auth.rbac.aggregation import MANAGER as AGGREGATION_MANAGER
 from tetrapod.auth.rbac.aggregation import aggregated_rules
 from tetrapod.auth.rbac.covers import missing_rights
 from tetrapod.auth.rbac.policy import AUTOUPDATE, Policy, bootstrap_policy
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.storage.interface import Entry, KeyExists, ListQuery, ResourceStorage, StorageFactory, Updated
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from tetrapod.auth.rbac.covers import compact, describe, missing_rights, quoted
 from tetrapod.auth.rbac.index import RbacIndex
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_GROUP, ROLES
 from tetrapod.generic.authorization.rules import Rule
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import bad_request, forbidden, not_found

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tetrapod.generic.authentication.serviceaccount import make_username
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.follow import Following
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STORAGES, ROLES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 

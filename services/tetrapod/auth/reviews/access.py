@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.auth.reviews.selectors import understand_field_selector, understand_label_selector, validate_selectors
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object

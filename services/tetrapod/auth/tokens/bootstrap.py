@@ -12,7 +12,7 @@ from typing import Final
 from tetrapod.auth.tokens.objects import SECRETS, Objects
 from tetrapod.auth.tokens.serviceaccounts import secret_value
 from tetrapod.generic.authentication.interface import Authenticated
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import parse
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
-from tetrapod.generic.authentication.tokenrequest import default_token_request, note_credential
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.token_requests import default_token_request, note_credential
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, Object

@@ -28,8 +28,8 @@ from tetrapod.generic.authentication.serviceaccount import (
     make_group_names,
     make_username,
 )
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import parse

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from tetrapod.generic.authentication.interface import Authenticated
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tetrapod.generic.authentication.services import SERVICES_GROUP
+from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError

@@ -15,8 +15,8 @@ from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.machinery.conditions import find_condition, is_true, set_condition
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339, parse

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.matching import Rule
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import labels
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.status import StatusStrategy
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.gvk import Object
 
 

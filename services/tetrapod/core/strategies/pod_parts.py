@@ -9,7 +9,7 @@ from tetrapod.core.strategies.pod_features import drop_disabled
 from tetrapod.core.strategies.pods import PodStrategy
 from tetrapod.core.validation import pod_resize, pods
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_value
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 

@@ -12,10 +12,10 @@ from tetrapod.core.strategies.pod_preparation import app_armor_into_fields, merg
 from tetrapod.core.validation import pod_status, pods
 from tetrapod.core.warnings.pods import pod_warnings
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.addresses import ip_warnings
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_label

@@ -13,13 +13,13 @@ from tetrapod.core.strategies.devices import GROUP, drop_of_requests, drop_of_re
 from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_status
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object

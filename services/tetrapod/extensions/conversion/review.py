@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.types import expected_conversion
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.labels import validate_labels

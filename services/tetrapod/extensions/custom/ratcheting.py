@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 _ABSENT: Final = object()
 _NAMED = re.compile(r'^"((?:[^"\\]|\\.)*)" must| in (\S*)$').search

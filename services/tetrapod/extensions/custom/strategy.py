@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from tetrapod.extensions.custom.selectable import selected_values
 from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_object, copy_value
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.copying import copy_object, copy_value
 from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object

@@ -17,7 +17,7 @@ from tetrapod.machinery.patch.goformat import plain, type_name
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
 from tetrapod.machinery.schema.cel_validation import NOT_CORRELATED, Correlated, RuleValidator, Run
 from tetrapod.machinery.schema.decode_scalars import ABSENT
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}

@@ -6,8 +6,8 @@ from tetrapod.extensions.definitions.defaults import set_defaults
 from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy

@@ -11,7 +11,7 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.surroundings import Surroundings
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS
+from tetrapod.generic.user import SYSTEM_MASTERS
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource, Object
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.status import forbidden as _forbidden
 

@@ -17,9 +17,9 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import defaulting
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.validation import validate
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timestamps import age
 

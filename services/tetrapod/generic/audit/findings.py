@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.among_services.audit_headers import ASKED, FOUND, OMITTING
+from tetrapod.generic.among_services.packed_headers import packed, take_out
 from tetrapod.generic.audit.context import AuditContext
-from tetrapod.generic.audit.hops import ASKED, FOUND, OMITTING
 from tetrapod.generic.audit.policy import LEVELS, Auditing
-from tetrapod.generic.filters.long_running import is_long_running
-from tetrapod.generic.packed_headers import packed, take_out
 from tetrapod.generic.request import Auditor, HeaderList, Request, Response
+from tetrapod.machinery.requestinfo import is_long_running
 
 _LIMIT: Final = 512 * 1024
 """Bytes of a header; an object that is larger even when it is compressed is left out of the event, which says so."""

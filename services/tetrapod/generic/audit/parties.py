@@ -9,8 +9,8 @@ import ipaddress
 from functools import lru_cache
 from typing import Any, Final
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import Request
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
 

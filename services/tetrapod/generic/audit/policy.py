@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
 
 

@@ -17,10 +17,10 @@ from tetrapod.machinery.field import FieldError, go_quote, invalid, not_supporte
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 from tetrapod.machinery.schema import decode as typed
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.recognize import recognize
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.types import load
 
 log = logging.getLogger(__name__)

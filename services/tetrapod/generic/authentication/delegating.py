@@ -11,9 +11,9 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

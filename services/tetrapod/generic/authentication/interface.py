@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import Request
+from tetrapod.generic.user import UserInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from urllib.parse import unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tetrapod.generic.audit.hops import ASKED, STATE
+from tetrapod.generic.among_services.audit_headers import ASKED, STATE
 from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.request import Request
 from tetrapod.generic.tracing import hop
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import unauthorized
 
 USER_HEADERS: Final = ("X-Remote-User",)

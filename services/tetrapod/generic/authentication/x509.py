@@ -18,9 +18,9 @@ from cryptography.x509.oid import NameOID
 from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.request import Request
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import unauthorized
 
 UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")

@@ -16,16 +16,16 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.authentication.services import RULES_PATH
+from tetrapod.generic.among_services.names import RULES_PATH
 from tetrapod.generic.authentication.tokencache import ExpiringCache
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.follow import Following
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
+from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

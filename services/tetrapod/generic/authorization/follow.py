@@ -11,7 +11,6 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from tetrapod.generic.storage.backend import Unavailable
 from tetrapod.generic.storage.interface import (
     Entry,
     ListQuery,
@@ -21,6 +20,7 @@ from tetrapod.generic.storage.interface import (
     WatchEvent,
     WatchQuery,
 )
+from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 

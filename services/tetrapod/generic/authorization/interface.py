@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision, ResolvedRules, RuleResolver
 from tetrapod.generic.authorization.metrics import DECISIONS
 from tetrapod.generic.authorization.rules import aggregate
+from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 
 
 class Named(NamedTuple):

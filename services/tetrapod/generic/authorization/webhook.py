@@ -15,12 +15,12 @@ from typing import Final, Protocol
 import orjson
 
 from tetrapod.generic.authentication.tokencache import ExpiringCache
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.delegating import review_of
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
 from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.sharedcache import SharedCache
+from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.reviewing import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause

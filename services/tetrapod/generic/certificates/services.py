@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.authentication.services import SERVICES_GROUP
+from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.certificates.pki import RENEW_BEFORE, Pki, write_pki
 
 if TYPE_CHECKING:

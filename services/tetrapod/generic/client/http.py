@@ -17,7 +17,7 @@ from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 
 _TOKEN_SECONDS: Final = 60.0
 """How long a token is used before its file is read again (upstream: client-go's cachingTokenSource)."""

@@ -18,7 +18,7 @@ import msgspec
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.metrics import GaugeFunction, Histogram
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

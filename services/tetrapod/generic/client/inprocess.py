@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import unquote
 
-from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
 from tetrapod.generic.client.metrics import requested
 from tetrapod.generic.client.rest import RestClient, error_from
-from tetrapod.generic.endpoints.negotiation import write_status
-from tetrapod.generic.filters.request_metrics import SELF, verb_of
+from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
+from tetrapod.generic.request_metrics import SELF, verb_of
+from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
 

@@ -7,7 +7,7 @@ Names are Go's, since they show in refusals: `json: cannot unmarshal number into
 
 from __future__ import annotations
 
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 POINTER = "*"
 """The presence of a field that is kept as it was given, empty or not."""

@@ -20,9 +20,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tetrapod.generic.debugging import sampling, symbols
-from tetrapod.generic.endpoints.options import parse_query
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import status
+from tetrapod.machinery.requestinfo import query_values
 
 PREFIX: Final = "/debug/pprof/"
 _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
@@ -49,7 +49,7 @@ async def handle(request: Request) -> Response:
         return await symbols.handle(request)
     if name not in PROFILES:
         return Response(404, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF], b"Unknown profile\n")
-    query = parse_query(request.query_string)
+    query = query_values(request.query_string)
     body = await PROFILES[name][1](_seconds(query.get("seconds", "")))
     if query.get("debug", "0") not in ("", "0"):
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8"), _NOSNIFF], body)

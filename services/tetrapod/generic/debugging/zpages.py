@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from tetrapod.generic.endpoints.accept import JSON, YAML, parse_accept
-from tetrapod.generic.endpoints.negotiation import encode_document
 from tetrapod.generic.metrics import STARTED
+from tetrapod.generic.negotiation.accept import JSON, YAML, parse_accept
+from tetrapod.generic.negotiation.documents import encode_document
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.version import KUBERNETES, version_info
 from tetrapod.machinery.gvk import Object

@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from tetrapod.generic.endpoints.accept import MEDIA_TYPES, Offer, parse_accept
-from tetrapod.generic.endpoints.negotiation import check_route_accept, encode_document, negotiate
+from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer, parse_accept
+from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
+from tetrapod.generic.negotiation.documents import encode_document
 from tetrapod.generic.request import Request
 
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))

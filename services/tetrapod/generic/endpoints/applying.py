@@ -7,7 +7,7 @@ from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.mechanisms import Mechanism
 from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
-from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.schema.narrowing import as_filled

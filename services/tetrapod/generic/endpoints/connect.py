@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.generic.endpoints.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.endpoints.admitting import Admitting
-from tetrapod.generic.endpoints.negotiation import check_route_accept, negotiate
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
+from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer
+from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import query_lists, query_values

@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
 from tetrapod.generic.metrics import Histogram
+from tetrapod.generic.negotiation.accept import JSON, PROTOBUF
 from tetrapod.generic.registry.context import LARGE
 from tetrapod.generic.request import Request
 from tetrapod.machinery import protobuf
@@ -21,13 +21,13 @@ from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import custom
 from tetrapod.machinery.schema import decode as typed
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
 from tetrapod.machinery.serializer.verbatim import remember
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.types import schema_for

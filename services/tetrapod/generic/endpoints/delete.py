@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.endpoints.accept import JSON, PROTOBUF
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.decoding import read_body
-from tetrapod.generic.endpoints.negotiation import body_media_type, negotiate
 from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.negotiation.accept import JSON, PROTOBUF
+from tetrapod.generic.negotiation.choosing import body_media_type, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object

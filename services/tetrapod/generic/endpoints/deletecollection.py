@@ -5,16 +5,17 @@ from __future__ import annotations
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.delete import read_delete_options
 from tetrapod.generic.endpoints.list import check_selectors, list_query, selection_of
-from tetrapod.generic.endpoints.negotiation import negotiate
-from tetrapod.generic.endpoints.options import decode_list_options, parse_query, validate_delete_options, validate_list_options
+from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options, validate_list_options
 from tetrapod.generic.endpoints.scope import Scope, request_info
+from tetrapod.generic.negotiation.choosing import negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.requestinfo import query_values
 
 
 async def delete_collection(scope: Scope, request: Request) -> Response:
     accepted = negotiate(request, scope.offer)
-    list_options = decode_list_options(parse_query(request.query_string))
+    list_options = decode_list_options(query_values(request.query_string))
     check_selectors(list_options)
     validate_list_options(list_options)
     selection = selection_of(scope, list_options, request_info(request).namespace, "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.endpoints.negotiation import negotiate
-from tetrapod.generic.endpoints.options import parse_bool, parse_query
+from tetrapod.generic.endpoints.options import parse_bool
 from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.negotiation.choosing import negotiate
 from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.requestinfo import query_values
 from tetrapod.machinery.status import bad_request
 
 
@@ -28,7 +29,7 @@ def _read_options(query_string: str) -> str:
     Raises:
         StatusError: 400 for `export`, which has been gone for long.
     """
-    query = parse_query(query_string)
+    query = query_values(query_string)
     if "export" in query and parse_bool(query["export"]):
         raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     return query.get("resourceVersion", "")

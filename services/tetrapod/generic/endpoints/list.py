@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.endpoints.negotiation import negotiate
-from tetrapod.generic.endpoints.options import ListOptions, decode_list_options, parse_query, validate_list_options
+from tetrapod.generic.endpoints.options import ListOptions, decode_list_options, validate_list_options
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.endpoints.watch import watch
+from tetrapod.generic.negotiation.choosing import negotiate
 from tetrapod.generic.registry.predicate import Selection, parse_fields, select
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import fields, labels
+from tetrapod.machinery.requestinfo import query_values
 from tetrapod.machinery.status import bad_request
 
 
 async def list_(scope: Scope, request: Request) -> Response:
     info = request_info(request)
     accepted = negotiate(request, scope.offer)
-    options = decode_list_options(parse_query(request.query_string))
+    options = decode_list_options(query_values(request.query_string))
     check_selectors(options)
     validate_list_options(options)
     selection = selection_of(scope, options, info.namespace, request_name(request))

@@ -14,7 +14,7 @@ from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
 from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_json, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
-from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import goformat, json_patch, merge, strategic

@@ -15,7 +15,7 @@ from tetrapod.machinery import gointeger
 from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.patch.goformat import json_kind
-from tetrapod.machinery.requestinfo import query_pairs, query_values
+from tetrapod.machinery.requestinfo import query_pairs
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -65,12 +65,6 @@ class WriteOptions:
 
 
 DEFAULT_WRITE_OPTIONS: Final = WriteOptions()
-
-
-def parse_query(query_string: str) -> dict[str, str]:
-    if not query_string:
-        return {}
-    return query_values(query_string)
 
 
 def parse_int(text: str) -> int:

@@ -15,15 +15,15 @@ from typing import Final, TypeVar
 
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
 from tetrapod.machinery.fieldmanager.manager import FieldManager, Finish
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import emptied
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
 _MAX_MANAGER: Final = 128

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tetrapod.generic.endpoints.accept import PARTIAL
+from tetrapod.generic.negotiation.accept import PARTIAL
 
 
 class _Metadata(msgspec.Struct):

@@ -12,11 +12,11 @@ from typing import Final
 from tetrapod.generic.endpoints.applying import Applying
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.mechanisms import JSONPatching, Mechanism, MergePatching, StrategicPatching
-from tetrapod.generic.endpoints.negotiation import negotiate, unsupported_media_type
 from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
+from tetrapod.generic.negotiation.choosing import negotiate, unsupported_media_type
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, conflict

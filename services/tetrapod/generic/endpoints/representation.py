@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.endpoints.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.messages import Messages
-from tetrapod.generic.endpoints.negotiation import encode_document
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, gathered, in_turn, joined, large, pieces_of
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
+from tetrapod.generic.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
+from tetrapod.generic.negotiation.documents import encode_document
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage

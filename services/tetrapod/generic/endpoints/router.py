@@ -11,10 +11,10 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.endpoints.accept import MEDIA_TYPES, STREAM_TYPES
 from tetrapod.generic.endpoints.handler import ResourceHandler, SubresourceHandler
-from tetrapod.generic.endpoints.negotiation import check_route_accept, check_route_content_type
 from tetrapod.generic.endpoints.patch import PATCH_TYPES
+from tetrapod.generic.negotiation.accept import MEDIA_TYPES, STREAM_TYPES
+from tetrapod.generic.negotiation.choosing import check_route_accept, check_route_content_type
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Handler, Request, Response

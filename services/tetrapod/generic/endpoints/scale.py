@@ -14,11 +14,11 @@ from typing import Any, Final
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.registry.errors import storage_error_text
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.machinery import labels
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.fieldmanager.scale import ScaleHandler
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object

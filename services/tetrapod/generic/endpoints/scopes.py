@@ -7,19 +7,19 @@ from collections.abc import Callable
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints import ownership
-from tetrapod.generic.endpoints.accept import Offer
 from tetrapod.generic.endpoints.decoding import Decoder
 from tetrapod.generic.endpoints.ownership import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.versions import AdmissionVersions
+from tetrapod.generic.negotiation.accept import Offer
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class Scopes:

@@ -14,9 +14,9 @@ from tetrapod.generic.admission.interface import Equivalent
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fields
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
-from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError, invalid
 
 DecoderOf = Callable[[ResourceDefinition, str], Decoder]

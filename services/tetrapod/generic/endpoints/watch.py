@@ -20,13 +20,13 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.endpoints.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.endpoints.gzipped import HEADERS, BlockStream, accepts_gzip, block, block_of
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
+from tetrapod.generic.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.storage.cacher.tally import tally_of

@@ -10,45 +10,23 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.audit.backend import Backend
+from tetrapod.generic.audit.audit import SEEN, Audit
 from tetrapod.generic.audit.context import AuditContext
-from tetrapod.generic.audit.metrics import LEVEL_TOTAL, REQUESTS_REJECTED_TOTAL
-from tetrapod.generic.audit.policy import LEVEL_NAMES, PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED, Level, Policy
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.audit.metrics import REQUESTS_REJECTED_TOTAL
+from tetrapod.generic.audit.policy import PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.internal_error import internal_error
-from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.machinery import status
+from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
 
-_SEEN: Final = "audit policy was asked"
 _EARLY: Final = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
 _OVERDUE: Final = "request did not complete within requested timeout - context deadline exceeded"
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What is audited, and where the events go."""
-
-    policy: Policy
-    backend: Backend
-
-    def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
-        """None where the policy does not want the request."""
-        request.state[_SEEN] = True
-        if request.info is None:
-            return None
-        auditing = self.policy.evaluate(user, request.info)
-        LEVEL_TOTAL.add((LEVEL_NAMES[auditing.level],))
-        if auditing.level is Level.NONE:
-            return None
-        return AuditContext(request, auditing, self.backend, user)
 
 
 def with_audit(handler: Handler, audit: Audit) -> Handler:
@@ -79,7 +57,7 @@ def with_refused_audit(handler: Handler, audit: Audit) -> Handler:
         try:
             return await handler(request)
         except StatusError as error:
-            if _SEEN not in request.state and (context := audit.context(request, None)) is not None:
+            if SEEN not in request.state and (context := audit.context(request, None)) is not None:
                 context.refusal(error.to_status())
                 await context.stage(RESPONSE_STARTED)
             raise

@@ -6,10 +6,10 @@ import time
 
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
+from tetrapod.generic.authorization.selector_attributes import requirements_of
 from tetrapod.generic.filters.auth_metrics import authorized
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.internal_error import internal_error
-from tetrapod.generic.filters.selector_attributes import requirements_of
 from tetrapod.generic.request import Handler, Request, Response
 
 

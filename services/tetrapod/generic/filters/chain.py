@@ -39,7 +39,7 @@ from tetrapod.generic.tracing.asked import with_permission
 from tetrapod.generic.tracing.provider import Tracing
 
 if TYPE_CHECKING:
-    from tetrapod.generic.filters.audit import Audit
+    from tetrapod.generic.audit.audit import Audit
 
 Filter = Callable[[Handler], Handler]
 

@@ -11,11 +11,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import status
 from tetrapod.machinery.duration import parse_duration
-from tetrapod.machinery.requestinfo import query_values
+from tetrapod.machinery.requestinfo import is_long_running, query_values
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,10 @@ besides that nothing was done, so that the front asks another replica (proxy/bal
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
-from tetrapod.generic.filters.long_running import is_long_running
+from tetrapod.generic.among_services.names import UNTOUCHED
 from tetrapod.generic.request import Handler, Request, Response
-
-UNTOUCHED: Final = b"x-tetrapod-untouched"
+from tetrapod.machinery.requestinfo import is_long_running
 
 
 class Draining:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from tetrapod.generic.endpoints.negotiation import write_status
+from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.request import ClientGone, Handler, Request, Response
 from tetrapod.machinery.status import StatusError
 

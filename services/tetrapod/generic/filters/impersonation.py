@@ -11,12 +11,12 @@ from typing import Final
 
 from tetrapod.generic.authentication.bearer import utf8
 from tetrapod.generic.authentication.requestheader import extra_key
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.filters.filter_metrics import CountedAuthorizer, FilterLatency, impersonated, impersonation_refused
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.status import StatusError, bad_request
 

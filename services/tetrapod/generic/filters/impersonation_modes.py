@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, NODES_GROUP, make_group_names, node_name, split_username
-from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
+from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import go_quote
 

@@ -8,9 +8,8 @@ import time
 import weakref
 from typing import Any
 
-from tetrapod.generic.authentication.user import LOOPBACK
-from tetrapod.generic.filters.long_running import is_long_running
-from tetrapod.generic.filters.request_metrics import (
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.request_metrics import (
     ABORTS,
     FIELD_VALIDATION,
     IN_FLIGHT,
@@ -21,7 +20,8 @@ from tetrapod.generic.filters.request_metrics import (
     kind_of,
     verb_of,
 )
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.user import LOOPBACK
+from tetrapod.machinery.requestinfo import is_long_running
 
 access = logging.getLogger("tetrapod.access")
 

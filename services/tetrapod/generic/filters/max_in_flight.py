@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS
-from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.user import SYSTEM_MASTERS
+from tetrapod.machinery.requestinfo import is_long_running
 
 _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Final
 
 from tetrapod.generic.filters.filter_metrics import FilterLatency
-from tetrapod.generic.filters.long_running import is_long_running
-from tetrapod.generic.filters.request_metrics import IN_QUEUE, kind_of
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.filters.turns import stream_in_turn
 from tetrapod.generic.flowcontrol import meters
@@ -21,6 +19,8 @@ from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request_metrics import IN_QUEUE, kind_of
+from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 
 _LONGEST_WAIT: Final = 60.0

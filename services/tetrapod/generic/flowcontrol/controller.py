@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.flowcontrol import gauges, meters
@@ -26,6 +25,7 @@ from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaS
 from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.flowcontrol.work import Stats, Watches
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.integrator import Integrator, Results
 from tetrapod.generic.flowcontrol.utilization import Limits, Utilization
 from tetrapod.generic.flowcontrol.work import Estimate
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
 
 _LEFT_TO_OTHERS: Final = 8

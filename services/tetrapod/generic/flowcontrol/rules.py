@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrapod.generic.authentication.user import UserInfo
+from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import RequestInfo
 

@@ -10,7 +10,8 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.storage.backend import Backend, Unavailable
+from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.unavailable import Unavailable
 
 TTL: Final = 15
 """Seconds (upstream: DefaultEndpointReconcilerTTL)."""

@@ -14,7 +14,7 @@ from typing import Final
 from tetrapod.generic.client.periodic import every
 from tetrapod.generic.frontdoor.reconcilers import EndpointReconciler
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)

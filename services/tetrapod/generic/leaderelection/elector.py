@@ -19,7 +19,7 @@ from tetrapod.generic import metrics
 from tetrapod.generic.leaderelection.config import JITTER, ElectionConfig
 from tetrapod.generic.leaderelection.leadership import Work
 from tetrapod.generic.leaderelection.lock import LeaseLock
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_micro

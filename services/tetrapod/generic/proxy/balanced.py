@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from tetrapod.generic.filters.draining import UNTOUCHED
+from tetrapod.generic.among_services.names import UNTOUCHED
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.generic.authentication.user import UserInfo
 from tetrapod.generic.http.head import canonical
 from tetrapod.generic.request import HeaderList
+from tetrapod.generic.user import UserInfo
 
 _HOP_BY_HOP: Final = frozenset(
     {

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, ParamSpec
 
-from tetrapod.generic.authentication.user import LOOPBACK, UserInfo
 from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.lengthy import Lengthy
 
 LARGE: Final = 128 * 1024

@@ -9,12 +9,13 @@ import uuid
 from typing import Final
 
 from tetrapod.generic.registry.context import Context, without_delay
-from tetrapod.generic.registry.entry import Unstored, copy_object
+from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Taken, ValidateObject
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import distinct
 from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import Object

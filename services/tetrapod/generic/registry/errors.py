@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final
 
-from tetrapod.generic.storage.backend import RequestTooLarge, Unavailable
+from tetrapod.generic.storage.backend import RequestTooLarge
 from tetrapod.generic.storage.interface import (
     KeyExists,
     KeyNotFound,
@@ -17,6 +17,7 @@ from tetrapod.generic.storage.interface import (
     TooOldResourceVersion,
 )
 from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable, list_text, object_text
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import (
     StatusError,

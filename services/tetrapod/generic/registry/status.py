@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import copy_value
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 

@@ -13,13 +13,14 @@ from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare
-from tetrapod.generic.registry.entry import Unstored, copy_value
+from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object

@@ -72,10 +72,6 @@ class FutureRevision(Exception):
     """The revision asked for has not been reached."""
 
 
-class Unavailable(Exception):
-    """The store did not answer, or not in time; whether a write took effect is unknown."""
-
-
 class CannotOpen(Exception):
     """What is to be the store cannot be; the text says why."""
 

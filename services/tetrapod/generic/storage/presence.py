@@ -10,8 +10,9 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
-from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Unavailable
+from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision
 from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.5

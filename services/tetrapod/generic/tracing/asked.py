@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS
-from tetrapod.generic.filters.long_running import is_long_running
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.tracing import hop
 from tetrapod.generic.tracing.report import text, told
 from tetrapod.generic.tracing.spans import Span, Trace, current, detail
+from tetrapod.generic.user import SYSTEM_MASTERS
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 
 JSON, TEXT = "1", "text"

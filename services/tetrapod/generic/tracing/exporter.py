@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError
+from tetrapod.generic.rpc import Channel, Code, RpcError
 from tetrapod.generic.tracing.spans import Span
 
 log = logging.getLogger(__name__)

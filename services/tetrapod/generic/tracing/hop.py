@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.packed_headers import packed, take_out
+from tetrapod.generic.among_services.packed_headers import packed, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.generic.tracing.report import told
 from tetrapod.generic.tracing.spans import Nothing, Span

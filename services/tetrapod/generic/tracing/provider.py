@@ -10,11 +10,11 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.authentication.user import SYSTEM_MASTERS
 from tetrapod.generic.request import Request
 from tetrapod.generic.tracing import hop
 from tetrapod.generic.tracing.propagation import carried, extract
 from tetrapod.generic.tracing.spans import Span, Trace
+from tetrapod.generic.user import SYSTEM_MASTERS
 
 if TYPE_CHECKING:
     from tetrapod.generic.tracing.configuration import TracingConfiguration

@@ -23,9 +23,9 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.recognize import recognize
+from tetrapod.machinery.shapes.node import SchemaNode
 
 _NO_SERVER: Final = "cluster has no server defined"
 

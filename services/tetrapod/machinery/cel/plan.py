@@ -135,7 +135,7 @@ class Plan:
     def _check_pattern(self, node: Call, args: list[Planned]) -> None:
         """A pattern that is constant is compiled now."""
         if node.function in _REGEX and isinstance(args[1], Const) and isinstance(args[1].value, str):
-            from tetrapod.machinery.schema.patterns import BadPattern, compile_pattern
+            from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
             try:
                 compile_pattern(args[1].value)

@@ -19,8 +19,8 @@ from tetrapod.machinery.cel.schema_types import is_map, with_meta
 from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
 from tetrapod.machinery.cel.values import CorrelatedList, ObjectLike, Timestamp, equal, find, no_such_overload
 from tetrapod.machinery.patch.goformat import type_name
-from tetrapod.machinery.schema.formats import of_type
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.formats import of_type
+from tetrapod.machinery.shapes.node import SchemaNode
 
 Convert = Callable[[Any], Any] | None
 """None where the value may be used as it is."""

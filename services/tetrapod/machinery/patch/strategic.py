@@ -22,7 +22,7 @@ from tetrapod.machinery.patch.mergepatch_errors import (
     no_merge_key,
     refusal,
 )
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import bad_request
 
 DIRECTIVE: Final = "$patch"

@@ -16,9 +16,9 @@ from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, go
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.serializer.numbers import has_whole_floats
+from tetrapod.machinery.shapes.node import SchemaNode
 
 if TYPE_CHECKING:
     from tetrapod.machinery.cel.environment import Program

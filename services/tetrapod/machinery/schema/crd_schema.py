@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, not_supported
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema import formats
 from tetrapod.machinery.schema.cel_rule_errors import RuleErrors, has_rules
 from tetrapod.machinery.schema.default_rules import validate_defaults
 from tetrapod.machinery.schema.list_type_rules import list_type_errors
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 from tetrapod.machinery.schema.validation_rules import rule_errors
+from tetrapod.machinery.shapes import formats
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _META: Final = frozenset({"metadata", "kind", "apiVersion"})

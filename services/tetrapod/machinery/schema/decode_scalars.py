@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
-from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 
 Walk: TypeAlias = Callable[[Any], Any]
 

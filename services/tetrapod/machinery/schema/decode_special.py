@@ -11,8 +11,8 @@ from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk
 from tetrapod.machinery.schema.decode_times import micro_time, time
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.serializer.numbers import integral
+from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk | None:

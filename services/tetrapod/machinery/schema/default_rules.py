@@ -13,9 +13,9 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import objectmeta, pruning, validation
 from tetrapod.machinery.schema.cel_validation import BUDGET, RuleValidator, Run
 from tetrapod.machinery.schema.defaulting import copy
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.shapes.node import SchemaNode
 
 _META: Final = frozenset({"metadata", "apiVersion", "kind"})
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"

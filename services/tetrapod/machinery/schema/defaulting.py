@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 
 Defaulter: TypeAlias = Callable[[Any], None]
 

@@ -11,7 +11,7 @@ import orjson
 
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def validate(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 

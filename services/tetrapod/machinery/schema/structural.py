@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.machinery.schema.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 
 VALUE_KEYWORDS: Final = (
     "maximum",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def find(node: SchemaNode, value: Any) -> list[str]:

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.schema import formats
 from tetrapod.machinery.schema.combinations import Combinations
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.paths import Path, text_of
 from tetrapod.machinery.schema.value_checks import check_number, check_string, enum_error, invalid_type, is_float_integer
+from tetrapod.machinery.shapes import formats
+from tetrapod.machinery.shapes.node import SchemaNode
 
 Validator: TypeAlias = Callable[[Any, Path, list[FieldError]], int]
 """Adds errors to the list; returns how many checks passed (what picks the best failure of an anyOf)."""

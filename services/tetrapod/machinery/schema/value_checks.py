@@ -13,10 +13,10 @@ import orjson
 
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gofloat import go_float
-from tetrapod.machinery.schema import formats
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.schema.paths import Path, text_of
-from tetrapod.machinery.schema.patterns import BadPattern, compile_pattern
+from tetrapod.machinery.shapes import formats
+from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
 _MAX_EXACT: Final = float((1 << 53) - 1)
 

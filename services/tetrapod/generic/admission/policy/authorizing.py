@@ -12,11 +12,11 @@ from typing import Any
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.authentication.serviceaccount import make_group_names, make_username
-from tetrapod.generic.authentication.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.generic.authorization.interface import Answer, Authorizer
 from tetrapod.generic.authorization.interface import Attributes as Question
 from tetrapod.generic.authorization.interface import Decision as Verdict
-from tetrapod.generic.filters.selector_attributes import field_requirements, label_requirements
+from tetrapod.generic.authorization.selector_attributes import field_requirements, label_requirements
+from tetrapod.generic.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.machinery.cel.errors import Interrupt
 from tetrapod.machinery.cel.library.authorizer import AuthorizerValue, CheckAttributes, Decision
 

@@ -17,8 +17,8 @@ from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.admission.surroundings import Surroundings
-from tetrapod.generic.registry.entry import copy_object
 from tetrapod.generic.tracing.spans import seen
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
 

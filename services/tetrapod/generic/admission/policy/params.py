@@ -15,7 +15,7 @@ import orjson
 from tetrapod.generic.admission.surroundings import Background
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.storage.backend import Unavailable
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.labels import from_label_selector
 from tetrapod.machinery.status import StatusError

@@ -18,8 +18,8 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.patch.goformat import GoValue
 from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
 from tetrapod.machinery.schema.narrowing import as_filled
-from tetrapod.machinery.schema.node import SchemaNode
 from tetrapod.machinery.serializer.numbers import integral
+from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.types import load
 
 

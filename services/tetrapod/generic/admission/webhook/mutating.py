@@ -15,7 +15,7 @@ from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.webhook.calling import CallingFailed, WebhookPlugin
 from tetrapod.generic.admission.webhook.hooks import MUTATING, Hook
 from tetrapod.generic.admission.webhook.review import Denied, Verdict
-from tetrapod.generic.registry.entry import copy_object
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch import json_patch

@@ -5,9 +5,9 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, Final
 
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.gvk import Object
 
 VERSION: Final = "apiextensions.k8s.io/v1beta1"
@@ -30,7 +30,7 @@ def to_v1(definition: Object) -> Object:
         shared = spec.pop(above, None)
         for version in versions:
             if shared is not None:
-                version[below] = deepcopy(shared)
+                version[below] = copy_value(shared)
     for version in versions:
         if columns := version.get("additionalPrinterColumns"):
             version["additionalPrinterColumns"] = [_column(column) for column in columns]

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from tetrapod.generic.storage import metrics
-from tetrapod.generic.storage.backend import Backend, Unavailable
+from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
@@ -38,6 +38,7 @@ from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
 from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import resource_expired
 

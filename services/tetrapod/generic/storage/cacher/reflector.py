@@ -13,12 +13,13 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.storage.backend import Backend, BackendWatch, Compacted, FutureRevision, KeyValue, Unavailable, WatchBatch
+from tetrapod.generic.storage.backend import Backend, BackendWatch, Compacted, FutureRevision, KeyValue, WatchBatch
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupResource
 
 log = logging.getLogger(__name__)

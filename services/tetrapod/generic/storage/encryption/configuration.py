@@ -14,7 +14,7 @@ from tetrapod.generic.configuration.shapes import POINTER, duration, kind, list_
 from tetrapod.generic.storage.encryption.validation import validate
 from tetrapod.machinery.field import aggregate, go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema.node import SchemaNode
+from tetrapod.machinery.shapes.node import SchemaNode
 
 KIND: Final = "EncryptionConfiguration"
 API_VERSION: Final = "apiserver.config.k8s.io/v1"

@@ -11,14 +11,15 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from tetrapod.generic.storage.backend import KeyValue, Range, Unavailable, WriteResult
+from tetrapod.generic.rpc import RpcError
+from tetrapod.generic.storage.backend import KeyValue, Range, WriteResult
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.compactor import Compactor
 from tetrapod.generic.storage.etcd.connection import Connection, Credentials, Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
-from tetrapod.generic.storage.etcd.rpc import RpcError
 from tetrapod.generic.storage.etcd.shared_call import SharedCall
 from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
+from tetrapod.generic.unavailable import Unavailable
 
 COMPACTION_SECONDS: Final = 300.0
 TIMEOUT: Final = 5.0

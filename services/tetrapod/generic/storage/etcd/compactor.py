@@ -11,8 +11,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tetrapod.generic.storage.backend import Compacted, Unavailable
+from tetrapod.generic.storage.backend import Compacted
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
+from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge, Unavailable
-from tetrapod.generic.storage.etcd.rpc import Code, RpcError
+from tetrapod.generic.rpc import Code, RpcError
+from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge
+from tetrapod.generic.unavailable import Unavailable
 
 
 def translated(error: RpcError) -> Exception:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, Unavailable, WriteResult
+from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, WriteResult
 from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
@@ -23,6 +23,7 @@ from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
 from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.unavailable import Unavailable
 
 T = TypeVar("T")
 MEMORY = ":memory:"

@@ -10,7 +10,7 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.library.gourl import request_uri_complaint
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import NONE, Optional, Special
-from tetrapod.machinery.schema import formats
+from tetrapod.machinery.shapes import formats
 
 
 class NamedFormat(Special):

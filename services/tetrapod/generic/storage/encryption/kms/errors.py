@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.storage.etcd.rpc import Code, RpcError
+from tetrapod.generic.rpc import Code, RpcError
 
 _NAMES: Final = {Code.OK: "OK", Code.CANCELLED: "Canceled"}
 

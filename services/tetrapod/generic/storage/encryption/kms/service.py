@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError
 
+from tetrapod.generic.rpc import Channel, Code, RpcError
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.errors import code_name, rpc_text
 from tetrapod.generic.storage.encryption.metrics import KMS_LATENCY
 from tetrapod.generic.storage.encryption.transformer import TransformError
-from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError
 from tetrapod.machinery.cel.library.gourl import parse
 
 _SERVICE: Final = "/v2.KeyManagementService"

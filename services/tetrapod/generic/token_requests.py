@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.authentication.services import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
+from tetrapod.generic.among_services.names import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest

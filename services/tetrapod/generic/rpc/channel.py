@@ -8,10 +8,10 @@ import ssl
 from collections.abc import Callable
 
 from tetrapod.generic.http.buffered import Buffered
-from tetrapod.generic.storage.etcd.rpc.connection import Http2Connection
-from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
-from tetrapod.generic.storage.etcd.rpc.headers import request_block
-from tetrapod.generic.storage.etcd.rpc.stream import Call
+from tetrapod.generic.rpc.connection import Http2Connection
+from tetrapod.generic.rpc.errors import Code, RpcError
+from tetrapod.generic.rpc.headers import request_block
+from tetrapod.generic.rpc.stream import Call
 
 
 class Channel:

@@ -4,8 +4,8 @@ Measured against grpcio: 12 MB less for each process, and a third less CPU of co
 PROTOCOL-HTTP2.md.
 """
 
-from tetrapod.generic.storage.etcd.rpc.channel import Channel
-from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
-from tetrapod.generic.storage.etcd.rpc.stream import Call
+from tetrapod.generic.rpc.channel import Channel
+from tetrapod.generic.rpc.errors import Code, RpcError
+from tetrapod.generic.rpc.stream import Call
 
 __all__ = ["Call", "Channel", "Code", "RpcError"]

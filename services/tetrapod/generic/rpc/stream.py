@@ -6,8 +6,8 @@ import asyncio
 from collections import deque
 from typing import Final, Protocol
 
-from tetrapod.generic.storage.etcd.rpc import frames
-from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError, of_http, of_reset, of_trailers
+from tetrapod.generic.rpc import frames
+from tetrapod.generic.rpc.errors import Code, RpcError, of_http, of_reset, of_trailers
 
 _PREFIX: Final = 5
 _REPLENISH: Final = 1 << 30

@@ -11,7 +11,7 @@ from typing import Any
 import hpack
 import pytest
 
-from tetrapod.generic.storage.etcd.rpc import Channel, Code, RpcError, frames, silence
+from tetrapod.generic.rpc import Channel, Code, RpcError, frames, silence
 
 Frame = tuple[int, int, int, bytes]
 OK = [(":status", "200"), ("content-type", "application/grpc")]

@@ -1,4 +1,4 @@
-"""The headers between the front and the services behind it (findings.py), for who only passes them on."""
+"""The headers by which the front asks the services behind it for audit findings (audit/findings.py), for who only passes them on."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import hpack
 
-from tetrapod.generic.storage.etcd.rpc.frames import COMPRESSION_ERROR, ProtocolError
+from tetrapod.generic.rpc.frames import COMPRESSION_ERROR, ProtocolError
 
 LARGEST: Final = 256 * 1024
 _POST: Final = 3

@@ -1,4 +1,4 @@
-"""What the four services say to each other about identities, below the Kubernetes API: paths, and who may use them.
+"""What the four services say to each other, below the Kubernetes API: paths, and who may use them.
 
 The auth service serves these paths; it answers members of `SERVICES_GROUP` only. That group comes from a service's own
 client certificate (or its front-proxy identity), never from a user's: see `X509Authenticator.reserved_groups`.
@@ -14,3 +14,5 @@ CORE: Final = "system:tetrapod:core"
 RULES_PATH: Final = "/internal/tetrapod/rules"
 TOKEN_REQUESTS_PATH: Final = "/internal/tetrapod/tokenrequests"
 SECRET_TOKENS_PATH: Final = "/internal/tetrapod/secrettokens"
+UNTOUCHED: Final = b"x-tetrapod-untouched"
+"""The header of a refusal by which a service that stops tells the front that nothing was done: another replica may be asked."""

@@ -1,7 +1,7 @@
-"""Which media type, and which form of the object, a request wants back; in which one it sends its body; how refusals are written.
+"""Which media type, and which form of the object, a request wants back, and in which one it sends its body.
 
-Follows k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go), responsewriters (ErrorNegotiated), and go-restful's
-route matching, whose 406 and 415 come first for built-in resources and have texts of their own.
+Follows k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go) and go-restful's route matching, whose 406 and 415 come
+first for built-in resources and have texts of their own.
 """
 
 from __future__ import annotations
@@ -9,46 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-import orjson
-
-from tetrapod.generic.endpoints.accept import (
+from tetrapod.generic.negotiation.accept import (
     DEFAULT_OFFER,
     JSON,
     MEDIA_TYPES,
     PLAIN,
     PROTOBUF,
     TABLE,
-    YAML,
     Accepted,
     Offer,
     choose,
-    parse_accept,
     parse_media_type,
 )
-from tetrapod.generic.endpoints.options import parse_query
-from tetrapod.generic.request import HeaderList, Request, Response
-from tetrapod.machinery import protobuf
-from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.json import cleaned
+from tetrapod.generic.request import Request
+from tetrapod.machinery.requestinfo import query_values
 from tetrapod.machinery.status import StatusError, not_acceptable
-
-__all__ = [
-    "JSON",
-    "MEDIA_TYPES",
-    "YAML",
-    "Accepted",
-    "Offer",
-    "body_media_type",
-    "check_route_accept",
-    "check_route_content_type",
-    "encode_document",
-    "negotiate",
-    "parse_accept",
-    "unsupported_media_type",
-    "write_status",
-]
 
 
 def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
@@ -64,7 +41,7 @@ def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
     if not accepted.pretty and wants_pretty(request):
         accepted = replace(accepted, pretty=True)
     if accepted.form == TABLE and "includeObject" in request.query_string:
-        accepted = replace(accepted, include=parse_query(request.query_string).get("includeObject", ""))
+        accepted = replace(accepted, include=query_values(request.query_string).get("includeObject", ""))
     return accepted
 
 
@@ -73,7 +50,7 @@ _PLAIN_HEADERS: Final = frozenset({"", "*/*", JSON, "application/json, */*"})
 
 def wants_pretty(request: Request) -> bool:
     """`?pretty=true`; without it, browsers, curl and Wget get indented JSON."""
-    if "pretty" in request.query_string and (value := parse_query(request.query_string).get("pretty")):
+    if "pretty" in request.query_string and (value := query_values(request.query_string).get("pretty")):
         return value in ("1", "t", "T", "true", "TRUE", "True")
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
 
@@ -135,50 +112,3 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     if media_type in MEDIA_TYPES and (offer.messages or media_type != PROTOBUF):
         return media_type
     raise unsupported_media_type(offer.named)
-
-
-# --- refusals ----------------------------------------------------------------------------------------------------------
-
-_DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
-_INDENTED: Final = Accepted(pretty=True)
-
-
-def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
-    """A document in the media type (its parameters do not count).
-
-    Raises:
-        StatusError: 406, its kind has no protobuf form.
-    """
-    if media_type == PROTOBUF:
-        try:
-            return protobuf.encode(document)
-        except protobuf.UnknownMessageError:
-            kind = document.get("kind", "")
-            text = f"object *{kind} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
-            raise not_acceptable(text) from None
-    if media_type == YAML:
-        from tetrapod.machinery.serializer import yaml
-
-        return yaml.encode(document)
-    return encode_json(document, pretty)
-
-
-def encode_json(document: Any, pretty: bool = False) -> bytes:
-    """As upstream's JSON serializer: a newline at the end, or `pretty`: indented, and without one."""
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
-
-
-def write_status(request: Request, error: StatusError) -> Response:
-    """A refusal as its answer, in the media type that the client takes; JSON where it takes none of ours."""
-    accepted = choose(request.header(b"accept"), _DOCUMENT_OFFER) or _INDENTED
-    pretty = accepted.pretty or wants_pretty(request)
-    headers: HeaderList = [(b"content-type", accepted.media_type.encode())]
-    if error.retry_after > 0:
-        headers.append((b"retry-after", str(error.retry_after).encode()))
-    headers.extend(error.headers)
-    document = error.to_status()
-    try:
-        body = encode_document(document, accepted.media_type, pretty=pretty)
-    except (orjson.JSONEncodeError, UnicodeEncodeError):
-        body = encode_document(cleaned(document), accepted.media_type, pretty=pretty)
-    return Response(error.code, headers, body)

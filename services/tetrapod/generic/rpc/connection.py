@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.generic.storage.etcd.rpc import frames
-from tetrapod.generic.storage.etcd.rpc.errors import Code, RpcError
-from tetrapod.generic.storage.etcd.rpc.headers import LARGEST, HeaderReader
-from tetrapod.generic.storage.etcd.rpc.silence import Silence
-from tetrapod.generic.storage.etcd.rpc.stream import Call
+from tetrapod.generic.rpc import frames
+from tetrapod.generic.rpc.errors import Code, RpcError
+from tetrapod.generic.rpc.headers import LARGEST, HeaderReader
+from tetrapod.generic.rpc.silence import Silence
+from tetrapod.generic.rpc.stream import Call
 
 _FRAME: Final = 1 << 20
 _REPLENISH: Final = 1 << 30

@@ -1,0 +1,59 @@
+"""Documents in a media type, and refusals in the one that the client takes (upstream: responsewriters, ErrorNegotiated)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from tetrapod.generic.negotiation.accept import PROTOBUF, YAML, Accepted, Offer, choose
+from tetrapod.generic.negotiation.choosing import wants_pretty
+from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery import protobuf
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.json import cleaned
+from tetrapod.machinery.status import StatusError, not_acceptable
+
+_DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
+_INDENTED: Final = Accepted(pretty=True)
+
+
+def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
+    """A document in the media type (its parameters do not count).
+
+    Raises:
+        StatusError: 406, its kind has no protobuf form.
+    """
+    if media_type == PROTOBUF:
+        try:
+            return protobuf.encode(document)
+        except protobuf.UnknownMessageError:
+            kind = document.get("kind", "")
+            text = f"object *{kind} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
+            raise not_acceptable(text) from None
+    if media_type == YAML:
+        from tetrapod.machinery.serializer import yaml
+
+        return yaml.encode(document)
+    return encode_json(document, pretty)
+
+
+def encode_json(document: Any, pretty: bool = False) -> bytes:
+    """As upstream's JSON serializer: a newline at the end, or `pretty`: indented, and without one."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
+
+
+def write_status(request: Request, error: StatusError) -> Response:
+    """A refusal as its answer, in the media type that the client takes; JSON where it takes none of ours."""
+    accepted = choose(request.header(b"accept"), _DOCUMENT_OFFER) or _INDENTED
+    pretty = accepted.pretty or wants_pretty(request)
+    headers: HeaderList = [(b"content-type", accepted.media_type.encode())]
+    if error.retry_after > 0:
+        headers.append((b"retry-after", str(error.retry_after).encode()))
+    headers.extend(error.headers)
+    document = error.to_status()
+    try:
+        body = encode_document(document, accepted.media_type, pretty=pretty)
+    except (orjson.JSONEncodeError, UnicodeEncodeError):
+        body = encode_document(cleaned(document), accepted.media_type, pretty=pretty)
+    return Response(error.code, headers, body)
