@@ -20,6 +20,8 @@ from tetrapod.generic.request import HeaderList, StreamWriter
 HIGH_WATER: Final = 256 * 1024
 PIECE: Final = 256 * 1024
 """Bytes that are piped before the client's writer is asked whether it may go on: others have their turn then."""
+UNASKED: Final = 64 * 1024
+"""Bytes of a body that are read before anybody has asked for it."""
 MAX_HEAD: Final = 10 << 20
 """Of an answer's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
 
@@ -139,12 +141,12 @@ class BackendConnection(asyncio.BufferedProtocol):
         """Write the body to `writer` piece by piece as it comes, no faster than it takes it."""
         while self._chunks:
             writer.write(self._chunks.popleft())
-        self._size = 0
+        self._size = self._piped = 0
         self._writer = writer
         while not self.complete:
             if self._error is not None:
                 raise self._error
-            if self._piped > PIECE or writer.buffered() > HIGH_WATER:
+            if self._paused or self._piped > PIECE or writer.buffered() > HIGH_WATER:
                 self._piped = 0
                 self._pause()
                 await writer.drain()
@@ -206,7 +208,7 @@ class BackendConnection(asyncio.BufferedProtocol):
     def eof_received(self) -> None: ...
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer
+        return self._buffer if self._writer is not None else self._buffer[:UNASKED]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._received(self._buffer[:nbytes])
@@ -309,7 +311,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             return
         self._chunks.append(body)
         self._size += len(body)
-        if self._size > HIGH_WATER:
+        if self._size >= UNASKED:
             self._pause()
         self._wake()
 
