@@ -125,6 +125,7 @@ class Embedded:
         )
         self.http = HttpServer(
             build_handler_chain(self.director, chain),
+            crowded=chain.crowded,
             host=options.bind_address,
             port=options.secure_port,
             tls=serving_tls(options, self._serving_pair(), [*self.clients.files, *self.proxies.files]),

@@ -191,6 +191,7 @@ class RemoteService:
         ]
         return HttpServer(
             build_handler_chain(director, chain),
+            crowded=chain.crowded,
             host=options.bind_address,
             port=options.secure_port,
             tls=serving_tls(options, pair, trusted),

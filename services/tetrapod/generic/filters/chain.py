@@ -55,12 +55,17 @@ class ChainConfig:
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     flow_control: FlowControl | None = None  # instead of the two numbers: priority and fairness
+    turns: Turns = field(default_factory=Turns)  # of users behind a front
     audit: Audit | None = None
     tracing: Tracing | None = None  # where traces are exported
     tells_front: bool = False  # behind a front that writes the events of requests: tell it what is found out here
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     server_name: str = "tetrapod"
+
+    def crowded(self) -> bool:
+        """Whether requests wait for their turns."""
+        return (self.flow_control.turns if self.flow_control is not None else self.turns).crowded()
 
 
 def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
@@ -86,7 +91,7 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
     """Each with its name in traces, upstream's where it has one; those without a name are there for traced requests only."""
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [
-        ("turns", lambda h: with_turns(h, Turns()) if config.tells_front else h),  # before anything is done for a request
+        ("turns", lambda h: with_turns(h, config.turns) if config.tells_front else h),  # before anything is done for a request
         ("audit-id", with_audit_id),  # whatever happens to a request, its answer names it
         ("requestinfo", with_request_info),  # everything below asks what the request is about
         ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts refusals too, so it stands outside what refuses

@@ -51,6 +51,10 @@ class Turns:
         self._begun = 0  # in this step
         self._most = 8
 
+    def crowded(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
     def taken(self, flow: Hashable) -> bool:
         """Take a turn that need not be waited for; false where there is none."""
         if self._begun >= self._most or self._waiting:

@@ -1,7 +1,8 @@
 """`started`: a task whose first part runs at once, up to where it waits for something: Python 3.12's `eager_start`, for 3.11 too.
 
 A request that need not wait for anything is then answered in the step of the event loop in which it arrived, not behind whatever
-else is due in the next one; and a connection that asks one thing after another costs a poll less for each.
+else is due in the next one. That is for a crowd: with nobody in the way the requests of a step are better begun together in the next,
+which makes fewer and larger writes (measured, of a GET that is passed on: a quarter to a third of its CPU).
 """
 
 from __future__ import annotations

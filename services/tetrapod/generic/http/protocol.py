@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 import httptools
@@ -35,9 +36,10 @@ _METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 class FrontState(ServerState):
     """What all connections of one server share."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, crowded: Callable[[], bool]) -> None:
         super().__init__()
         self.handler = handler
+        self.crowded = crowded
         self.date = b""
         self.closing = False
         """Answers carry `Connection: close` from now on."""
@@ -282,7 +284,8 @@ class HttpProtocol(HttpToolsProtocol):
             handler: Handler = _server_options
         else:
             handler = self.state.handler
-        exchange.task = task = started(self.loop, exchange.run(handler))
+        work = exchange.run(handler)
+        exchange.task = task = started(self.loop, work) if self.state.crowded() else self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 

@@ -43,8 +43,10 @@ class HttpServer:
         port: int = 0,
         tls: ServingTLS | None = None,
         sock: socket.socket | None = None,
+        crowded: Callable[[], bool] = bool,
     ) -> None:
-        self.state = FrontState(handler)
+        """While it is `crowded` requests begin in the step of the loop in which they arrived (see eager.py)."""
+        self.state = FrontState(handler, crowded)
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
         self._tls = ServingContext(tls) if tls is not None else None
         self._sock = sock
