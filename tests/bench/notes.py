@@ -16,8 +16,9 @@ _TWICE = (
 _CODE = "of its memory 25 MB are pages of libraries that all four share (cryptography, Python, OpenSSL), and 20 MB are modules of Python"
 
 _FLOODED = (
-    "2.5 (GETs), 5.4 (LISTs) and 3.8 (PATCHes) on 2026-11-22: of a hundred steps of the two loops 99 take less than 2 ms of CPU, and two to "
-    "three times that by the clock, for six processes and the load share two cores; kube-apiserver in a run of the evening before: 10.7, 1.2, 28.9"
+    "2.5 (GETs), 5.4 (LISTs) and 3.8 (PATCHes) on 2026-11-22: of a hundred steps of the two loops 99 take less than 2 ms of CPU, and "
+    "two to three times that by the clock, for six processes and the load share two cores; kube-apiserver the evening before: "
+    "10.7, 1.2, 28.9"
 )
 _HOUR: Final = "not settled, the machine was in a slow hour"
 NOTES: Final[dict[tuple[str, str], str]] = {
@@ -48,8 +49,8 @@ NOTES: Final[dict[tuple[str, str], str]] = {
         "crd-served",
     ): "two writes of status follow, each with its commit to disk; 16 to 34 ms were seen with 300 CRDs.",
     ("embedded", "flood-write"): (
-        "1.9 and 1.7 in two runs of 2026-11-22: a GET waits for the step of the loop that runs, half a millisecond of CPU, up to two in one of "
-        "a hundred."
+        "1.9 and 1.7 in two runs of 2026-11-22: a GET waits for the step of the loop that runs, half a millisecond of CPU, up to two in "
+        "one of a hundred."
     ),
     ("embedded", "crd-stall"): f"no step of the loop took longer than 100 ms in asyncio's debug mode; {_CROWD}.",
     ("embedded", "flood-get"): "1.4 and 2.1 in two runs of one evening; kube-apiserver in the second of them: 10.7.",
