@@ -141,17 +141,17 @@ class BackendConnection(asyncio.BufferedProtocol):
         """Write the body to `writer` piece by piece as it comes, no faster than it takes it."""
         while self._chunks:
             writer.write(self._chunks.popleft())
-        self._size = self._piped = 0
+        self._size = 0
         self._writer = writer
         while not self.complete:
             if self._error is not None:
                 raise self._error
-            if self._paused or self._piped > PIECE or writer.buffered() > HIGH_WATER:
+            if self._paused:
                 self._piped = 0
-                self._pause()
                 await writer.drain()
-            self._resume()
-            await self._wait()
+                self._resume()
+            else:
+                await self._wait()
         self._release()
 
     def close(self) -> None:
