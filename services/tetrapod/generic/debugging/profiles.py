@@ -9,7 +9,6 @@ Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import marshal
 import sys
@@ -20,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tetrapod.generic.debugging import sampling, symbols
+from tetrapod.generic.debugging.objects import live_objects
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.requestinfo import query_values
@@ -90,10 +90,7 @@ async def _heap(seconds: float) -> bytes:
 def _live_objects() -> bytes:
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
-    gc.unfreeze()  # else what start-up has made is not told of
-    objects = gc.get_objects()
-    gc.freeze()
-    for found in objects:
+    for found in live_objects():
         kind = type(found)
         name = f"{kind.__module__}.{kind.__qualname__}"
         counts[name] += 1

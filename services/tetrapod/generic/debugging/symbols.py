@@ -7,10 +7,10 @@ where an address is a program counter.
 from __future__ import annotations
 
 import asyncio
-import gc
 from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Final
 
+from tetrapod.generic.debugging.objects import live_objects
 from tetrapod.generic.request import Request, Response
 
 _BODY_LIMIT: Final = 64 * 1024
@@ -37,10 +37,7 @@ def _address(word: str) -> int:
 
 
 def _names(wanted: frozenset[int]) -> dict[int, str]:
-    gc.unfreeze()  # else what start-up has made is not found
-    objects = gc.get_objects()
-    gc.freeze()
-    return {id(found): _name(found) for found in objects if id(found) in wanted}
+    return {id(found): _name(found) for found in live_objects() if id(found) in wanted}
 
 
 def _name(found: object) -> str:

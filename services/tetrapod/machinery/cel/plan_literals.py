@@ -33,7 +33,7 @@ def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
             value = run(f)
             if may_lack:
                 if not isinstance(value, Optional):
-                    raise _not_optional_element(value)
+                    raise _not_optional("list element", value)
                 if value is NONE:
                     continue
                 value = value.value
@@ -55,7 +55,7 @@ def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
         if not optional:
             accu.append(value)
         elif not isinstance(value, Optional):
-            raise _not_optional_element(value)
+            raise _not_optional("list element", value)
         elif value is not NONE:
             accu.append(value.value)
         return accu
@@ -73,7 +73,7 @@ def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
             key, value = key_run(f), value_run(f)
             if optional:
                 if not isinstance(value, Optional):
-                    raise EvaluationError(f"cannot initialize optional entry '{shown(key)}' from non-optional value {shown(value)}")
+                    raise _not_optional(f"entry '{shown(key)}'", value)
                 if value is NONE:
                     made.pop(key, None)
                     continue
@@ -97,7 +97,7 @@ def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
             value = run(f)
             if optional:
                 if not isinstance(value, Optional):
-                    raise EvaluationError(f"cannot initialize optional entry '{field}' from non-optional value {shown(value)}")
+                    raise _not_optional(f"entry '{field}'", value)
                 if value is NONE:
                     made.pop(field, None)
                     continue
@@ -113,5 +113,5 @@ def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
     return build
 
 
-def _not_optional_element(value: Any) -> EvaluationError:
-    return EvaluationError(f"cannot initialize optional list element from non-optional value {shown(value)}")
+def _not_optional(what: str, value: Any) -> EvaluationError:
+    return EvaluationError(f"cannot initialize optional {what} from non-optional value {shown(value)}")
