@@ -17,3 +17,5 @@ PRIORITY_CLASSES: Final = StorageConfig("priorityclasses", "scheduling.k8s.io/v1
 RUNTIME_CLASSES: Final = StorageConfig("runtimeclasses", "node.k8s.io/v1", "RuntimeClass", namespaced=False)
 STORAGE_CLASSES: Final = StorageConfig("storageclasses", "storage.k8s.io/v1", "StorageClass", namespaced=False)
 INGRESS_CLASSES: Final = StorageConfig("ingressclasses", "networking.k8s.io/v1", "IngressClass", namespaced=False)
+DEVICE_CLASSES: Final = StorageConfig("deviceclasses", "resource.k8s.io/v1", "DeviceClass", namespaced=False)
+RESOURCE_CLAIMS: Final = StorageConfig("resourceclaims", "resource.k8s.io/v1", "ResourceClaim")

@@ -5,15 +5,19 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota. A write that fail
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.core.admission.kinds import RESOURCE_QUOTAS
+from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS
 from tetrapod.core.quota.charge import charged, difference, exceeded, unspecified
+from tetrapod.core.quota.devices import ALONE, CLAIMS, Surroundings
 from tetrapod.core.quota.pods import Usage
 from tetrapod.core.quota.scopes import in_scope
-from tetrapod.core.quota.usage import usage_of
+from tetrapod.core.quota.surroundings import around
+from tetrapod.core.quota.usage import falls_under, usage_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.endpoints.ownership import of_kind
+from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageFactory, Updated
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
 from tetrapod.machinery.types import definitions as types
@@ -32,6 +36,7 @@ class ResourceQuota(Plugin):
 
     def __init__(self, storages: StorageFactory) -> None:
         self._quotas = storages.resource(RESOURCE_QUOTAS)
+        self._look = _Look(storages)
         kind = GroupVersionKind("", "v1", "ResourceQuota")
         self._ownership = of_kind(kind, lambda: types.schema_for(kind), "status")
 
@@ -47,7 +52,10 @@ class ResourceQuota(Plugin):
         if not page.entries:
             return
         resource = attributes.resource.group_resource
-        deltas = {entry.key: delta for entry in page.entries if (delta := _delta(attributes, resource, entry.peek())) is not None}
+        change = await self._change(attributes, resource)
+        if change is None:
+            return
+        deltas = {entry.key: delta for entry in page.entries if (delta := change.delta(entry.peek())) is not None}
         for entry in page.entries:
             if entry.key in deltas:
                 self._check(attributes, resource, entry.peek(), deltas[entry.key])
@@ -55,6 +63,14 @@ class ResourceQuota(Plugin):
             return
         for key, delta in deltas.items():
             await self._charge(attributes, key, delta)
+
+    async def _change(self, attributes: Attributes, resource: GroupResource) -> _Change | None:
+        new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None
+        if new is None:
+            return None
+        involved = await around(new, self._look) if resource == CLAIMS else ALONE
+        before = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
+        return _Change(resource, new, usage_of(resource, new, involved), involved, old, usage_of(resource, old, before) if old else {})
 
     def _check(self, attributes: Attributes, resource: GroupResource, quota: Object, delta: Usage) -> None:
         if resource == _PODS and attributes.operation == "CREATE" and attributes.object is not None:
@@ -82,13 +98,40 @@ class ResourceQuota(Plugin):
             return  # a quota that has gone limits nothing
 
 
-def _delta(attributes: Attributes, resource: GroupResource, quota: Object) -> Usage | None:
-    """What the write adds to the usage of a quota; None where it is none of the quota's."""
-    new, old = attributes.object, attributes.old_object
-    if new is None or not in_scope(quota, resource, new):
-        return None
-    used = usage_of(resource, new)
-    if attributes.operation == "UPDATE" and old is not None and in_scope(quota, resource, old):
-        used = difference(used, usage_of(resource, old))
-    hard = (quota.get("status") or {}).get("hard") or {}
-    return used if any(name in hard for name in used) else None
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a write does to what is used."""
+
+    resource: GroupResource
+    new: Object
+    used: Usage
+    around: Surroundings
+    old: Object | None
+    old_used: Usage
+
+    def delta(self, quota: Object) -> Usage | None:
+        """What it adds to the usage of a quota; None where it is none of the quota's."""
+        hard = (quota.get("status") or {}).get("hard") or {}
+        if not in_scope(quota, self.resource, self.new) or not falls_under(self.resource, self.used, hard, self.around):
+            return None
+        if self.old is not None and in_scope(quota, self.resource, self.old):
+            return difference(self.used, self.old_used)
+        return self.used
+
+
+class _Look:
+    """From this process's caches."""
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._classes = Lister(storages, DEVICE_CLASSES)
+        self._pods = Lister(storages, PODS)
+        self._claims = Lister(storages, RESOURCE_CLAIMS)
+
+    async def classes(self) -> list[Object]:
+        return await self._classes.list()
+
+    async def pod(self, namespace: str, name: str) -> Object | None:
+        return await self._pods.get(namespace, name)
+
+    async def claims(self, namespace: str) -> list[Object]:
+        return await self._claims.list(namespace)

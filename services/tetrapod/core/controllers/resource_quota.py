@@ -9,8 +9,10 @@ import asyncio
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import discover
+from tetrapod.core.quota.devices import ALONE, CLAIMS, NO_NAMES, REQUESTS, Extended
 from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.scopes import in_scope
+from tetrapod.core.quota.surroundings import around
 from tetrapod.core.quota.usage import tracked, usage_of
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
@@ -20,6 +22,9 @@ from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.status import StatusError
 
 QUOTAS: Final = GroupVersionResource("", "v1", "resourcequotas")
+_PODS: Final = GroupVersionResource("", "v1", "pods")
+_CLASSES: Final = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
+_CLAIMS: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 _RESYNC: Final = 300.0
 _SETTLE: Final = 0.1  # a write that was charged a moment ago is stored by then
 
@@ -91,13 +96,51 @@ class ResourceQuotaController:
 
     async def _used(self, quota: Object, namespace: str, hard: Object) -> dict[str, str]:
         totals = {name: Quantity.from_int(0) for name in hard}
-        for resource in tracked(hard):
+        look = _Look(self._client)
+        names = Extended.of(await look.classes()) if any(name.startswith(REQUESTS) and "/" in name for name in hard) else NO_NAMES
+        for resource in tracked(hard, names):
             gvr = await self._watch(resource)
             if gvr is None:
                 continue
             for item in (await self._client.list(gvr, namespace)).get("items") or ():
                 if in_scope(quota, resource, item):
-                    for name, quantity in usage_of(resource, item).items():
+                    involved = await around(item, look) if resource == CLAIMS else ALONE
+                    for name, quantity in usage_of(resource, item, involved).items():
                         if name in totals:
                             totals[name] = totals[name] + quantity
         return {name: str(total) for name, total in totals.items()}
+
+
+class _Look:
+    """For one count: classes and claims are asked for once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._classes: list[Object] | None = None
+        self._claims: list[Object] | None = None
+
+    async def classes(self) -> list[Object]:
+        if self._classes is None:
+            self._classes = await self._items(_CLASSES)
+        return self._classes
+
+    async def claims(self, namespace: str) -> list[Object]:
+        if self._claims is None:
+            self._claims = await self._items(_CLAIMS, namespace)
+        return self._claims
+
+    async def pod(self, namespace: str, name: str) -> Object | None:
+        try:
+            return await self._client.get(_PODS, namespace, name)
+        except StatusError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def _items(self, gvr: GroupVersionResource, namespace: str = "") -> list[Object]:
+        try:
+            return (await self._client.list(gvr, namespace)).get("items") or []
+        except StatusError as error:
+            if error.code == 404:  # a server that does not serve the group
+                return []
+            raise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from tetrapod.core.quota.devices import CLAIMS, CLASS_SUFFIX, IMPLICIT, device_usage
+from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
 from tetrapod.core.quota.pods import Usage, counts_as_pod, pod_totals
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
@@ -21,11 +21,11 @@ def count_name(resource: GroupResource) -> str:
     return f"count/{resource}"
 
 
-def usage_of(resource: GroupResource, obj: Object) -> Usage:
-    """By resource name: `pods`, `requests.cpu`, `count/secrets` …"""
+def usage_of(resource: GroupResource, obj: Object, around: Surroundings = ALONE) -> Usage:
+    """By resource name: `pods`, `requests.cpu`, `count/secrets` …; `around` matters to claims of devices."""
     used: Usage = {count_name(resource): _ONE}
     if resource == CLAIMS:
-        used.update((name, Quantity.from_int(count)) for name, count in device_usage(obj).items())
+        used.update(device_usage(obj, around))
     if resource.group:
         return used
     if resource.resource in _LEGACY_COUNTS:
@@ -82,7 +82,14 @@ def _claim(claim: Object, used: Usage) -> None:
             used[f"{prefix}requests.storage"] = quantity
 
 
-def tracked(hard: Iterable[str]) -> set[GroupResource]:
+def falls_under(resource: GroupResource, used: Usage, hard: Collection[str], around: Surroundings) -> bool:
+    """Whether a quota that limits these names counts such objects."""
+    if resource == CLAIMS:
+        return any(name in hard and (not name.startswith(REQUESTS) or around.names.counts_claims(name)) for name in used)
+    return any(name in hard for name in used)
+
+
+def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:
     """The resources whose objects a quota with these names counts."""
     found: set[GroupResource] = set()
     for name in hard:
@@ -99,6 +106,6 @@ def tracked(hard: Iterable[str]) -> set[GroupResource]:
             found.add(GroupResource("", "persistentvolumeclaims"))
         else:
             found.add(GroupResource("", "pods"))
-            if name.startswith(IMPLICIT):  # which pods name too, as a resource
+            if names.counts_claims(name):
                 found.add(CLAIMS)
     return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tetrapod.core.quota.devices import CLAIMS
-from tetrapod.core.quota.usage import tracked, usage_of
+from tetrapod.core.quota.devices import CLAIMS, Extended
+from tetrapod.core.quota.surroundings import around
+from tetrapod.core.quota.usage import falls_under, tracked, usage_of
 
 GOLD, TIN = "gold.deviceclass.resource.k8s.io/devices", "tin.deviceclass.resource.k8s.io/devices"
 
@@ -35,5 +38,69 @@ def test_devices_count_by_class_and_of_alternatives_the_most(requests: Any, gold
 
 
 def test_a_quota_on_devices_counts_claims() -> None:
+    names = Extended.of([device_class("gold")])
+    implicit = "requests.deviceclass.resource.kubernetes.io/gold"
     assert tracked([GOLD]) == {CLAIMS}
-    assert tracked(["requests.deviceclass.resource.kubernetes.io/gold"]) == {CLAIMS, ("", "pods")}
+    assert tracked([implicit], names) == {CLAIMS, ("", "pods")}
+    assert tracked([implicit]) == {("", "pods")}, "of a class that there is not"
+
+
+GPUS = "requests.example.com/gpu"
+CLAIM: Any = {
+    "metadata": {
+        "name": "made",
+        "namespace": "here",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}],
+    },
+    "spec": {"devices": {"requests": [{"name": "a", "exactly": device("gold", 3)}]}},
+}
+
+
+def device_class(name: str, extended: str | None = None) -> Any:
+    return {"metadata": {"name": name}, "spec": {"extendedResourceName": extended} if extended else {}}
+
+
+@dataclass
+class Cluster:
+    """What is there beside the claim."""
+
+    status: Any = None
+    uid: str = "u"
+    others: tuple[Any, ...] = ()
+
+    async def classes(self) -> list[Any]:
+        return [device_class("gold", "example.com/gpu"), device_class("tin")]
+
+    async def pod(self, namespace: str, name: str) -> Any:
+        resources = {"requests": {"example.com/gpu": "2"}, "limits": {"example.com/gpu": "2"}}
+        meta = {"name": name, "namespace": namespace, "uid": self.uid}
+        return {"metadata": meta, "spec": {"containers": [{"name": "c", "resources": resources}]}, "status": self.status or {}}
+
+    async def claims(self, namespace: str) -> list[Any]:
+        return [CLAIM, *self.others]
+
+
+def of_the_pod(name: str, created: str = "2026-01-01T00:00:00Z") -> Any:
+    return {**CLAIM, "metadata": {**CLAIM["metadata"], "name": name, "creationTimestamp": created}}
+
+
+@pytest.mark.parametrize(
+    ("claim", "cluster", "devices"),
+    [
+        ({**CLAIM, "metadata": {"name": "own", "namespace": "here"}}, Cluster(), "3"),
+        (CLAIM, Cluster(), "1"),
+        (CLAIM, Cluster(status={"extendedResourceClaimStatus": {"resourceClaimName": "made"}}), "1"),
+        (CLAIM, Cluster(status={"extendedResourceClaimStatus": {"resourceClaimName": "other"}}), "3"),
+        (CLAIM, Cluster(uid="a pod of the same name"), "3"),
+        (CLAIM, Cluster(others=(of_the_pod("later", "2026-01-01T00:00:01Z"), of_the_pod("z"))), "1"),
+        (CLAIM, Cluster(others=(of_the_pod("a"),)), "3"),
+    ],
+)
+def test_a_claim_made_for_a_pod_is_charged_for_what_the_pod_is_not(claim: Any, cluster: Cluster, devices: str) -> None:
+    surroundings = asyncio.run(around(claim, cluster))
+    used = usage_of(CLAIMS, claim, surroundings)
+    assert str(used[GPUS]) == devices
+    assert str(used[GOLD]) == "3"
+    assert falls_under(CLAIMS, used, {GPUS}, surroundings)
