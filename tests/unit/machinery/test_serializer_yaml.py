@@ -108,6 +108,30 @@ def test_encoding_sorts_keys() -> None:
     assert yaml.encode({"kind": "A", "d": [{"b": "on", "a": 1}]}) == b'd:\n- a: 1\n  b: "on"\nkind: A\n'
 
 
+def test_text_that_yaml_would_take_for_a_time_is_quoted_as_go_quotes_it() -> None:
+    """The server writes creationTimestamp in double quotes; what only looks like a time is plain."""
+    for text in ("2026-11-22T05:54:58Z", "2026-01-01", "2026-1-1 10:00:00.5", "2026-11-22T05:54:58.123456+02:00", "190:20:30", "1:20.5"):
+        assert yaml.encode({"a": text}).decode() == f'a: "{text}"\n'
+    for text in ("2026-13-01", "2026-02-30", "2026-01-01T10:00:00", "2026-01-01 10:00:00Z", "1:99", "2026-01", "="):
+        assert yaml.encode({"a": text}).decode() == f"a: {text}\n"
+
+
+def test_long_lines_are_folded_after_80_columns() -> None:
+    words = " ".join(["word"] * 20)
+    assert yaml.encode({"a": words}).decode() == f"a: {' '.join(['word'] * 16)}\n  {' '.join(['word'] * 4)}\n"
+
+
+def test_keys_are_in_the_order_of_go_yaml() -> None:
+    keys = ["A", "a-b", "a.1", "a_1", "a9", "a10", "a", "ab", "f:b", "f:a", ".", "x0", "x00", "x01", "x1", "x10", "x2"]
+    written = [line.split(": ")[0].strip("'\"") for line in yaml.encode(dict.fromkeys(keys, True)).decode().splitlines()]
+    assert written == [".", "A", "a", "a-b", "a.1", "a_1", "a9", "a10", "ab", "f:a", "f:b", "x0", "x00", "x1", "x01", "x2", "x10"]
+
+
+def test_numbers_are_written_as_go_writes_them() -> None:
+    values = {"b": True, "f": 1e21, "i": -3, "nil": None, "x": 0.5}
+    assert yaml.encode(values).decode() == "b: true\nf: 1e+21\ni: -3\nnil: null\nx: 0.5\n"
+
+
 _json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

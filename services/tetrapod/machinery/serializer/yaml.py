@@ -1,6 +1,7 @@
 """YAML bodies to objects and objects to YAML, as sigs.k8s.io/yaml does.
 
-Most of what is sent as YAML is JSON, which needs no parser of YAML (yaml_flow.py); the rest is yaml_events.py's.
+Most of what is sent as YAML is JSON, which needs no parser of YAML (yaml_flow.py); the rest is
+yaml_events.py's. What is written is yaml_output.py's.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def strict_text(duplicates: list[str]) -> str:
 
 
 def encode(obj: Object) -> bytes:
-    """An object as block-style YAML with sorted keys."""
-    from tetrapod.machinery.serializer import yaml_events
+    """An object as block-style YAML, its keys in go-yaml's order."""
+    from tetrapod.machinery.serializer import yaml_output
 
-    return yaml_events.encode(obj)
+    return yaml_output.encode(obj)

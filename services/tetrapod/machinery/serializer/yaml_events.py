@@ -16,7 +16,6 @@ from typing import Any, Final
 import yaml
 
 from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError
 from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
 
@@ -225,24 +224,3 @@ def _json_number(value: Any) -> Any:
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         return float(value)
     return value
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Strings are quoted where go-yaml would read them as something else; no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _represent_str(dumper: Any, text: str) -> Any:
-    style = "|" if "\n" in text else None if isinstance(resolve(text), str) else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_str)
-
-
-def encode(obj: Object) -> bytes:
-    """An object as block-style YAML with sorted keys."""
-    text: str = yaml.dump(obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1 << 30)
-    return text.encode("utf-8", "replace")

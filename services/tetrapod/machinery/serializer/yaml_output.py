@@ -1,0 +1,120 @@
+"""Objects as YAML text, as sigs.k8s.io/yaml writes them.
+
+Upstream: go.yaml.in/yaml/v2, encode.go (what is quoted), sorter.go (the order of keys); lines end after 80 columns, as libyaml's.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Final
+
+import yaml
+
+from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.yaml_scalars import resolve
+
+_STR: Final = "tag:yaml.org,2002:str"
+_base60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII).fullmatch
+_date = re.compile(
+    r"[0-9]{4}-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[Tt ]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?(?:(?<=[0-9])(?:Z|[-+][0-9]{2}:[0-9]{2}))?)?",
+    re.ASCII,
+).fullmatch
+
+
+def _quoted(text: str) -> bool:
+    """It would be read as something else than text. (`<<` go-yaml leaves plain, and cannot read the key that it wrote.)"""
+    return (
+        text == "<<"
+        or not isinstance(resolve(text), str)
+        or (text[:1] in "+-0123456789" and (_base60(text) is not None or _timestamp(text)))
+    )
+
+
+def _timestamp(text: str) -> bool:
+    """As resolve.go reads one: a date, with a time and a zone after `T`, with a time and no zone after a space."""
+    found = _date(text)
+    if found is None:
+        return False
+    month, day, *clock = (int(part or 0) for part in found.groups())
+    if not (1 <= month <= 12 and 1 <= day <= _days(int(text[:4]), month) and clock[0] < 24 and clock[1] < 60 and clock[2] < 60):
+        return False
+    zoned = text[-1] == "Z" or (text[-6:-5] in ("+", "-") and ":" in text[-5:])
+    return found[3] is None or (" " in text) is not zoned
+
+
+def _days(year: int, month: int) -> int:
+    import calendar
+
+    return calendar.monthrange(year, month)[1] if year else 31
+
+
+def _compare(one: str, other: str) -> int:
+    """Letters after everything else, runs of digits by their value (`a9` before `a10`)."""
+    for at, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a == b:
+            continue
+        if a.isalpha() or b.isalpha():
+            return (-1 if a < b else 1) if a.isalpha() and b.isalpha() else -1 if b.isalpha() else 1
+        return _compare_digits(one, other, at)
+    return len(one) - len(other)
+
+
+def _compare_digits(one: str, other: str, at: int) -> int:
+    start = 0
+    if "0" in (one[at], other[at]):  # a zero in the middle of a number counts
+        before = at - 1
+        while before >= 0 and one[before].isdecimal():
+            if one[before] != "0":
+                start = 1
+                break
+            before -= 1
+    a, b = _run(one, at), _run(other, at)
+    for left, right in ((int(f"{start}{a}"), int(f"{start}{b}")), (len(a), len(b)), (ord(one[at]), ord(other[at]))):
+        if left != right:
+            return -1 if left < right else 1
+    return 0
+
+
+def _run(text: str, at: int) -> str:
+    end = at
+    while end < len(text) and text[end].isdecimal():
+        end += 1
+    return text[at:end]
+
+
+_by_go: Final = functools.cmp_to_key(_compare)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """All scalars are plain where YAML's grammar lets them be; `_quoted` says where their meaning does not. No aliases."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _string(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar(_STR, text, style="|" if "\n" in text else '"' if _quoted(text) else None)
+
+
+def _mapping(dumper: Any, value: Object) -> Any:
+    plain = all(map(str.isalpha, value))
+    return dumper.represent_mapping("tag:yaml.org,2002:map", [(key, value[key]) for key in sorted(value, key=None if plain else _by_go)])
+
+
+_Dumper.add_representer(str, _string)
+_Dumper.add_representer(dict, _mapping)
+_Dumper.add_representer(bool, lambda dumper, value: dumper.represent_scalar(_STR, "true" if value else "false"))
+_Dumper.add_representer(int, lambda dumper, value: dumper.represent_scalar(_STR, str(value)))
+_Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar(_STR, go_float(value)))
+_Dumper.add_representer(type(None), lambda dumper, _: dumper.represent_scalar(_STR, "null"))
+
+
+def encode(obj: Object) -> bytes:
+    """An object as block-style YAML, its keys in go-yaml's order."""
+    text: str = yaml.dump(obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
+    return text.encode("utf-8", "replace")
