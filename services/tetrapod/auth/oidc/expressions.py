@@ -22,6 +22,7 @@ from tetrapod.machinery.gvk import Object
 
 CLAIMS: Final = "claims"
 USER: Final = "user"
+_NO_BOOL: Final = "must evaluate to bool"
 
 
 class ExpressionError(Exception):
@@ -65,9 +66,9 @@ def _compile(environment: Environment, text: str, about: str, rule: bool) -> Exp
     try:
         program = environment.compile(text)
     except CompileError as error:
-        raise ExpressionError(error.full) from None
+        raise ExpressionError(_NO_BOOL if rule and error.output_type not in (None, types.BOOL) else error.full) from None
     if rule and program.output_type != types.BOOL:
-        raise ExpressionError("must evaluate to bool")
+        raise ExpressionError(_NO_BOOL)
     return Expression(text, program, about)
 
 

@@ -14,6 +14,7 @@ from tetrapod.machinery.field import FieldError
 
 if TYPE_CHECKING:
     from tetrapod.machinery.cel.environment import Environment
+    from tetrapod.machinery.cel.types import CelType
 
 _LONGEST: Final = 10 * 1024
 _DEAREST: Final = 1_000_000
@@ -26,18 +27,27 @@ _LONGEST_VALUE: Final = 64
 def selector(expression: str, path: str) -> list[FieldError]:
     if len(expression.encode()) > _LONGEST:
         return [field.too_long(path, _LONGEST)]
-    from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.errors import CompileError
 
     try:
         program = _environment().compile(expression)
     except CompileError as error:
-        return [field.invalid(path, expression, error.full)]
-    if program.output_type not in (types.BOOL, types.ANY):
-        return [field.invalid(path, expression, f"must evaluate to bool or the unknown type, not {program.output_type}")]
+        if error.output_type is None:
+            return [field.invalid(path, expression, error.full)]
+        return _wrong_type(error.output_type, expression, path) or [field.internal_error(path, error.full)]
+    if wrong := _wrong_type(program.output_type, expression, path):
+        return wrong
     if program.cost_estimate().max > _DEAREST:
         return [field.forbidden(path, "too complex, exceeds cost limit")]
     return []
+
+
+def _wrong_type(found: CelType, expression: str, path: str) -> list[FieldError]:
+    from tetrapod.machinery.cel import types
+
+    if found in (types.BOOL, types.ANY):
+        return []
+    return [field.invalid(path, expression, f"must evaluate to bool or the unknown type, not {types.go_text(found)}")]
 
 
 @cache

@@ -14,7 +14,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
-    from tetrapod.generic.admission.policy.expressions import Composer, Returns
+    from tetrapod.generic.admission.policy.expressions import Compiled, Composer, Returns
 
 
 class Expressions:
@@ -30,7 +30,7 @@ class Expressions:
         return Composer(params=self._params, composed=self._composed)
 
     def variable(self, name: str, expression: str, path: str) -> list[FieldError]:
-        return _error(self._composer.variable(name, expression).error, expression, path)
+        return _error(self._composer.variable(name, expression), expression, path)
 
     def condition(self, expression: str, path: str) -> list[FieldError]:
         from tetrapod.generic.admission.policy.expressions import BOOL
@@ -40,7 +40,7 @@ class Expressions:
     def message(self, expression: str, path: str) -> list[FieldError]:
         from tetrapod.generic.admission.policy.expressions import STRING
 
-        return _error(self._composer.compile(expression, STRING, authorizer=False).error, expression, path)
+        return _error(self._composer.compile(expression, STRING, authorizer=False), expression, path)
 
     def annotation(self, expression: str, path: str) -> list[FieldError]:
         from tetrapod.generic.admission.policy.expressions import STRING_OR_NULL
@@ -58,11 +58,13 @@ class Expressions:
         return self._check(expression, expression, path, APPLY_CONFIGURATION, patch_types=True)
 
     def _check(self, compiled: str, shown: str, path: str, returns: Returns, *, patch_types: bool = False) -> list[FieldError]:
-        return _error(self._composer.compile(compiled, returns, patch_types=patch_types).error, shown, path)
+        return _error(self._composer.compile(compiled, returns, patch_types=patch_types), shown, path)
 
 
-def _error(text: str, shown: str, path: str) -> list[FieldError]:
-    return [field.invalid(path, shown, text)] if text else []
+def _error(made: Compiled, shown: str, path: str) -> list[FieldError]:
+    if made.is_internal:
+        return [field.internal_error(path, made.error)]
+    return [field.invalid(path, shown, made.error)] if made.error else []
 
 
 def match_condition(condition: Object, path: str, *, params: bool) -> list[FieldError]:

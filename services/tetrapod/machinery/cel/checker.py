@@ -16,10 +16,25 @@ from tetrapod.machinery.cel.reserved import RESERVED
 from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
 from tetrapod.machinery.cel.values import type_of_literal
 
-_TYPE_NAMES: Final = {
-    kind.name: kind
-    for kind in (types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP, types.UINT)
-} | {"type": types.TYPE, "list": types.list_of(DYN), "map": types.map_of(DYN, DYN), "optional_type": types.optional_of(DYN)}
+_SCALARS: Final = (
+    types.BOOL,
+    types.BYTES,
+    types.DOUBLE,
+    types.DURATION,
+    types.INT,
+    types.NULL,
+    types.STRING,
+    types.TIMESTAMP,
+    types.UINT,
+)
+_LIBRARIES: Final = (types.opaque("net.IP"), types.opaque("net.CIDR"))
+"""Of all the types of Kubernetes' libraries, those that an expression can name."""
+_TYPE_NAMES: Final = {kind.name: kind for kind in (*_SCALARS, *_LIBRARIES)} | {
+    "type": types.TYPE,
+    "list": types.list_of(DYN),
+    "map": types.map_of(DYN, DYN),
+    "optional_type": types.optional_of(DYN),
+}
 _SCALAR_NAMES: Final = {"duration": types.DURATION, "timestamp": types.TIMESTAMP}
 _NO_TYPE: Final = types.opaque("")
 """Of a field that there is not, where upstream says nothing but that: nothing can be assigned to it."""

@@ -110,7 +110,7 @@ class Program:
         try:
             self._plan = Plan(node)
         except InstantiationError as error:
-            raise CompileError((), str(error), words="program instantiation failed") from None
+            raise CompileError((), str(error), node.type) from None
 
     def references(self, variable: str) -> bool:
         """Whether the expression uses a variable (`oldSelf`) anywhere."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tetrapod.machinery.cel.types import CelType
+
 COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
@@ -28,17 +30,19 @@ class CompileError(CelError):
     ERROR: <input>:1:5: undefined field 'x'
      | self.x
      | ....^
+
+    `output_type` is there where the expression is right, but a constant part of it fails: callers tell of a wrong type first.
     """
 
-    def __init__(self, issues: Sequence[Issue], text: str, words: str = "compilation failed") -> None:
+    def __init__(self, issues: Sequence[Issue], text: str, output_type: CelType | None = None) -> None:
         super().__init__(text)
         self.issues = tuple(issues)
-        self.words = words
+        self.output_type = output_type
 
     @property
     def full(self) -> str:
-        """With upstream's words before it, which are others for a constant part that fails: `program instantiation failed: …`."""
-        return f"{self.words}: {self}"
+        """With upstream's words before it."""
+        return f"{'program instantiation' if self.output_type else 'compilation'} failed: {self}"
 
 
 class EvaluationError(CelError):

@@ -83,6 +83,11 @@ TYPE: Final = CelType("type", "type")
 UINT: Final = CelType("uint", "uint")
 
 
+def go_text(kind: CelType) -> str:
+    """A type as Go prints it, which is not as the checker's messages show it (upstream: String and DeclaredTypeName of types.go)."""
+    return f"{kind.name}({', '.join(map(go_text, kind.params))})" if kind.params else kind.name
+
+
 def list_of(element: CelType) -> CelType:
     return CelType("list", "list", (element,))
 

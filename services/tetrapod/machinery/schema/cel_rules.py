@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.cel_times import COMPILED
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tetrapod.machinery.cel.declarations import DeclType
     from tetrapod.machinery.cel.environment import Environment, Program
     from tetrapod.machinery.cel.types import CelType
+
+_NO_BOOL: Final = "cel expression must evaluate to a bool"
+_NO_STRING: Final = "messageExpression must evaluate to a string"
 
 
 @dataclass(slots=True)
@@ -62,20 +65,21 @@ def _compiled(rule: Object, environment: Environment, schema: Object) -> Compile
     try:
         program = environment.compile(text)
     except CompileError as error:
-        found.error = error.full
+        found.error = error.full if error.output_type in (None, types.BOOL) else _NO_BOOL
         return found
     if program.output_type != types.BOOL:
-        found.error = "cel expression must evaluate to a bool"
+        found.error = _NO_BOOL
         return found
     found.program, found.uses_old = program, program.references("oldSelf")
     if expression:
         try:
             message = environment.compile(expression)
         except CompileError as error:
-            found.message_error = f"messageExpression {error.full.removeprefix('program ')}"
+            failed = f"messageExpression {error.full.removeprefix('program ')}"
+            found.message_error = failed if error.output_type in (None, types.STRING) else _NO_STRING
             return found
         if message.output_type != types.STRING:
-            found.message_error = "messageExpression must evaluate to a string"
+            found.message_error = _NO_STRING
             return found
         found.message = message
     if rule.get("fieldPath"):

@@ -109,6 +109,13 @@ def test_a_constant_part_that_fails_is_told_as_such() -> None:
     with pytest.raises(CompileError) as raised:
         DYNAMIC.compile("int('x') == 1")
     assert raised.value.full == "program instantiation failed: type conversion error from 'string' to 'int'"
+    assert raised.value.output_type == types.BOOL  # callers tell of a wrong type first
+
+
+def test_the_types_of_addresses_can_be_named() -> None:
+    assert DYNAMIC.compile("type(ip('::1')) == net.IP && type(cidr('::1/64')) == net.CIDR").evaluate({}) is True
+    with pytest.raises(CompileError):
+        DYNAMIC.compile("kubernetes.Quantity")
 
 
 @pytest.mark.parametrize(

@@ -32,25 +32,28 @@ class Compiled:
     expression: str
     program: Program | None = None
     error: str = ""
+    is_internal: bool = False
+    """The expression is right, but no program can be made of it: its constant part fails."""
 
 
 def compile_expression(environment: Environment, expression: str, returns: Returns) -> Compiled:
     try:
         program = environment.compile(expression)
     except CompileError as error:
-        return Compiled(expression, None, error.full)
-    if types.ANY not in returns and program.output_type not in returns:
-        if len(returns) == 1:
-            return Compiled(expression, None, f"must evaluate to {returns[0]} but got {_shown(program.output_type)}")
-        # Go prints the list with the types' run-time names.
-        listed = " ".join(one.name for one in returns)
-        return Compiled(expression, None, f"must evaluate to one of [{listed}] but got {_shown(program.output_type)}")
+        if error.output_type is None:
+            return Compiled(expression, None, error.full)
+        wrong = _wrong_type(error.output_type, returns)
+        return Compiled(expression, None, wrong or error.full, is_internal=not wrong)
+    if wrong := _wrong_type(program.output_type, returns):
+        return Compiled(expression, None, wrong)
     return Compiled(expression, program)
 
 
-def _shown(found: types.CelType) -> str:
-    """A declared type's own text; that of null is its run-time name."""
-    return found.name if found == types.NULL else str(found)
+def _wrong_type(found: CelType, returns: Returns) -> str:
+    if types.ANY in returns or found in returns:
+        return ""
+    one = str(returns[0]) if len(returns) == 1 else f"one of [{' '.join(one.name for one in returns)}]"
+    return f"must evaluate to {one} but got {types.go_text(found)}"
 
 
 class Composer:

@@ -1,0 +1,20 @@
+"""What is said of a policy's expressions that cannot be compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.core.validation.policy_expressions import Expressions
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("bool('maybe')", "p: Internal error: program instantiation failed: type conversion error from 'string' to 'bool'"),
+        ("int('x')", "p: Invalid value: \"int('x')\": must evaluate to bool but got int"),
+        ("duration('1s')", "p: Invalid value: \"duration('1s')\": must evaluate to bool but got google.protobuf.Duration"),
+        ("[timestamp(0)]", 'p: Invalid value: "[timestamp(0)]": must evaluate to bool but got list(google.protobuf.Timestamp)'),
+    ],
+)
+def test_a_wrong_type_is_told_before_a_constant_part_that_fails(expression: str, told: str) -> None:
+    assert [str(error) for error in Expressions(params=False, composed=False).condition(expression, "p")] == [told]
