@@ -86,6 +86,7 @@ class Request:
         "method",
         "path",
         "peer_certificates",
+        "peer_objection",
         "query_string",
         "raw_path",
         "received",
@@ -124,6 +125,7 @@ class Request:
         self.scheme = "https"
         self.http_version = "1.1"
         self.peer_certificates: tuple[bytes, ...] = ()  # DER, the client's own first, as TLS verified them up to an authority
+        self.peer_objection = ""  # why the certificate that the client showed is not among them
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
         self.cancel_when_gone = False  # cancel the handler when the client goes: set for reads, and by who proxies

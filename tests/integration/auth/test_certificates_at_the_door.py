@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from support.server import Server, command, environment, running
 from tetrapod.generic.certificates.authority import Authority
 
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 ASKED = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 
@@ -47,13 +49,6 @@ class Trusting:
             answer = connection.getresponse()
             found = json.loads(answer.read())
         return found["status"]["userInfo"] if answer.status == 201 else answer.status
-
-    def attempt(self, issued: tuple[bytes, ...]) -> Any:
-        """None where the handshake fails, as it does for a CA that the listener has not read yet."""
-        try:
-            return self.whoami(issued)
-        except (OSError, http.client.HTTPException):
-            return None
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +80,24 @@ def test_a_chain_of_authorities_is_followed_to_one_that_is_known(trusting: Trust
     lower = subordinate(middle, "lower")
     assert trusting.whoami(under(middle))["username"] == "eve"
     assert trusting.whoami(under(middle, lower, user="adam"))["username"] == "adam"
-    assert trusting.attempt(under(lower)) in (None, 401)  # one is missing
-    assert trusting.attempt(under(subordinate(Authority.create("users"), "middle"))) in (None, 401)  # another of the same name
-    assert trusting.attempt(under(subordinate(trusting.users, "no authority", ca=False))) in (None, 401)
+    assert trusting.whoami(under(lower)) == 401  # one is missing
+    assert trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401  # another of the same name
+    assert trusting.whoami(under(subordinate(trusting.users, "no authority", ca=False))) == 401
+
+
+@pytest.mark.parametrize("said", [{}, {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}])
+def test_a_certificate_of_an_unknown_authority_is_401_and_keeps_no_token_out(trusting: Trusting, said: dict[str, str]) -> None:
+    token = Door(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
+    for name in ("users", "proxies", "strangers"):
+        stranger = Authority.create(name).issue_client("front", ["system:masters"])
+        assert trusting.whoami(stranger, **said) == 401
+        assert trusting.whoami(stranger, Authorization="Bearer wrong", **said) == 401
+        assert trusting.whoami(stranger, Authorization=f"Bearer {token}", **said)["username"] == "system:serviceaccount:default:default"
+
+
+def test_what_does_not_hold_is_401(trusting: Trusting) -> None:
+    assert trusting.whoami(trusting.users.issue_client("eve", life=timedelta(minutes=-1))) == 401
+    assert trusting.whoami(trusting.users.issue_server("eve", ["localhost"])) == 401
 
 
 def test_an_authority_is_known_without_what_is_above_it(trusting: Trusting) -> None:
@@ -98,7 +108,7 @@ def test_a_chain_leads_to_one_kind_of_client_only(trusting: Trusting) -> None:
     said = {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}
     assert trusting.whoami(under(subordinate(trusting.users, "middle"), user="front"), **said)["username"] == "front"
     assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="front"), **said)["username"] == "carol"
-    assert trusting.attempt(under(subordinate(trusting.proxies, "middle"), user="eve")) == 401
+    assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="eve")) == 401
 
 
 def test_the_administrators_own_kubeconfig_goes_on_working(trusting: Trusting) -> None:
@@ -122,7 +132,7 @@ def test_who_is_left_out_of_the_bundle_is_nobody_from_then_on(trusting: Trusting
         assert time.monotonic() < deadline
         time.sleep(0.1)
     deadline = time.monotonic() + 40
-    while (found := trusting.attempt(others.issue_client("mallory"))) is None:
+    while (found := trusting.whoami(others.issue_client("mallory"))) == 401:  # the listener has not read it yet
         assert time.monotonic() < deadline
         time.sleep(0.2)
     assert found["username"] == "mallory"

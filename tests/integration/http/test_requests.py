@@ -245,17 +245,6 @@ async def test_the_certificate_of_the_client_reaches_the_handler(serve: Serve, p
             assert body == x509.load_pem_x509_certificate(pair[0].read_bytes()).public_bytes(Encoding.DER)
 
 
-async def test_a_certificate_of_an_unknown_authority_fails_the_handshake(serve: Serve, pki: Pki, tls: ServingTLS) -> None:
-    client_connected = False
-    with pytest.raises((OSError, asyncio.IncompleteReadError)):
-        client = await Client.connect(await serve(echo, tls), client_context(pki, pki.serving))
-        client_connected = True
-        client.get()
-        await client.answer()
-    if client_connected:
-        await client.close()
-
-
 async def test_plain_http_to_the_tls_port_is_told_so(serve: Serve, pki: Pki, tls: ServingTLS) -> None:
     server = await serve(echo, tls)
     client = await Client.connect(server)

@@ -15,6 +15,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from tetrapod.generic.request import Request
+
 _CACHE_LIMIT: Final = 4096
 _CLIENT_USAGES: Final = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE})
 
@@ -41,6 +43,16 @@ class CertificatePool:
         self._authorities = x509.load_pem_x509_certificates(pem) if pem.strip() else ()
         self._anchors = frozenset(authority.public_bytes(Encoding.DER) for authority in self._authorities)
         self._verdicts.clear()
+
+    def client_of(self, request: Request) -> x509.Certificate | None:
+        """The certificate that a request came with; None if it came with none.
+
+        Raises:
+            BadCertificate: TLS would not trust it, or `verify` says so.
+        """
+        if request.peer_objection:
+            raise BadCertificate(request.peer_objection)
+        return self.verify(request.peer_certificates) if request.peer_certificates else None
 
     def verify(self, chain: tuple[bytes, ...], now: datetime | None = None) -> x509.Certificate:
         """The parsed certificate of the client, the first of those that TLS verified.

@@ -51,10 +51,11 @@ class RequestHeaderAuthenticator:
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        if not request.peer_certificates:
-            return None
         try:
-            self._check_name(self._pool.verify(request.peer_certificates))
+            certificate = self._pool.client_of(request)
+            if certificate is None:
+                return None
+            self._check_name(certificate)
         except BadCertificate as error:
             raise unauthorized() from error
         name = self._first(request, self._user_headers)

@@ -43,11 +43,11 @@ class X509Authenticator:
         """With when their certificates expire."""
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        if not request.peer_certificates:
-            return None
-        der = request.peer_certificates[0]
         try:
-            certificate = self._pool.verify(request.peer_certificates)
+            certificate = self._pool.client_of(request)
+            if certificate is None:
+                return None
+            der = request.peer_certificates[0]
             user, expires = self._users.get(der) or self._remember(der, certificate)
         except BadCertificate as error:
             raise unauthorized() from error

@@ -18,9 +18,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from tetrapod.generic.certificates.verification import verified_chain
 from tetrapod.generic.http.eager import started
 from tetrapod.generic.http.exchange import Exchange
+from tetrapod.generic.http.mistrust import Judgement, judgement
 from tetrapod.generic.http.refusal import bad_request
 from tetrapod.generic.http.target import parse_target, valid_host
 from tetrapod.generic.request import Handler, HeaderList, Hijacked, Request
@@ -76,7 +76,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.feeding = False  # the parser has the word: what it finds begins when it is through
         self.waiting: deque[Exchange] = deque()
         self.remote = ""
-        self.peer_certificates: tuple[bytes, ...] = ()
+        self.peer = Judgement()
         self.idle_since = self.loop.time()
         self.head_since = self.idle_since  # 0.0: between two heads
         self.head_size = 0
@@ -97,7 +97,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.remote = self.client[0] if self.client else ""
         ssl_object = transport.get_extra_info("ssl_object")
         if ssl_object is not None:
-            self.peer_certificates = verified_chain(ssl_object)
+            self.peer = judgement(ssl_object)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -219,7 +219,7 @@ class HttpProtocol(HttpToolsProtocol):
         request.remote = self.remote
         request.scheme = self.scheme or "http"
         request.http_version = version
-        request.peer_certificates = self.peer_certificates
+        request.peer_certificates, request.peer_objection = self.peer
         request.cancel_when_gone = method in ("GET", "HEAD")
         exchange = Exchange(self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0")
         if not self._check_headers(exchange):

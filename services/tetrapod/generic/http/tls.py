@@ -1,8 +1,7 @@
 """TLS of the serving side: certificate by server name, optional client certificates, and renewal without a restart.
 
-A departure from upstream: Go asks for a client certificate without looking at it and lets authentication answer 401 for one of an
-unknown CA. OpenSSL as Python offers it can only verify in the handshake, so here such a client fails the handshake with an alert
-(`unknown ca`). A client without a certificate is let in, as upstream.
+A client without a certificate is let in, and so is one whose certificate is not to be trusted, for authentication to answer it, as
+upstream; where Python's OpenSSL cannot be told so (mistrust.py) the latter fails the handshake with an alert (`unknown ca`).
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tetrapod.generic.certificates.verification import verify_as_go
+from tetrapod.generic.http.mistrust import MistrustedConnection, mistrust_later
+from tetrapod.generic.http.openssl import name_authorities
 from tetrapod.generic.metrics import Counter
 
 _HANDSHAKE_ERRORS: Final = Counter(
@@ -38,7 +39,6 @@ class ServingTLS:
     client_cas: Sequence[str] = ()
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
-    require_client_certificate: bool = False
 
 
 _PLAIN_HTTP: Final = (
@@ -73,6 +73,10 @@ class _Connection(ssl.SSLObject):
             raise ssl.SSLWantReadError from None  # so that the loop sends it; the client closes, or the time for handshakes ends
 
 
+class _MistrustedConnection(MistrustedConnection, _Connection):
+    pass
+
+
 class ServingContext:
     """The SSL context of a listener. `reload_if_changed` takes up renewed files for the handshakes that follow."""
 
@@ -98,10 +102,16 @@ class ServingContext:
         context.load_cert_chain(pair.certificate, pair.key)
         if config.client_cas:
             verify_as_go(context)
-            for bundle in config.client_cas:
-                context.load_verify_locations(cafile=bundle)
-            context.verify_mode = ssl.CERT_REQUIRED if config.require_client_certificate else ssl.CERT_OPTIONAL
+            self._welcome(context)
+            context.verify_mode = ssl.CERT_OPTIONAL
+            if mistrust_later(context):
+                context.sslobject_class = _MistrustedConnection
         return context
+
+    def _welcome(self, context: ssl.SSLContext) -> None:
+        for bundle in self._config.client_cas:
+            context.load_verify_locations(cafile=bundle)
+        name_authorities(context, self._config.client_cas)
 
     def _choose(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
         if not server_name or not self._by_name:
@@ -127,8 +137,7 @@ class ServingContext:
         fresh = ServingContext(self._config)
         for pair in self._config.certificates[:1]:
             self.context.load_cert_chain(pair.certificate, pair.key)
-        for bundle in self._config.client_cas:
-            self.context.load_verify_locations(cafile=bundle)
+        self._welcome(self.context)
         self._by_name = fresh._by_name
         self._stamps = stamps
         return True
