@@ -14,7 +14,7 @@ from typing import Final
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.custom.definition import SUBRESOURCE_VERBS, VERBS
 from tetrapod.generic.discovery import documents
-from tetrapod.generic.discovery.negotiation import document_media_type, encode_document
+from tetrapod.generic.discovery.negotiation import answer_document
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.versions import priority_key
@@ -64,10 +64,7 @@ class CustomDiscovery:
             document = {"kind": "APIGroup", "apiVersion": "v1", **group} if group is not None else None
         elif len(parts) == 3:
             document = self.resources(parts[1], parts[2])
-        if document is None:
-            return None
-        media_type = document_media_type(request)
-        return Response(200, [(b"content-type", media_type.encode())], encode_document(document, media_type))
+        return None if document is None else answer_document(request, document)
 
     def group_versions(self) -> list[GroupVersion]:
         return list(self._crds.served())

@@ -22,7 +22,7 @@ def media_type(response: Response) -> str:
 async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_for(server: GenericAPIServer, call: Call) -> None:
     server.flags = {"v": "2", "a": "1"}
     text = await call("GET", "/flagz")
-    assert (media_type(text), text.body.endswith(b"\n\na=1\nv=2\n")) == ("text/plain; charset=utf-8", True)
+    assert (media_type(text), text.body.endswith(b" only.\na=1\nv=2\n")) == ("text/plain; charset=utf-8", True)
     full = await call("GET", "/flagz", accept="application/json;v=v1beta1;g=config.k8s.io;as=Flagz")
     assert media_type(full) == "application/json;g=config.k8s.io;v=v1beta1;as=Flagz"
     assert orjson.loads(full.body)["flags"] == {"a": "1", "v": "2"}
@@ -35,6 +35,24 @@ async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_
 @pytest.mark.parametrize("accept", ["application/json", "text/html", "application/json;v=v1;g=config.k8s.io;as=Statusz"])
 async def test_other_media_types_of_statusz_are_not_acceptable(call: Call, accept: str) -> None:
     assert (await call("GET", "/statusz", accept=accept)).status == 406
+
+
+@pytest.mark.parametrize(
+    "accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz"]
+)
+async def test_what_statusz_does_not_accept_is_refused_in_json_where_nothing_else_is_taken(call: Call, accept: str) -> None:
+    refused = await call("GET", "/statusz", accept=accept)
+    assert (media_type(refused), refused.body[:4]) == ("application/json", b"{\n  ")
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/statusz"])
+async def test_documents_are_indented_for_curl(call: Call, path: str) -> None:
+    accept = "application/json;v=v1beta1;g=config.k8s.io;as=Statusz" if path == "/statusz" else "*/*"
+    aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    for form in {accept, accept if path == "/statusz" else aggregated}:
+        assert (await call("GET", path, accept=form)).body.startswith(b'{"kind"')
+        assert (await call("GET", path, accept=form, agent="curl/8.0")).body.startswith(b'{\n  "kind"')
+        assert (await call("GET", f"{path}?pretty=false", accept=form, agent="curl/8.0")).body.startswith(b'{"kind"')
 
 
 async def test_an_old_version_of_statusz_warns(call: Call) -> None:
@@ -80,10 +98,17 @@ async def test_the_log_level_changes_while_the_server_runs(call: Call) -> None:
     root, access = logging.getLogger(), logging.getLogger("tetrapod.access")
     before = root.level, access.level
     try:
-        assert (await call("PUT", "/debug/flags/v", b"4")).body == b"successfully set klog.logging.verbosity to 4"
+        assert (await call("PUT", "/debug/flags/v", b"4")).body == b"successfully set klog.logging.verbosity to 4\n"
         assert (root.level, access.level) == (logging.DEBUG, logging.INFO)
-        for bad in (b"abc", b"-1", b"", b"99999999999"):
-            assert (await call("PUT", "/debug/flags/v", bad)).status == 400
+        for bad, why in (
+            (b"abc", 'strconv.ParseUint: parsing "abc": invalid syntax'),
+            (b"-1", 'strconv.ParseUint: parsing "-1": invalid syntax'),
+            (b"", 'strconv.ParseUint: parsing "": invalid syntax'),
+            (b"99999999999", 'strconv.ParseUint: parsing "99999999999": value out of range'),
+            (b"2147483648", 'failed set klog.logging.verbosity 2147483648: strconv.ParseInt: parsing "2147483648": value out of range'),
+        ):
+            answer = await call("PUT", "/debug/flags/v", bad)
+            assert (answer.status, answer.body.decode()) == (400, f"{why}\n")
         assert root.level == logging.DEBUG
     finally:
         root.setLevel(before[0])

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tetrapod.generic.metrics import STARTED
-from tetrapod.generic.negotiation.accept import JSON, YAML, parse_accept
-from tetrapod.generic.negotiation.documents import encode_document
+from tetrapod.generic.negotiation.accept import JSON, YAML, Offer, parse_accept
+from tetrapod.generic.negotiation.choosing import wants_pretty
+from tetrapod.generic.negotiation.documents import encode_document, write_status
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.version import KUBERNETES, version_info
 from tetrapod.machinery.gvk import Object
@@ -25,8 +26,10 @@ _TEXT: Final = "text/plain"
 _VERSIONS: Final = ("v1beta1", "v1alpha1")
 _HEADING: Final = (
     "\n{component} {page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
-    "and is for debugging purposes only.\n\n"
+    "and is for debugging purposes only.\n"
 )
+_OFFER: Final = Offer(table=False, partial=False, messages=False)
+"""Of refusals: not even they come as protobuf."""
 
 
 def _negotiate(request: Request, kind: str) -> tuple[str, str]:
@@ -52,10 +55,8 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
 def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
     try:
         media_type, version = _negotiate(request, kind)
-    except StatusError as error:  # these endpoints have no protobuf, not even for their refusals
-        wanted = parse_accept(request.header(b"accept"))
-        media_type = YAML if wanted and f"{wanted[0].type}/{wanted[0].subtype}" == YAML else JSON
-        return Response(error.code, [(b"content-type", media_type.encode())], encode_document(error.to_status(), media_type))
+    except StatusError as error:
+        return write_status(request, error, _OFFER)
     if not version:
         heading = _HEADING.format(component=COMPONENT, page=kind.lower())
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
@@ -63,7 +64,7 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
         request.warnings.append(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
     document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **content}
     full_type = f"{media_type};g={GROUP};v={version};as={kind}"
-    return Response(200, [(b"content-type", full_type.encode())], encode_document(document, media_type))
+    return Response(200, [(b"content-type", full_type.encode())], encode_document(document, media_type, pretty=wants_pretty(request)))
 
 
 def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
@@ -86,7 +87,7 @@ def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
 def _status_text(content: Object) -> str:
     hours, rest = divmod(content["uptimeSeconds"], 3600)
     return (
-        f"Started: {datetime.fromtimestamp(int(STARTED), UTC).strftime('%a %b %e %H:%M:%S UTC %Y')}\n"
+        f"\nStarted: {datetime.fromtimestamp(int(STARTED), UTC).strftime('%a %b %e %H:%M:%S UTC %Y')}\n"
         f"Up: {hours} hr {rest // 60:02d} min {rest % 60:02d} sec\n"
         f"Go version: {content['goVersion']}\n"
         f"Binary version: {content['binaryVersion']}\n"

@@ -11,8 +11,10 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from tetrapod.generic.discovery.negotiation import aggregated_media_type, check_route_accept, document_media_type, encode_document
+from tetrapod.generic.discovery.negotiation import aggregated_media_type, answer_document, check_route_accept
 from tetrapod.generic.metrics import Counter
+from tetrapod.generic.negotiation.choosing import wants_pretty
+from tetrapod.generic.negotiation.documents import encode_document
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import method_not_allowed
 from tetrapod.machinery import status
@@ -72,7 +74,7 @@ class DiscoveryHandlers:
             return None
         rest = "/".join(parts[3:]).rstrip("/")
         if not rest:
-            return self._document(request, {"kind": "APIGroup", "apiVersion": "v1", **document})
+            return answer_document(request, {"kind": "APIGroup", "apiVersion": "v1", **document})
         if "/" in rest:
             raise status.unknown_path()
         return self._resource_list(request, group, rest)
@@ -90,13 +92,13 @@ class DiscoveryHandlers:
             "versions": self._source.core_versions(),
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
         }
-        return self._document(request, document)
+        return answer_document(request, document)
 
     def _group_list(self, request: Request) -> Response:
         media_type = aggregated_media_type(request)
         if media_type is not None and request.path == "/apis":
             return self._aggregated(request, False, media_type)
-        return self._document(request, {"kind": "APIGroupList", "apiVersion": "v1", "groups": self._source.groups()})
+        return answer_document(request, {"kind": "APIGroupList", "apiVersion": "v1", "groups": self._source.groups()})
 
     def _resource_list(self, request: Request, group: str, version: str) -> Response:
         document = self._source.resources(group, version)
@@ -105,14 +107,11 @@ class DiscoveryHandlers:
         if request.method != "GET":
             raise method_not_allowed()
         check_route_accept(request)
-        return self._document(request, document)
-
-    def _document(self, request: Request, document: Object) -> Response:
-        media_type = document_media_type(request)
-        return Response(200, [(b"content-type", media_type.encode())], encode_document(document, media_type))
+        return answer_document(request, document)
 
     def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
-        key = (core, media_type)
+        pretty = wants_pretty(request)
+        key = (core, media_type, pretty)
         kept = self._kept.get(key)
         if kept is None or kept[0] != self._source.generation:
             _AGGREGATIONS.add()
@@ -123,7 +122,8 @@ class DiscoveryHandlers:
                 "items": self._source.aggregated(core),
             }
             etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
-            kept = self._kept[key] = (self._source.generation, encode_document(document, media_type.partition(";")[0]), etag)
+            body = encode_document(document, media_type.partition(";")[0], pretty=pretty)
+            kept = self._kept[key] = (self._source.generation, body, etag)
         _, body, etag = kept
         headers = [
             (b"content-type", media_type.encode()),

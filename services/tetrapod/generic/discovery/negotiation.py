@@ -11,12 +11,13 @@ from typing import Final
 from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer, parse_accept
 from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.negotiation.documents import encode_document
-from tetrapod.generic.request import Request
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.gvk import Object
 
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
 _OFFER: Final = Offer(table=False, partial=False)
 
-__all__ = ["aggregated_media_type", "check_route_accept", "document_media_type", "encode_document"]
+__all__ = ["aggregated_media_type", "answer_document", "check_route_accept"]
 
 
 def aggregated_media_type(request: Request) -> str | None:
@@ -35,6 +36,12 @@ def _aggregated(header: str) -> str | None:
     return None
 
 
-def document_media_type(request: Request) -> str:
-    """Raises StatusError 406 where no plain form is accepted."""
-    return negotiate(request, _OFFER).media_type
+def answer_document(request: Request, document: Object) -> Response:
+    """A document in its classic form, indented for who wants it so.
+
+    Raises:
+        StatusError: 406, no plain form is accepted.
+    """
+    accepted = negotiate(request, _OFFER)
+    body = encode_document(document, accepted.media_type, pretty=accepted.pretty)
+    return Response(200, [(b"content-type", accepted.media_type.encode())], body)

@@ -43,9 +43,9 @@ def encode_json(document: Any, pretty: bool = False) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
 
-def write_status(request: Request, error: StatusError) -> Response:
-    """A refusal as its answer, in the media type that the client takes; JSON where it takes none of ours."""
-    accepted = choose(request.header(b"accept"), _DOCUMENT_OFFER) or _INDENTED
+def write_status(request: Request, error: StatusError, offer: Offer = _DOCUMENT_OFFER) -> Response:
+    """A refusal as its answer, in the media type that the client takes; JSON where it takes none of those offered."""
+    accepted = choose(request.header(b"accept"), offer) or _INDENTED
     pretty = accepted.pretty or wants_pretty(request)
     headers: HeaderList = [(b"content-type", accepted.media_type.encode())]
     if error.retry_after > 0:
