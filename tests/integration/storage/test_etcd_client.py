@@ -112,6 +112,36 @@ async def test_who_asks_while_a_question_is_under_way_shares_the_next() -> None:
     assert await asyncio.gather(*later) == [2, 2, 2]
 
 
+async def test_who_shares_a_question_is_told_of_its_failure_and_who_has_gone_is_not_missed() -> None:
+    outcomes: list[int | Exception] = [OSError("no"), 2]
+    gate = asyncio.Semaphore(0)
+
+    async def question() -> int:
+        await gate.acquire()
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    shared = SharedCall(question)
+    first = [asyncio.create_task(shared()) for _ in range(2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    later = [asyncio.create_task(shared()) for _ in range(2)]
+    await asyncio.sleep(0)
+    first[0].cancel()
+    later[0].cancel()
+    gate.release()
+    with pytest.raises(OSError):
+        await first[1]
+    gate.release()
+    assert await later[1] == 2
+    gate.release()
+    outcomes.append(3)
+    assert await shared() == 3
+    assert first[0].cancelled() and later[0].cancelled()
+
+
 @pytest.mark.parametrize(
     ("version", "reliable"),
     [

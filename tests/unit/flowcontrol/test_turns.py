@@ -83,6 +83,28 @@ async def test_a_hundred_users_are_a_flood_too() -> None:
     assert len(served.order) == 100
 
 
+async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
+    now = 100.0
+    turns = Turns(lambda: 0.0, lambda: now)
+
+    def ask(flow: str) -> asyncio.Future[None] | None:
+        return None if turns.taken(flow) else turns.wait(flow)
+
+    ask("earlier")
+    now += 2
+    ask("flood")
+    now += 2
+    waiting = [asked for _ in range(100) if (asked := ask("flood"))]
+    assert waiting
+    assert not turns.crowded()
+    ask("quiet")
+    assert turns.crowded()
+    now += 2
+    assert not turns.crowded()
+    await asyncio.gather(*waiting)
+    assert not turns.crowded()
+
+
 async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_requests_that_have_not_begun() -> None:
     served = Served()
     stored: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -7,7 +7,6 @@ bad credential does not end the search, for another may be good; anonymous is re
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.request import Request
@@ -36,7 +35,8 @@ class UnionAuthenticator:
                 bad = bad or error
                 continue
             if result is not None:
-                return replace(result, user=with_authenticated_group(result.user))
+                user = with_authenticated_group(result.user)
+                return Authenticated(user, result.audiences, result.annotations, result.warnings)
         if bad is not None:
             raise bad
         allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)

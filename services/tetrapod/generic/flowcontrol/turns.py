@@ -23,6 +23,8 @@ STEP: Final = 0.0005
 MOST: Final = 32
 SPARE: Final = 8
 """So many flows more may begin in a step that have just come: they are not to wait, but a hundred users are a flood too."""
+COMPANY: Final = 1.0
+"""Seconds for which two flows that had a turn one after the other are in each other's way."""
 
 
 class _Line:
@@ -42,21 +44,29 @@ class _Line:
 
 
 class Turns:
-    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+    """`clock` measures what a step of the loop costs, `now` how long ago something was."""
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time, now: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._now = now
         self._waiting: dict[Hashable, _Line] = {}  # by flow, in the order of their turns
         self._served: set[Hashable] = set()  # who had a turn in this step
         self._stepping = False
         self._since = 0.0
         self._begun = 0  # in this step
         self._most = 8
+        self._last: Hashable = None  # flow that took a turn or asked for one
+        self._alone_from = 0.0  # two different ones are long enough ago then
 
     def crowded(self) -> bool:
-        """Whether anybody waits."""
-        return bool(self._waiting)
+        """Whether anybody waits behind others than himself."""
+        return bool(self._waiting) and self._now() < self._alone_from
 
     def taken(self, flow: Hashable) -> bool:
         """Take a turn that need not be waited for; false where there is none."""
+        if flow != self._last:
+            self._last = flow
+            self._alone_from = self._now() + COMPANY
         if self._begun >= self._most or self._waiting:
             if flow in self._waiting or flow in self._served or self._begun >= self._most + SPARE:
                 return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from tetrapod.generic.among_services.names import UNTOUCHED
@@ -134,6 +135,7 @@ class BalancedPool(BackendPool):
                 idle.clear()
 
 
+@lru_cache(1024)
 def _endpoint(address: Address, tls: ClientTLS | None, patience: float = DIAL_SECONDS) -> Endpoint:
     return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name), patience)
 

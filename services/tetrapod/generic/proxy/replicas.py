@@ -62,6 +62,8 @@ class Replicas:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self.resolve())
             await asyncio.shield(self._looking)
+        if len(self._ready) == 1:
+            return list(self._ready)
         ready = [address for address, good in self._ready.items() if good]
         others = [address for address, good in self._ready.items() if not good]
         turn = next(self._turn)

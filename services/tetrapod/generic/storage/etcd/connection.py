@@ -11,7 +11,7 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -50,6 +50,7 @@ class Credentials:
         return context
 
 
+@cache
 def progress_reliable(version: str) -> bool:
     """Whether progress notifications of this etcd can be trusted (etcd issue 15220)."""
     try:
