@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tetrapod.generic.endpoints.gotext import in_go_order, sort_touched, sorted_json, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.gotext import in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
 from tetrapod.machinery.patch import json_patch, merge
 from tetrapod.machinery.types.definitions import load
 
@@ -71,5 +71,16 @@ def test_embedded_structs_are_written_at_their_place() -> None:
     assert list(in_go_order(volume, node)) == ["name", "emptyDir"]
 
 
+def test_what_takes_the_place_of_what_a_json_patch_went_through_is_new() -> None:
+    odd = {"z": "1", "a": "2"}
+    replaced = patched({"op": "add", "path": "/spec/selector/x", "value": "1"}, {"op": "add", "path": "/spec/selector", "value": odd})
+    assert text(replaced["spec"]["selector"]) == '{"z":"1","a":"2"}'
+    gone_through = {"op": "add", "path": "/spec/selector/x", "value": "1"}
+    copied = patched(
+        {"op": "add", "path": "/spec/selector", "value": odd}, gone_through, {"op": "copy", "from": "/spec/selector", "path": "/x"}
+    )
+    assert text(copied["x"]) == '{"a":"2","x":"1","z":"1"}'
+
+
 def test_custom_objects_are_maps_all_the_way() -> None:
-    assert sorted_json({"b": {"d": 1, "c": 2}, "a": 0}) == '{"a":0,"b":{"c":2,"d":1}}'
+    assert json.dumps(sorted_members({"b": {"d": 1, "c": 2}, "a": 0})) == '{"a": 0, "b": {"c": 2, "d": 1}}'

@@ -31,10 +31,14 @@ class Touched:
     def at(self, name: str) -> Touched | None:
         return self if self.deep else self.below.get(name)
 
+    def copy(self) -> Touched:
+        return Touched({name: touched.copy() for name, touched in self.below.items()}, deep=self.deep)
 
-def sorted_json(obj: Any) -> str:
+
+def sorted_members(obj: Object) -> Object:
     """Of a custom resource, which is a map all the way."""
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS).decode()
+    in_order: Object = orjson.loads(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
+    return in_order
 
 
 def in_go_order(value: Any, node: SchemaNode | None) -> Any:
@@ -91,13 +95,21 @@ def touched_by_merge(patch: Any) -> Touched | None:
 
 
 def touched_by_json_patch(operations: Sequence[Mapping[str, Any]]) -> Touched:
-    """The objects and lists on the paths; a test looks at everything below its own."""
+    """The objects and lists on the paths; a test looks at everything below its own. What is put in has not been gone through, and what
+    is moved or copied comes as it is."""
     root = Touched()
     for operation in operations:
-        for name in ("path", "from"):
-            _go(root, _tokens(operation.get(name))[:-1])
+        path, source = _tokens(operation.get("path")), _tokens(operation.get("from"))
+        come = _go(root, source[:-1]).below.get(source[-1]) if source else None
+        parent = _go(root, path[:-1])
         if operation.get("op") == "test":
-            _go(root, _tokens(operation.get("path"))).deep = True
+            _go(root, path).deep = True
+        elif not path:
+            root.below.clear()
+        elif come is None:
+            parent.below.pop(path[-1], None)
+        else:
+            parent.below[path[-1]] = come.copy()
     return root
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
 from tetrapod.generic.endpoints.frommaps import misfit
-from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_json, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import invalid
@@ -21,7 +19,9 @@ from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
 from tetrapod.machinery.schema.decode_errors import Mismatch
 from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer import written
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
+from tetrapod.machinery.serializer.written import as_written
 from tetrapod.machinery.status import StatusError, bad_request, not_found
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -93,15 +93,15 @@ class Patching(Mechanism):
             unknown = self._shape(patched, current)
         except ShapeError as error:
             raise self._refusal(self.quoted(current), self.type_text(error)) from None
-        complaints = [*self.complaints, *unknown_fields(self._told(unknown, current) if unknown else ())]
+        complaints = [*self.complaints, *(self._told(unknown, current) if unknown or self.complaints else ())]
         if complaints and self.validation == "Strict":
             raise self._refusal(self.quoted(current), f"strict decoding error: {', '.join(complaints)}")
         self.warnings = complaints if self.validation == "Warn" else []
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
     def _told(self, unknown: list[str], current: Object) -> list[str]:
-        """Unknown fields in the order in which upstream comes upon them."""
-        return sorted(unknown)
+        """What strict decoding says of the outcome, in the order in which upstream comes upon it."""
+        return unknown_fields(sorted(unknown))
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
         decoder = self.scope.decoder
@@ -150,20 +150,25 @@ class DocumentPatching(Patching):
         """What the patch goes through."""
         raise NotImplementedError
 
-    def _document(self, current: Object) -> Any:
-        """The patched object as upstream has it in JSON."""
-        return sort_touched(self.apply(in_go_order(current, self.scope.decoder.schema)), self.touched())
+    def _patched(self, document: Any) -> Any:
+        """The document after the patch, which stays in it as it was written."""
+        raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        if self.scope.decoder.custom:
-            return sorted_json(self.apply(current))
-        return orjson.dumps(self._document(current)).decode()
+        return self._text(current).decode()
+
+    def _text(self, current: Object) -> bytes:
+        """The patched object as upstream has it in JSON."""
+        document = sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
+        return written.dumps(sort_touched(self._patched(document), self.touched()))
 
     def _told(self, unknown: list[str], current: Object) -> list[str]:
-        """As they stand in the document; of a custom one metadata is looked at before the rest, which comes in order."""
-        if self.scope.decoder.custom:
-            return sorted(unknown, key=lambda path: (0, path) if path.startswith("metadata.") else (1, ""))
-        return self._shape(self._document(current), current)
+        """As it stands in the text; of a custom object duplicates go first, then metadata, the rest comes in order."""
+        text = self._text(current)
+        if not self.scope.decoder.custom:
+            return json_serializer.strict_errors(text, unknown)
+        in_order = sorted(unknown, key=lambda path: (0, path) if path.startswith("metadata.") else (1, ""))
+        return [*json_serializer.decode(text, unstructured=True).duplicates, *unknown_fields(in_order)]
 
 
 class MergePatching(DocumentPatching):
@@ -171,7 +176,10 @@ class MergePatching(DocumentPatching):
         return merge.parse(decoded.obj)
 
     def apply(self, current: Object) -> Object:
-        return copy_object(merge.apply(current, self.patch))
+        return copy_object(self._patched(current))
+
+    def _patched(self, document: Any) -> Any:
+        return merge.apply(document, self.patch)
 
     def touched(self) -> Touched | None:
         return touched_by_merge(self.patch)
@@ -186,11 +194,16 @@ class JSONPatching(DocumentPatching):
     def __init__(self, scope: Scope, body: bytes, validation: str, manager: str) -> None:
         super().__init__(scope, body, validation, manager)
         known = ("op", "path", "from", "value")
-        unknown = [f'unknown field "[{i}].{key}"' for i, op in enumerate(self.patch or ()) for key in op if key not in known]
-        self.complaints += [self.strict_prefix + text for text in unknown]
+        unknown = [f"[{i}].{key}" for i, op in enumerate(self.patch or ()) for key in op if key not in known]
+        self._written = as_written(body) if self.complaints else self.patch
+        if unknown or self.complaints:
+            self.complaints = [self.strict_prefix + text for text in json_serializer.strict_errors(body, unknown)]
 
     def apply(self, current: Object) -> Object:
         return copy_object(json_patch.apply(current, self.patch))
+
+    def _patched(self, document: Any) -> Any:
+        return json_patch.apply(document, self._written)
 
     def touched(self) -> Touched | None:
         return touched_by_json_patch(self.patch)

@@ -157,14 +157,14 @@ class _Document:
         path = _text(operation, "path", "copy")
         missing = f"copy operation does not apply: doc is missing destination path: {path}"
         self._find(path, missing, write=False)
-        encoded = orjson.dumps(value)
-        self._copied_bytes += len(encoded)
+        self._copied_bytes += len(orjson.dumps(value))
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise JSONPatchError(
                 f"Unable to complete the copy, the accumulated size increase of copy is {self._copied_bytes}, "
                 f"exceeding the limit {MAX_COPIED_BYTES}"
             )
-        self._insert(path, orjson.loads(encoded), missing)
+        self._disown(value)
+        self._insert(path, value, missing)
 
     def _test(self, operation: dict[str, Any]) -> None:
         path = _text(operation, "path", "test")
@@ -209,6 +209,12 @@ class _Document:
         # Kept alive on purpose: a freed container's id could be given to another one.
         self._owned[id(mine)] = mine
         return mine
+
+    def _disown(self, value: Any) -> None:
+        """It is in two places now: it is copied again before it changes in one of them."""
+        if self._owned.pop(id(value), None) is not None:
+            for child in value.values() if isinstance(value, dict) else value:
+                self._disown(child)
 
 
 def equal(left: Any, right: Any) -> bool:

@@ -68,7 +68,7 @@ def _small(digits: str) -> int:
 _plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_small)
 
 
-class _Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, Any]]):
     """An object whose fields are still a list, in document order, duplicates and all."""
 
 
@@ -88,7 +88,7 @@ def _no_constant(name: str) -> Any:
     raise DecodeError(name)
 
 
-_pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=_Pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+_pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
 
 
 def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
@@ -101,8 +101,8 @@ def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("tetrapod.byte", _replace_bytes)
 
 
-def _pairs(data: bytes) -> Any:
-    """The document with its objects as `_Pairs`.
+def pairs(data: bytes) -> Any:
+    """The document with its objects as `Pairs`.
 
     Raises:
         DecodeError: not JSON.
@@ -124,7 +124,7 @@ def _too_deep(data: bytes) -> DecodeError:
 def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
     found: dict[str, None] = {}
     try:
-        obj = _build(_pairs(data), "", found, unstructured, 0)
+        obj = _build(pairs(data), "", found, unstructured, 0)
     except RecursionError:
         raise _too_deep(data) from None
     return Decoded(obj, [f"duplicate field {go_quote(path)}" for path in list(found)[:_MAX_STRICT_ERRORS]])
@@ -134,7 +134,7 @@ def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, de
     """The value as decoders leave it; the paths of its duplicate fields are added to `found`."""
     if depth > MAX_DEPTH:
         raise RecursionError
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         obj: dict[str, Any] = {}
         for key, member in value:
             key = _clean(key)
@@ -186,12 +186,12 @@ def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
     `unknown` are the paths (`spec.containers[0].img`) that the kind's schema does not know; nothing below them is looked at.
     """
     found: dict[str, None] = {}
-    _complain(_pairs(data), "", unknown, found.setdefault)
+    _complain(pairs(data), "", unknown, found.setdefault)
     return list(found)[:_MAX_STRICT_ERRORS]
 
 
 def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[str], object]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, member in value:
             key = _clean(key)
