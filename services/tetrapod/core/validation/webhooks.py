@@ -8,8 +8,8 @@ from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POL
 from tetrapod.core.validation.names import complaints, known
 from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.machinery import field
-from tetrapod.machinery.cel.library.gourl import BadUrl, parse
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gourl import BadUrl, parse
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_fully_qualified_name

@@ -12,10 +12,10 @@ from itertools import permutations
 from typing import Final
 
 from tetrapod.machinery import field
-from tetrapod.machinery.cel.library.gourl import BadUrl
-from tetrapod.machinery.cel.library.gourl import parse as parse_url
 from tetrapod.machinery.duration import format_nanoseconds, parse_nanoseconds
 from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.gourl import BadUrl
+from tetrapod.machinery.gourl import parse as parse_url
 from tetrapod.machinery.gvk import GroupResource, Object
 
 EVERYTHING: Final = GroupResource("*", "*")

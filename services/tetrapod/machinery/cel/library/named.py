@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from tetrapod.machinery import names
 from tetrapod.machinery.cel import types
-from tetrapod.machinery.cel.library.gourl import request_uri_complaint
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import NONE, Optional, Special
+from tetrapod.machinery.gourl import request_uri_complaint
 from tetrapod.machinery.shapes import formats
 
 

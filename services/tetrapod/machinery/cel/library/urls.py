@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
-from tetrapod.machinery.cel.library.gourl import BadUrl, GoUrl, parse, query_values, request_uri_complaint
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gourl import BadUrl, GoUrl, parse, query_values, request_uri_complaint
 
 
 class Url(Special):

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gonetip import address_complaint
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*", re.ASCII)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -56,7 +57,7 @@ class GoUrl:
                 if self.host or self.path or self.user:
                     text += "//"
                 text += f"{self.user}@" if self.user else ""
-                text += self.host
+                text += quote(self.host, safe="!$&'()*+,;=:[]<>\"")
             path = self.escaped_path
             text += f"/{path}" if path and not path.startswith("/") and self.host else path
         if self.force_query or self.query:
@@ -119,7 +120,7 @@ def _parse(text: str, *, request: bool) -> GoUrl:
     if (url.scheme or (not request and not rest.startswith("///"))) and rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
-        url.user, url.host = _authority(authority)
+        url.user, url.host = _authority(url.scheme, authority)
     _check_escapes(rest)
     url.path = _unescaped(rest)
     url.raw_path = rest
@@ -138,30 +139,49 @@ def _scheme(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _authority(text: str) -> tuple[str, str]:
-    user, at, host = text.rpartition("@")
+def _authority(scheme: str, text: str) -> tuple[str, str]:
+    user, at, rest = text.rpartition("@")
+    host = _host(scheme, rest)
     if at:
         if not re.fullmatch(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*", user):
             raise BadUrl("net/url: invalid userinfo")
         _check_escapes(user)
-    return user, _host(host)
+    return user, host
 
 
-def _host(host: str) -> str:
-    if host.startswith("["):
-        end = host.rfind("]")
-        if end < 0:
+def _host(scheme: str, host: str) -> str:
+    """An IPv6 address in brackets, its zone behind "%25", or what may stand in a name; a port behind it."""
+    bracket = host.rfind("[")
+    if bracket > 0:
+        raise BadUrl("invalid IP-literal")
+    if bracket == 0:
+        name, closed, port = host[1:].rpartition("]")
+        if not closed:
             raise BadUrl("missing ']' in host")
-        _check_port(host[end + 1 :])
-    elif ":" in host:
-        _check_port(host[host.rfind(":") :])
-    for match in re.finditer(r"%(..?)?", host):
-        code = match[1] or ""
-        if not re.fullmatch("[0-9A-Fa-f]{2}", code) or (int(code, 16) < 0x80 and code != "25"):
-            raise BadUrl(f"invalid URL escape {go_quote(match[0])}")
-    for char in host:
-        if ord(char) < 0x80 and char not in _HOST_CHARS and char != "%":
-            raise BadUrl(f"invalid character {go_quote(char)} in host name")
+        _check_port(port)
+        address, mark, zone = name.partition("%25")
+        literal = _unescaped_host(address) + _unescaped_host(mark + zone, zone=True)
+        if complaint := address_complaint(literal):
+            raise BadUrl(f"invalid host: {complaint}")
+        if ":" not in literal:
+            raise BadUrl("invalid IP-literal")
+        return f"[{literal}]{port}"
+    if ":" in host:
+        strict = scheme in ("http", "https")  # several hosts with ports, as databases have them, are let through elsewhere
+        _check_port(host[host.find(":") if strict else host.rfind(":") :])
+    return _unescaped_host(host)
+
+
+def _unescaped_host(host: str, *, zone: bool = False) -> str:
+    """Only what is no ASCII may be escaped; in a zone also a space, and what could stand there as it is."""
+    for match in re.finditer(r"%(.{0,2})|.", host):
+        if match[1] is not None:
+            code = int(match[1], 16) if re.fullmatch("[0-9A-Fa-f]{2}", match[1]) else -1
+            allowed = code == 0x25 or (code == 0x20 or code >= 0x80 or chr(code) in _HOST_CHARS if zone else code >= 0x80)
+            if code < 0 or not allowed:
+                raise BadUrl(f"invalid URL escape {go_quote(match[0])}")
+        elif match[0] < "\x80" and match[0] not in _HOST_CHARS:
+            raise BadUrl(f"invalid character {go_quote(match[0])} in host name")
     return _unescaped(host)
 
 
