@@ -49,16 +49,12 @@ def is_available(obj: Object) -> bool:
 
 
 def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
-    """Groups, each with its APIServices, in the order of discovery: by priority, then by name; its own group comes first."""
+    """Groups, each with its APIServices, in the order of `/apis`: a group stands where the first of its APIServices stands, of the highest
+    priority or else by its name, which begins with the version: `v1.b` is before `v1beta1.a`."""
     groups: dict[str, list[Object]] = {}
-    for obj in objects:
+    for obj in sorted(objects, key=lambda obj: (-int(obj["spec"].get("groupPriorityMinimum", 0)), obj["metadata"]["name"])):
         groups.setdefault(group_version(obj).group, []).append(obj)
-    ordered = sorted(groups, key=lambda group: (-max(_group_priority(obj) for obj in groups[group]), group))
-    return [(group, sorted(groups[group], key=_version_order)) for group in ordered]
-
-
-def _group_priority(obj: Object) -> int:
-    return int(obj["spec"].get("groupPriorityMinimum", 0))
+    return [(group, sorted(members, key=_version_order)) for group, members in groups.items()]
 
 
 def _version_order(obj: Object) -> tuple[int, Any]:

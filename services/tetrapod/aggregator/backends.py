@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.aggregator.apiservice import service_of
 from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
@@ -24,6 +24,15 @@ class ProxyCertificate:
 
     certificate: str = ""
     key: str = ""
+
+
+class Document(NamedTuple):
+    """What was answered to the aggregator."""
+
+    status: int
+    etag: str
+    media_type: str
+    body: bytes
 
 
 class Backends:
@@ -71,16 +80,16 @@ class Backends:
             headers.append((b"if-none-match", etag.encode()))
         return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)
 
-    async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> tuple[int, str, bytes]:
-        """Status, ETag and body of a document."""
+    async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> Document:
+        """Raises Unresolvable, BackendError."""
         connection = await self.ask(obj, target, accept, etag)
         try:
-            status = connection.status
-            found = next((v.decode("latin-1") for k, v in connection.headers if k == b"etag"), "")
-            return status, found, await connection.read(64 << 20)
+            given = dict(reversed(connection.headers))  # the first of each name counts
+            etag, media_type = (given.get(name, b"").decode("latin-1") for name in (b"etag", b"content-type"))
+            return Document(connection.status, etag, media_type, await connection.read(64 << 20))
         except BaseException:
             connection.close()
             raise
 
 
-__all__ = ["AGGREGATOR", "BackendError", "Backends", "ProxyCertificate"]
+__all__ = ["AGGREGATOR", "BackendError", "Backends", "Document", "ProxyCertificate"]

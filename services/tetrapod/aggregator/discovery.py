@@ -8,32 +8,30 @@ unavailable side serves is not known: its versions are there, and stale. Upstrea
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
-from typing import Final
-
-import orjson
+from typing import Any, Final, NamedTuple
 
 from tetrapod.aggregator.apiservice import GROUP, group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
-from tetrapod.aggregator.discovery_fallback import from_resource_list
+from tetrapod.aggregator.external_documents import read_aggregated, read_classic
+from tetrapod.aggregator.priorities import CUSTOM, priorities
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.handlers import DiscoverySource
+from tetrapod.generic.discovery.negotiation import AGGREGATED
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.negotiation.accept import parse_accept
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
-from tetrapod.machinery.gvk import Object
-
-log = logging.getLogger(__name__)
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.versions import priority_key
 
 REFRESH: Final = 60.0
 PATIENCE: Final = 5.0
-_ACCEPT: Final = (
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
-    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
-)
+FIRST: Final = (20001, 0)
+"""The priorities of the aggregator's own group, above what an APIService may have."""
+_ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 class MergedDiscovery:
@@ -43,7 +41,7 @@ class MergedDiscovery:
         self._records = records
         self._local = local
         self._external = ExternalDiscovery(records, backends)
-        self._index: tuple[int, Mapping[tuple[str, str], Object]] = (-1, {})
+        self._index: tuple[int, Mapping[GroupVersion, Object]] = (-1, {})
 
     def start(self, lifecycle: Lifecycle) -> None:
         self._external.start(lifecycle)
@@ -68,36 +66,55 @@ class MergedDiscovery:
         return next((found for source in self._local if (found := source.resources(group, version)) is not None), None)
 
     def aggregated(self, core: bool) -> list[Object]:
+        """What local sides serve, by priorities of their own, whatever their APIServices say; over it what external servers are for."""
         if core:
             return [item for source in self._local for item in source.aggregated(True)]
-        local = self._local_versions()
-        own = [documents.aggregated_group(GROUP, [item]) for (group, _), item in local.items() if group == GROUP]
-        return own + [
-            documents.aggregated_group(group, [self._version(obj, local) for obj in members])
-            for group, members in self._records.groups
-            if group and group != GROUP
+        found = {gv: _Ranked(item, *_own_priorities(gv)) for gv, item in self._local_versions().items()}
+        for (group, version), obj in self._records.external.items():
+            if group:
+                spec = obj["spec"]
+                ranks = spec.get("groupPriorityMinimum", 0), spec.get("versionPriority", 0)
+                found[GroupVersion(group, version)] = _Ranked(self._external.version(obj), *ranks)
+        groups: dict[str, list[_Ranked]] = {}
+        for gv, ranked in found.items():
+            groups.setdefault(gv.group, []).append(ranked)
+        return [
+            documents.aggregated_group(group, [ranked.document for ranked in sorted(members, key=_preferred)])
+            for group, members in sorted(groups.items(), key=lambda item: (-max(ranked.group for ranked in item[1]), item[0]))
         ]
 
-    def _version(self, obj: Object, local: Mapping[tuple[str, str], Object]) -> Object:
-        gv = group_version(obj)
-        if service_of(obj) is None:
-            found = local.get((gv.group, gv.version))
-        else:
-            found = self._external.version(obj) if is_available(obj) else None
-        return found or {"version": gv.version, "freshness": "Stale"}
-
-    def _local_versions(self) -> Mapping[tuple[str, str], Object]:
+    def _local_versions(self) -> Mapping[GroupVersion, Object]:
         generation = sum(source.generation for source in self._local)
         if self._index[0] != generation:
-            found: dict[tuple[str, str], Object] = {}
+            found: dict[GroupVersion, Object] = {}
             for source in self._local:
                 found.update(index_of(source.aggregated(False)))
             self._index = (generation, found)
         return self._index[1]
 
 
-def index_of(items: Sequence[Object]) -> dict[tuple[str, str], Object]:
-    return {(item["metadata"].get("name", ""), version["version"]): version for item in items for version in item["versions"]}
+class _Ranked(NamedTuple):
+    """A version and the priorities of its group and of itself."""
+
+    document: Object
+    group: int
+    version: int
+
+
+def _own_priorities(gv: GroupVersion) -> tuple[int, int]:
+    return FIRST if gv.group == GROUP else priorities(gv) or CUSTOM
+
+
+def _preferred(ranked: _Ranked) -> tuple[int, Any]:
+    return -ranked.version, priority_key(ranked.document["version"])
+
+
+def index_of(items: Sequence[Object]) -> dict[GroupVersion, Object]:
+    return {GroupVersion(item["metadata"].get("name", ""), version["version"]): version for item in items for version in item["versions"]}
+
+
+class NotDiscovered(Exception):
+    """A server that did not say what it serves: asked again soon."""
 
 
 class ExternalDiscovery:
@@ -107,7 +124,7 @@ class ExternalDiscovery:
         self.generation = 0
         self._records = records
         self._backends = backends
-        self._known: dict[str, tuple[str, Object]] = {}  # name of the APIService → ETag, version document
+        self._known: dict[str, _Known] = {}  # name of the APIService → what its server said last
         self._seen: dict[str, tuple[object, bool]] = {}
         self._queue: WorkQueue[str] = WorkQueue("apiservice-discovery", self._refresh)
         records.on_change(self._changed)
@@ -115,9 +132,9 @@ class ExternalDiscovery:
     def start(self, lifecycle: Lifecycle) -> None:
         lifecycle.background("apiservice-discovery", self._queue.run(4))
 
-    def version(self, obj: Object) -> Object | None:
+    def version(self, obj: Object) -> Object:
         known = self._known.get(obj["metadata"]["name"])
-        return known[1] if known is not None else None
+        return known.document if known is not None and is_available(obj) else _stale(group_version(obj))
 
     def _changed(self) -> None:
         """Ask anew where the spec has changed, or a server has come back."""
@@ -135,40 +152,55 @@ class ExternalDiscovery:
         obj = self._records.get(name)
         if obj is None or service_of(obj) is None or not is_available(obj):
             return
-        self._queue.add_after(name, REFRESH)
-        etag, document = self._known.get(name, ("", None))
+        known = self._known.get(name)
         try:
             async with asyncio.timeout(PATIENCE):
-                fetched = await self._fetch(obj, etag)
-        except (BackendError, Unresolvable, TimeoutError, ValueError, KeyError, TypeError) as error:
-            log.info("discovery of %s failed: %s", name, error or type(error).__name__)
+                self._keep(name, await self._fetch(obj, known.etag if known is not None else ""))
+        except (BackendError, Unresolvable, TimeoutError, ValueError) as error:
+            self._keep(name, _Known("", _stale(group_version(obj))))
+            raise NotDiscovered(f"{type(error).__name__}: {error}") from error
+        self._queue.add_after(name, REFRESH)
+
+    def _keep(self, name: str, found: _Known | None) -> None:
+        if found is None:  # nothing has changed
             return
-        if fetched is None:
-            return
-        self._known[name] = fetched
-        if fetched[1] != document:
+        known = self._known.get(name)
+        self._known[name] = found
+        if known is None or found.document != known.document:
             self.generation += 1
 
-    async def _fetch(self, obj: Object, etag: str) -> tuple[str, Object] | None:
-        """ETag and document; None where nothing has changed."""
+    async def _fetch(self, obj: Object, etag: str) -> _Known | None:
+        """None where nothing has changed. A server that does not say what it is registered for is current, and has no resources."""
         gv = group_version(obj)
-        status, new_etag, body = await self._backends.fetch(obj, "/apis" if gv.group else "/api", _ACCEPT, etag)
-        if status == 304:
+        answer = await self._backends.fetch(obj, "/apis" if gv.group else "/api", _ACCEPT, etag)
+        if answer.status == 304:
             return None
-        if status == 200:
-            found = orjson.loads(body)
-            if found.get("kind") == "APIGroupDiscoveryList":
-                version = index_of(found["items"]).get((gv.group, gv.version))
-                if version is None:
-                    raise ValueError("it does not serve what it is registered for")
-                return new_etag, {**version, "freshness": "Current"}
-        return "", await self._from_list(obj)
+        if answer.status == 503:
+            raise ValueError("status 503 of /apis")
+        if answer.status == 200 and _is_aggregated(answer.media_type):
+            found = read_aggregated(answer.body).get(gv, {"version": gv.version})
+            return _Known(answer.etag, {**found, "freshness": "Current"})
+        return _Known("", {**await self._classic(obj, gv), "freshness": "Current"})
 
-    async def _from_list(self, obj: Object) -> Object:
-        """A server that knows only the classic form."""
-        gv = group_version(obj)
+    async def _classic(self, obj: Object, gv: GroupVersion) -> Object:
+        """Of a server that knows only the classic form."""
         path = f"/apis/{gv.group}/{gv.version}" if gv.group else f"/api/{gv.version}"
-        status, _, body = await self._backends.fetch(obj, path, "application/json")
-        if status != 200:
-            raise ValueError(f"status {status} of {path}")
-        return from_resource_list(gv, orjson.loads(body))
+        answer = await self._backends.fetch(obj, path, "application/json")
+        if answer.status != 200:
+            raise ValueError(f"status {answer.status} of {path}")
+        return read_classic(gv, answer.body)
+
+
+class _Known(NamedTuple):
+    etag: str
+    document: Object
+
+
+def _stale(gv: GroupVersion) -> Object:
+    return {"version": gv.version, "freshness": "Stale"}
+
+
+def _is_aggregated(media_type: str) -> bool:
+    """Upstream: client-go/discovery, ContentTypeIsGVK."""
+    clauses = parse_accept(media_type)
+    return bool(clauses) and clauses[0].type == "application" and all(dict(clauses[0].parameters).get(k) == v for k, v in AGGREGATED)

@@ -73,8 +73,8 @@ class ExternalOpenAPI(Whole):
     async def _get(self, obj: Object, target: str) -> bytes | None:
         try:
             async with asyncio.timeout(PATIENCE):
-                status, _, body = await self._backends.fetch(obj, target, "application/json")
+                answer = await self._backends.fetch(obj, target, "application/json")
         except (BackendError, Unresolvable, TimeoutError) as error:
             log.info("OpenAPI of %s failed: %s", obj["metadata"]["name"], error)
             return None
-        return body if status == 200 else None
+        return answer.body if answer.status == 200 else None

@@ -9,14 +9,21 @@ import re
 from functools import cmp_to_key
 from typing import Final
 
-_version = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", re.ASCII).fullmatch
+from tetrapod.machinery.gointeger import parse_int
+
+_version = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?", re.ASCII).fullmatch
 _STAGES: Final = {"alpha": 0, "beta": 1, None: 2}
 
 
 def parse_kube_version(text: str) -> tuple[int, int, int] | None:
     """(stage, major, minor) of `v1`, `v2beta3`; None for what is no such version."""
     found = _version(text)
-    return (_STAGES[found[2]], int(found[1]), int(found[3] or 0)) if found else None
+    if found is None:
+        return None
+    try:
+        return _STAGES[found[2]], parse_int(found[1]), parse_int(found[3] or "0")
+    except ValueError:  # out of range
+        return None
 
 
 def compare(a: str, b: str) -> int:

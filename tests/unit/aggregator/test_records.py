@@ -25,11 +25,21 @@ def test_groups_stand_in_the_recorded_order() -> None:
     assert [group for group, _ in records.groups] == [*RECORDED, "aaa.example.com", "zzz.example.com"]
 
 
+def test_groups_of_one_priority_stand_by_the_names_of_their_api_services() -> None:
+    records = Records()
+    for group, version in (("a", "v1beta1"), ("b", "v1"), ("c", "v1alpha1"), ("c", "v2")):
+        records.changed(None, api_service(group, version))
+    assert [group for group, _ in records.groups] == ["b", "c", "a"]
+
+
 def test_versions_stand_by_priority_then_by_age() -> None:
     records = Records()
     for version, order in (("v1beta1", 100), ("v1", 100), ("v2alpha1", 100), ("v9", 1), ("v0", 200)):
         records.changed(None, api_service("g", version, order=order))
     assert [obj["spec"]["version"] for obj in records.groups[0][1]] == ["v0", "v1", "v1beta1", "v2alpha1", "v9"]
+    for version in ("v01", "x9", "v99999999999999999999", "v0alpha0", "a"):
+        records.changed(None, api_service("h", version, order=100))
+    assert [obj["spec"]["version"] for obj in dict(records.groups)["h"]] == ["v01", "v0alpha0", "a", "v99999999999999999999", "x9"]
     assert priorities(GroupVersion("autoscaling", "v2")) == (17500, 30)
 
 

@@ -96,6 +96,7 @@ def test_operation_ids_are_upstreams() -> None:
     assert tag("flowcontrol.apiserver.k8s.io", "v1") == "flowcontrolApiserver_v1"
 
 
+CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
 SCHEMA = {
     "type": "object",
     "required": ["spec"],
@@ -112,7 +113,10 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
     widget = document["components"]["schemas"]["com.example.g.v1.Widget"]
     assert widget["x-kubernetes-group-version-kind"] == [{"group": "g.example.com", "kind": "Widget", "version": "v1"}]
     assert widget["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
-    assert widget["properties"]["spec"]["properties"]["template"]["required"] == ["kind", "apiVersion"]
+    template = widget["properties"]["spec"]["properties"]["template"]
+    assert template["required"] == ["kind", "apiVersion"]
+    assert template["properties"]["kind"]["description"].startswith("kind is a string value representing the type of this object.")
+    assert template["properties"]["apiVersion"]["description"].endswith("this representation of an object. More info: " + CONVENTIONS)
     item = document["paths"]["/apis/g.example.com/v1/namespaces/{namespace}/widgets/{name}"]
     assert item["patch"]["operationId"] == "patchGExampleComV1NamespacedWidget"
     assert [p["name"] for p in item["patch"]["parameters"]] == ["dryRun", "fieldManager", "fieldValidation", "force"]
@@ -137,6 +141,12 @@ def test_every_reference_of_a_custom_document_is_there() -> None:
     text = json.dumps(document)
     names = set(document["components"]["schemas"])
     assert all(part.partition('"')[0] in names for part in text.split("#/components/schemas/")[1:])
+
+
+async def test_swagger_names_what_an_endpoint_consumes_unless_it_answers_a_mere_text(source: BuiltinSource) -> None:
+    paths = (await written(source))["paths"]
+    assert paths["/version/"]["get"]["consumes"] == ["application/json"]
+    assert not [path for path in ("/.well-known/openid-configuration/", "/openid/v1/jwks/") if "consumes" in paths[path]["get"]]
 
 
 async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope_with() -> None:

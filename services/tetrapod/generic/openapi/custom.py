@@ -32,7 +32,13 @@ _PATCH_TYPES: Final = ("application/json-patch+json", "application/merge-patch+j
 _SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _DELETE_OPTIONS: Final = META + "DeleteOptions"
 _LIKE: Final = "io.k8s.api.core.v1.ConfigMap"
-_LIST_LIKE: Final = "io.k8s.api.core.v1.ConfigMapList"
+_LIST_LIKE: Final = "io.k8s.api.core.v1.PodList"
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_EMBEDDED_TEXTS: Final = {
+    "apiVersion": f"apiVersion defines the versioned schema of this representation of an object. More info: {_CONVENTIONS}#resources",
+    "kind": f"kind is a string value representing the type of this object. In CamelCase. More info: {_CONVENTIONS}#types-kinds",
+}
+"""Upstream describes the fields of a resource in a resource in words of its own."""
 SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 
@@ -91,8 +97,7 @@ def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Obj
         "properties": {
             "apiVersion": _text_field(texts, "apiVersion"),
             "items": {
-                "description": f"List of {kind.plural}. More info: "
-                "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+                "description": f"List of {kind.plural}. More info: {_CONVENTIONS}",
                 "type": "array",
                 "items": {"$ref": REF + name},
             },
@@ -131,7 +136,7 @@ def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
     if schema.get("x-kubernetes-int-or-string"):
         _unfold(found)
     if schema.get("x-kubernetes-embedded-resource"):
-        found["properties"] = {**found.get("properties", {}), **_meta_fields(texts)}
+        found["properties"] = {**found.get("properties", {}), **_meta_fields({**texts, **_EMBEDDED_TEXTS})}
         required = list(found.get("required") or ())
         found["required"] = required + [name for name in ("kind", "apiVersion") if name not in required]
     return found

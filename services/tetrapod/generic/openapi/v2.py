@@ -110,9 +110,9 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
         found["parameters"] = parameters
     produced = next((response["content"] for response in operation["responses"].values() if "content" in response), ["*/*"])
     found["produces"] = sorted(produced, key=_turn)
-    if "consumes" not in found and _MEDIA_TYPES[1] in produced:  # about the API, not of a resource
-        found["consumes"] = found["produces"]
     found["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
+    if "consumes" not in found and any("$ref" in response.get("schema", ()) for response in found["responses"].values()):
+        found["consumes"] = found["produces"]  # about the API, not of a resource; upstream's routes of mere texts say nothing
     found["schemes"] = ["https"]
     return found
 

@@ -1,0 +1,158 @@
+"""What external API servers say of their resources, read as Go's types read it: unknown fields go, and what is of another type is refused.
+
+Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go (fetchFreshDiscoveryForService) and, for the classic form,
+k8s.io/apiserver/pkg/endpoints/installer.go (ConvertGroupVersionIntoToDiscovery). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from tetrapod.machinery.gvk import GroupVersion, Object
+
+Versions: TypeAlias = Mapping[GroupVersion, Object]
+"""Version documents of an aggregated document, without their freshness."""
+
+
+class _Kind(msgspec.Struct):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class _Subresource(msgspec.Struct, rename="camel"):
+    subresource: str = ""
+    response_kind: _Kind | None = None
+    accepted_types: list[_Kind] | None = None
+    verbs: list[str] | None = None
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    resource: str = ""
+    response_kind: _Kind | None = None
+    scope: str = ""
+    singular_resource: str = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+    subresources: list[_Subresource] | None = None
+
+
+class _Version(msgspec.Struct):
+    version: str = ""
+    resources: list[_Resource] | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Group(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    versions: list[_Version] | None = None
+
+
+class _GroupList(msgspec.Struct):
+    items: list[_Group] | None = None
+
+
+class _Classic(msgspec.Struct, rename="camel"):
+    name: str = ""
+    singular_name: str = ""
+    namespaced: bool = False
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+
+    @property
+    def scope(self) -> str:
+        return "Namespaced" if self.namespaced else "Cluster"
+
+    @property
+    def response_kind(self) -> _Kind:
+        return _Kind(self.group, self.version, self.kind) if self.kind else _Kind()
+
+
+class _ClassicList(msgspec.Struct):
+    resources: list[_Classic] | None = None
+
+
+def read_aggregated(body: bytes) -> Versions:
+    """Of an APIGroupDiscoveryList. Raises ValueError."""
+    found = msgspec.json.decode(body, type=_GroupList)
+    return {
+        GroupVersion(group.metadata.name, version.version): _version(version.version, version.resources or [])
+        for group in found.items or []
+        for version in group.versions or []
+    }
+
+
+def read_classic(gv: GroupVersion, body: bytes) -> Object:
+    """Of an APIResourceList; subresources are put below their resource, which is made where it is missing. Raises ValueError."""
+    entries = msgspec.json.decode(body, type=_ClassicList).resources or []
+    resources: dict[str, _Resource] = {}
+    for entry in entries:
+        if "/" not in entry.name:
+            resources[entry.name] = _Resource(
+                resource=entry.name,
+                response_kind=_Kind(entry.group, entry.version, entry.kind),
+                scope=entry.scope,
+                singular_resource=entry.singular_name,
+                verbs=entry.verbs,
+                short_names=entry.short_names,
+                categories=entry.categories,
+                subresources=[],
+            )
+    for entry in entries:
+        name, slash, subresource = entry.name.partition("/")
+        if not slash:
+            continue
+        parent = resources.setdefault(name, _Resource(resource=name, scope=entry.scope, subresources=[]))
+        if parent.scope != entry.scope:
+            raise ValueError(f"{name} (scope: {parent.scope}) and its {subresource} (scope: {entry.scope}) do not match")
+        assert parent.subresources is not None
+        parent.subresources.append(_Subresource(subresource, entry.response_kind, None, entry.verbs))
+    return _version(gv.version, list(resources.values()))
+
+
+def _version(name: str, resources: list[_Resource]) -> Object:
+    document: Object = {"version": name}
+    if resources:
+        document["resources"] = [_resource(resource) for resource in resources]
+    return document
+
+
+def _resource(found: _Resource) -> Object:
+    document: Object = {
+        "resource": found.resource,
+        "responseKind": _kind(found.response_kind),
+        "scope": found.scope,
+        "singularResource": found.singular_resource,
+        "verbs": found.verbs,
+    }
+    if found.short_names:
+        document["shortNames"] = found.short_names
+    if found.categories:
+        document["categories"] = found.categories
+    if found.subresources:
+        document["subresources"] = [_subresource(subresource) for subresource in found.subresources]
+    return document
+
+
+def _subresource(found: _Subresource) -> Object:
+    document: Object = {"subresource": found.subresource, "responseKind": _kind(found.response_kind)}
+    if found.accepted_types:
+        document["acceptedTypes"] = [_kind(kind) for kind in found.accepted_types]
+    return document | {"verbs": found.verbs}
+
+
+def _kind(kind: _Kind | None) -> Object:
+    """Clients of upstream before 1.26.4 panic where there is none (kubernetes/kubernetes#118361)."""
+    kind = kind or _Kind()
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
