@@ -26,11 +26,11 @@ from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.front_door import presence, reachable_address
 from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.leader_election import leadership
+from tetrapod.cli.listening import Door, listener
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.options import Options
 from tetrapod.cli.renewal import renewing
 from tetrapod.cli.serving import serving_tls
-from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
@@ -40,9 +40,7 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
-from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import JoinedSource
@@ -109,27 +107,9 @@ class Embedded:
         self._assemble_core()
         self._assemble_extensions()
         self._assemble_front()
-        chain = ChainConfig(
-            audit=self.audit,
-            tracing=tracing_of(options, self.lifecycle),
-            authenticator=self.auth.authenticator,
-            authorizer=self.auth.authorizer,
-            draining=self.draining,
-            request_timeout=options.request_timeout,
-            max_requests_inflight=options.max_requests_inflight,
-            max_mutating_requests_inflight=options.max_mutating_requests_inflight,
-            flow_control=self.flow_control,
-            cors_allowed_origins=options.cors_allowed_origins,
-            strict_transport_security=options.strict_transport_security_directives,
-            server_name="apiserver",
-        )
-        self.http = HttpServer(
-            build_handler_chain(self.director, chain),
-            crowded=chain.crowded,
-            host=options.bind_address,
-            port=options.secure_port,
-            tls=serving_tls(options, self._serving_pair(), [*self.clients.files, *self.proxies.files]),
-        )
+        door = Door(self.auth.authenticator, self.auth.authorizer, self.draining, self.audit, self.flow_control, "apiserver")
+        tls = serving_tls(options, self._serving_pair(), [*self.clients.files, *self.proxies.files])
+        self.http = listener(self.director, options, door, tls, self.lifecycle)
 
     def _serving_pair(self) -> CertificatePair:
         """The files that are named, else those in --cert-dir by upstream's names, else our own."""

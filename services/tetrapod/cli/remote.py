@@ -23,9 +23,9 @@ from tetrapod.cli.checks import add_certificate_check, add_storage_checks
 from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.files import read_file
 from tetrapod.cli.front_door import reachable_address
+from tetrapod.cli.listening import Door, listener
 from tetrapod.cli.options import Options
 from tetrapod.cli.serving import serving_tls
-from tetrapod.cli.tracing import tracing_of
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.delegating import TokenReviewer
@@ -41,7 +41,6 @@ from tetrapod.generic.authorization.union import HealthPaths, Named, UnionAuthor
 from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest import RestClient
-from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.frontdoor.identity import IdentityLease
@@ -169,33 +168,14 @@ class RemoteService:
 
     def _listen(self, director: Handler, authenticator: RequestAuthenticator, authorizer: Authorizer) -> HttpServer:
         options = self.options
-        chain = ChainConfig(
-            audit=self.audit,
-            tracing=tracing_of(options, self.lifecycle, "" if self.name == "aggregator" else self.name),
-            tells_front=self.name != "aggregator",
-            authenticator=authenticator,
-            authorizer=authorizer,
-            draining=self.draining,
-            request_timeout=options.request_timeout,
-            max_requests_inflight=options.max_requests_inflight,
-            max_mutating_requests_inflight=options.max_mutating_requests_inflight,
-            flow_control=self.flow_control,
-            cors_allowed_origins=options.cors_allowed_origins,
-            strict_transport_security=options.strict_transport_security_directives,
-            server_name=self.name,
-        )
+        service = "" if self.name == "aggregator" else self.name
+        door = Door(authenticator, authorizer, self.draining, self.audit, self.flow_control, self.name, service)
         pair = CertificatePair(self.file("tls.crt", options.tls_cert_file), self.file("tls.key", options.tls_private_key_file))
         trusted = [
             self.file("client-ca.crt", options.client_ca_file),
             self.file("front-proxy-ca.crt", options.requestheader_client_ca_file),
         ]
-        return HttpServer(
-            build_handler_chain(director, chain),
-            crowded=chain.crowded,
-            host=options.bind_address,
-            port=options.secure_port,
-            tls=serving_tls(options, pair, trusted),
-        )
+        return listener(director, options, door, serving_tls(options, pair, trusted), self.lifecycle)
 
     async def _probe_storage(self) -> None:
         await self.backend.revision()

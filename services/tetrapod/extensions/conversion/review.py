@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.question import Question, understood
 from tetrapod.generic.webhook.types import expected_conversion
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import go_quote
@@ -23,7 +22,6 @@ from tetrapod.machinery.metadata import validate_annotations
 from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.serializer.json import ordered
 
-KNOWN: Final = ("v1", "v1beta1")
 _NULL: Final = "unexpected end of JSON input"
 
 
@@ -35,30 +33,19 @@ class BadConversion(Exception):
         self.told = told
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    uid: str
-    version: str
-    body: bytes
-
-    @property
-    def expected(self) -> Expected:
-        return expected_conversion(self.version)
-
-
 def question(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Question:
     """
     Raises:
         BadConversion: the webhook understands no version of reviews that we do.
     """
-    version = next((v for v in versions if v in KNOWN), None)
+    version = understood(versions)
     if version is None:
         raise BadConversion("no supported conversion review versions", told=True)
     uid = str(uuid.uuid4())
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": [_as_stored(obj) for obj in objects]}
     nothing: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}  # upstream sends it along
     review = {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}", "request": request, "response": nothing}
-    return Question(uid, version, orjson.dumps(review))
+    return Question(uid, version, orjson.dumps(review), expected_conversion(version))
 
 
 def _as_stored(obj: Object) -> Object:

@@ -15,30 +15,18 @@ import orjson
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.request import describe
-from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.question import KNOWN, Question, understood
 from tetrapod.generic.webhook.types import expected_admission
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.serializer.json import ordered
 from tetrapod.machinery.status import StatusError
 
-KNOWN: Final = ("v1", "v1beta1")
 LEAST_REFUSAL: Final = 400
 
 
 class InvalidResponse(Exception):
     """An answer that is no answer to the question; the text is upstream's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    uid: str
-    version: str
-    body: bytes
-
-    @property
-    def expected(self) -> Expected:
-        return expected_admission(self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +45,7 @@ def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str
     Raises:
         InvalidResponse: the webhook understands no version of reviews that we do.
     """
-    version = next((v for v in versions if v in KNOWN), None)
+    version = understood(versions)
     if version is None:
         raise InvalidResponse(f"webhook does not accept known AdmissionReview versions ({', '.join(KNOWN)})")
     uid = str(uuid.uuid4())
@@ -67,7 +55,7 @@ def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str
     request["dryRun"] = attributes.dry_run
     request["options"] = attributes.options or None
     review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
-    return Question(uid, version, orjson.dumps(review))
+    return Question(uid, version, orjson.dumps(review), expected_admission(version))
 
 
 def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
