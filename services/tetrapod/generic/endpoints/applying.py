@@ -57,7 +57,8 @@ class Applying(Mechanism):
         try:
             decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
-            raise self._inconvertible(misfit(error)) from None
+            why = str(error) if decoder.custom else misfit(as_filled(applied, decoder.schema), decoder.schema)
+            raise self._inconvertible(why) from None
         return new
 
     def _inconvertible(self, why: str) -> StatusError:

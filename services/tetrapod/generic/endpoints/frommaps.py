@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.generic.endpoints.gotext import in_go_order
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch import goformat
+from tetrapod.machinery.schema.decode import first_error
 from tetrapod.machinery.schema.decode_errors import Mismatch
+from tetrapod.machinery.shapes.node import SchemaNode
 
 _WHOLE: Final = frozenset({"int", "int32", "int64", "uint32", "uint64"})
 _BASIC: Final = _WHOLE | {"bool", "string", "float64"}
 
 
-def misfit(error: Exception) -> str:
-    """The text of an error of the decoder, as filling the struct from a map would have said it."""
-    mismatch = error.__cause__
-    if not isinstance(mismatch, Mismatch):
-        return str(error)
+def misfit(obj: Object, node: SchemaNode) -> str:
+    """What is said of an object that does not fit: of the first mistake, in the order of the struct's fields."""
+    mistake = first_error(node, in_go_order(obj, node))
+    if not isinstance(mistake, Mismatch):
+        return str(mistake)
+    return mistake.alone if mistake.ends else _words(mistake)
+
+
+def _words(mismatch: Mismatch) -> str:
     value, wanted = _reflect_kind(mismatch.value), mismatch.wanted
     if wanted.startswith("[]"):
         return f"cannot restore slice from {value}"

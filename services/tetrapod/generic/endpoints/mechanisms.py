@@ -16,11 +16,11 @@ from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
-from tetrapod.machinery.schema.decode_errors import Mismatch
 from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import written
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
+from tetrapod.machinery.serializer.recognize import recognize
 from tetrapod.machinery.serializer.written import as_written
 from tetrapod.machinery.status import StatusError, bad_request, not_found
 from tetrapod.machinery.status import invalid as invalid_object
@@ -92,7 +92,7 @@ class Patching(Mechanism):
         try:
             unknown = self._shape(patched, current)
         except ShapeError as error:
-            raise self._refusal(self.quoted(current), self.type_text(error)) from None
+            raise self._refusal(self.quoted(current), self.type_text(error, current)) from None
         complaints = [*self.complaints, *(self._told(unknown, current) if unknown or self.complaints else ())]
         if complaints and self.validation == "Strict":
             raise self._refusal(self.quoted(current), f"strict decoding error: {', '.join(complaints)}")
@@ -120,23 +120,21 @@ class Patching(Mechanism):
 
     def _said(self, patched: Object, current: Object) -> GroupVersionKind:
         expected = self.scope.decoder.kind
-        if not all(isinstance(patched.get(name), str | None) for name in ("kind", "apiVersion")):
-            raise ShapeError("couldn't get version/kind; json parse error: json: cannot unmarshal into Go struct field of type string")
-        if not patched.get("apiVersion") and not self.scope.decoder.custom:
+        try:
+            _, api_version, kind = recognize(patched)
+        except DecodeError as error:
+            raise ShapeError(str(error)) from None
+        if not api_version and not self.scope.decoder.custom:
             # Upstream reads this into its internal type, which has no names on the wire: nothing of metadata is found.
             if self.validation == "Warn":
                 self.warnings = unknown_fields(sorted(patched.keys() - {"kind", "apiVersion"}))
             text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
             raise bad_request(text.format(current["metadata"]["name"]))
-        kind, api_version = patched.get("kind") or expected.kind, patched.get("apiVersion") or expected.api_version
-        try:
-            return GroupVersion.parse(api_version).with_kind(kind)
-        except ValueError as error:
-            raise ShapeError(str(error)) from None
+        return GroupVersion.parse(api_version or expected.api_version).with_kind(kind or expected.kind)
 
-    def type_text(self, error: ShapeError) -> str:
-        """A type error in this mechanism's words."""
-        return str(error)
+    def type_text(self, error: ShapeError, current: Object) -> str:
+        """A type error in this mechanism's words, of several the one that it comes upon."""
+        raise NotImplementedError
 
     @staticmethod
     def _refusal(quoted: str, text: str) -> StatusError:
@@ -161,6 +159,13 @@ class DocumentPatching(Patching):
         """The patched object as upstream has it in JSON."""
         document = sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
         return written.dumps(sort_touched(self._patched(document), self.touched()))
+
+    def type_text(self, error: ShapeError, current: Object) -> str:
+        try:
+            self._shape(json_serializer.decode(self._text(current), unstructured=self.scope.decoder.custom).obj, current)
+        except ShapeError as first:
+            return str(first)
+        return str(error)
 
     def _told(self, unknown: list[str], current: Object) -> list[str]:
         """As it stands in the text; of a custom object duplicates go first, then metadata, the rest comes in order."""
@@ -226,9 +231,9 @@ class StrategicPatching(Patching):
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
         for name in ("apiVersion", "kind"):  # the type is the path's, whatever they say
-            if not isinstance(value := patched.get(name), str | None):
-                raise ShapeError("") from Mismatch(value, "string")
+            if not isinstance(patched.get(name), str | None):
+                raise ShapeError(f"{name} is no text")
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)
 
-    def type_text(self, error: ShapeError) -> str:
-        return misfit(error)
+    def type_text(self, error: ShapeError, current: Object) -> str:
+        return misfit(self.apply(current), self.scope.decoder.schema)

@@ -19,7 +19,7 @@ from tetrapod.machinery.schema.decode_special import resource_amount, special
 from tetrapod.machinery.schema.emptied import TOLD_FROM_ABSENT
 from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 
-__all__ = ["DecodeError", "decode", "zero"]
+__all__ = ["DecodeError", "decode", "first_error", "zero"]
 
 Make: TypeAlias = Callable[[], Any]
 
@@ -47,6 +47,16 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
     except Mismatch as mismatch:
         raise _told(walk, obj, mismatch) from None
     return []
+
+
+def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
+    """The first mistake in `obj` (changed in place) in the order of its members; unknown fields are none."""
+    unknown.drop(node, obj)
+    try:
+        object_walk(node)(obj)
+    except DecodeError as error:
+        return error
+    return None
 
 
 def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:

@@ -41,12 +41,17 @@ class Mismatch(DecodeError):
         """The wanted type by its Go name."""
         return _names(*self._path[0]).get(self.wanted, self.wanted) if self._path else self.wanted
 
+    @property
+    def alone(self) -> str:
+        """The text where the value is all that is decoded."""
+        return f"json: cannot unmarshal {self._found} into Go value of type {self.wanted}"
+
     def under(self, definition: str, field: str) -> None:
         self._path.append((definition, field))
 
     def __str__(self) -> str:
         if not self._path:
-            return f"json: cannot unmarshal {self._found} into Go value of type {self.wanted}"
+            return self.alone
         definition = self._path[0][0]
         path = ".".join(_embedded(*step) for step in reversed(self._path))
         return f"json: cannot unmarshal {self._found} into Go struct field {definition.rpartition('.')[2]}.{path} of type {self.named}"

@@ -1,0 +1,32 @@
+"""What is said where a map does not fit a struct: the first mistake in the order of the struct's fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tetrapod.generic.endpoints.frommaps import misfit
+from tetrapod.machinery.types.definitions import load
+
+SERVICE = load("io.k8s.api.core.v1.Service")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"type": 5, "ports": "x"}, "cannot restore slice from string"),  # ports is the first field of a ServiceSpec
+        ({"type": 1.5, "selector": 5}, "cannot restore map from int64"),
+        ({"type": 5}, "cannot convert int64 to v1.ServiceType"),
+        ({"sessionAffinityConfig": [], "externalName": True}, "unrecognized type: string"),
+        ({"nobody": 5, "sessionAffinityConfig": []}, "cannot restore struct from: slice"),
+        # a type that reads itself is given JSON
+        ({"type": 5, "ports": [{"targetPort": True}]}, "json: cannot unmarshal bool into Go value of type int32"),
+    ],
+)
+def test_the_first_field_that_does_not_fit_is_told(spec: Any, words: str) -> None:
+    assert misfit({"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": spec}, SERVICE) == words
+
+
+def test_what_the_object_is_comes_first() -> None:
+    assert misfit({"metadata": 5, "kind": []}, SERVICE) == "unrecognized type: string"
