@@ -12,6 +12,7 @@ from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import cleaned
+from tetrapod.machinery.serializer.numbers import without_exponents
 from tetrapod.machinery.status import StatusError, not_acceptable
 
 _DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
@@ -40,7 +41,7 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
 
 def encode_json(document: Any, pretty: bool = False) -> bytes:
     """As upstream's JSON serializer: a newline at the end, or `pretty`: indented, and without one."""
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
+    return without_exponents(orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE))
 
 
 def write_status(request: Request, error: StatusError, offer: Offer = _DOCUMENT_OFFER) -> Response:

@@ -14,6 +14,7 @@ import orjson
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.numbers import without_exponents
 
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
 
@@ -30,7 +31,7 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
     stored["metadata"] = (
         {name: value for name, value in metadata.items() if name != "resourceVersion"} if "resourceVersion" in metadata else metadata
     )
-    return orjson.dumps(stored)
+    return without_exponents(orjson.dumps(stored))
 
 
 def splice(stored: bytes, revision: int) -> bytes:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
+from tetrapod.machinery.serializer.numbers import shortest_integer
 from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 
 Walk: TypeAlias = Callable[[Any], Any]
@@ -100,12 +100,12 @@ def _number(node: SchemaNode) -> Walk:
     def check(value: Any) -> Any:
         if value.__class__ is float:
             # 1.0 is stored as 1; what int64 does not hold stays a float, since JSON is written with no greater integers.
-            return int(value) if value.is_integer() and abs(value) < _INT64 else value
+            return shortest_integer(value) if value.is_integer() and abs(value) < _INT64 else value
         if value.__class__ is not int:
             raise Mismatch(value, "float64")
         if -_EXACT <= value <= _EXACT:
             return value
-        shortest = int(Decimal(repr(float(value))))  # the digits that Go writes of a float64
+        shortest = shortest_integer(float(value))
         return shortest if -_INT64 <= shortest < _UINT64 else float(value)
 
     return check

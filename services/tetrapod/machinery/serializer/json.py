@@ -18,6 +18,7 @@ import orjson
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError, NumberError
+from tetrapod.machinery.serializer.numbers import without_exponents
 from tetrapod.machinery.serializer.syntax import explain
 
 _INT64: Final = 1 << 63
@@ -220,7 +221,7 @@ def ordered(obj: Object) -> Object:
 
 def encode(obj: Object) -> bytes:
     """An object as JSON: kind, apiVersion and metadata first, the rest in its order."""
-    return orjson.dumps(ordered(obj))
+    return without_exponents(orjson.dumps(ordered(obj)))
 
 
 _HTML: Final = re.compile(rb"[&<>]|\xe2\x80[\xa8\xa9]")

@@ -17,6 +17,7 @@ import yaml
 
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError
+from tetrapod.machinery.serializer.numbers import shortest_integer
 from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
 
 _INT64: Final = 1 << 63
@@ -220,7 +221,7 @@ def _json_number(value: Any) -> Any:
         if math.isnan(value) or math.isinf(value):
             shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
             raise DecodeError(f"json: unsupported value: {shown}")
-        return int(value) if value.is_integer() and abs(value) < _INT64 else value
+        return shortest_integer(value) if value.is_integer() and abs(value) < _INT64 else value
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         return float(value)
     return value
