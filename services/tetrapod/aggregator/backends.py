@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tetrapod.aggregator.apiservice import service_of
+from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
 from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
 from tetrapod.generic.proxy.headers import identity_headers
 from tetrapod.generic.proxy.resolver import Resolver
@@ -41,17 +41,28 @@ class Backends:
         self._resolver = resolver
         self._certificate = certificate
         self._known: dict[str, tuple[Object, Endpoint]] = {}  # what was made last of each record
+        self._known_tls: dict[str, tuple[Object, ClientTLS | UnusableBundle]] = {}
 
     def tls(self, obj: Object) -> ClientTLS:
-        """The TLS of an external APIService."""
+        """The TLS of an external APIService. Raises UnusableBundle."""
+        name = obj["metadata"]["name"]
+        known = self._known_tls.get(name)
+        if known is None or known[0] is not obj:
+            try:
+                known = (obj, self._make_tls(obj))
+            except UnusableBundle as error:
+                known = (obj, error)
+            self._known_tls[name] = known
+        if isinstance(known[1], UnusableBundle):
+            raise known[1]
+        return known[1]
+
+    def _make_tls(self, obj: Object) -> ClientTLS:
         spec = obj["spec"]
         service = spec["service"]
-        try:
-            bundle = base64.b64decode(spec.get("caBundle") or "").decode()
-        except (binascii.Error, UnicodeDecodeError):
-            bundle = "not PEM"
+        bundle = base64.b64decode(spec.get("caBundle") or "")
         return ClientTLS(
-            ca_data=bundle,
+            ca_data=authorities(bundle) if bundle else "",
             insecure=bool(spec.get("insecureSkipTLSVerify")),
             certificate=self._certificate.certificate,
             key=self._certificate.key,
@@ -59,29 +70,30 @@ class Backends:
         )
 
     def endpoint(self, obj: Object) -> Endpoint:
-        """Where to send requests now. Raises Unresolvable."""
+        """Where to send requests now. Raises UnusableBundle, Unresolvable."""
         service = service_of(obj)
         assert service is not None
+        tls = self.tls(obj)
         host, port = self._resolver.resolve(service["namespace"], service["name"], service.get("port", 443))
         name = obj["metadata"]["name"]
         known = self._known.get(name)
         if known is not None and known[0] is obj and (known[1].host, known[1].port) == (host, port):
             return known[1]
-        endpoint = Endpoint(host, port, self.tls(obj))
+        endpoint = Endpoint(host, port, tls)
         self._known[name] = (obj, endpoint)
         return endpoint
 
     async def ask(
         self, obj: Object, target: str, accept: str = "application/json", etag: str = "", endpoint: Endpoint | None = None
     ) -> BackendConnection:
-        """A GET as the aggregator itself. Raises Unresolvable, BackendError; the caller reads the answer or closes it."""
+        """A GET as the aggregator itself. Raises UnusableBundle, Unresolvable, BackendError; the caller reads the answer or closes it."""
         headers = [(b"accept", accept.encode()), *identity_headers(AGGREGATOR)]
         if etag:
             headers.append((b"if-none-match", etag.encode()))
         return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)
 
     async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> Document:
-        """Raises Unresolvable, BackendError."""
+        """Raises UnusableBundle, Unresolvable, BackendError."""
         connection = await self.ask(obj, target, accept, etag)
         try:
             given = dict(reversed(connection.headers))  # the first of each name counts

@@ -17,6 +17,7 @@ import orjson
 from tetrapod.aggregator.apiservice import group_version, is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.routing import Records
+from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.openapi.source import Whole, gv_name, hash_of
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
@@ -74,7 +75,7 @@ class ExternalOpenAPI(Whole):
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._backends.fetch(obj, target, "application/json")
-        except (BackendError, Unresolvable, TimeoutError) as error:
+        except (BackendError, Unresolvable, UnusableBundle, TimeoutError) as error:
             log.info("OpenAPI of %s failed: %s", obj["metadata"]["name"], error)
             return None
         return answer.body if answer.status == 200 else None

@@ -13,6 +13,7 @@ from typing import Final
 
 from tetrapod.aggregator.apiservice import by_priority, group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
+from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.proxy import BackendError, forward
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
@@ -92,6 +93,8 @@ class ExternalProxy:
             return unavailable()
         try:
             endpoint = self._backends.endpoint(obj)
+        except UnusableBundle as error:
+            return Response(500, list(_HEADERS), f"{error}\n".encode())
         except Unresolvable as error:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()

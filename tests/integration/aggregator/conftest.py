@@ -34,6 +34,7 @@ from tetrapod.machinery.gvk import Object
 
 __all__ = ["pki", "serve", "tls"]
 
+AGGREGATED = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 ALICE = UserInfo("alice", groups=("staff",), extra={"example.com/key": ("v",)})
 
 
@@ -113,6 +114,7 @@ class External:
     def __init__(self) -> None:
         self.port = 0
         self.broken = False
+        self.endless = False
         self.redirect = b""
         self.seen: list[Request] = []
 
@@ -120,8 +122,10 @@ class External:
         self.seen.append(request)
         if self.broken:
             return Response(500, [], b"broken")
+        if self.endless:
+            return StreamResponse(200, [], self._never_ends)
         if request.path == "/apis":
-            return self._json(self._aggregated())
+            return self._json(self._aggregated(), AGGREGATED)
         if self.redirect:
             return Response(307, [(b"location", self.redirect)], b"")
         if request.path.endswith("/watch"):
@@ -135,14 +139,19 @@ class External:
         return self._json({"path": request.path, "headers": headers, "certificate": bool(request.peer_certificates)})
 
     @staticmethod
-    def _json(document: Object) -> Response:
-        return Response(200, [(b"content-type", b"application/json")], orjson.dumps(document))
+    def _json(document: Object, media_type: bytes = b"application/json") -> Response:
+        return Response(200, [(b"content-type", media_type)], orjson.dumps(document))
 
     def _aggregated(self) -> Object:
         kind = {"group": self.GROUP, "version": "v1", "kind": "Flunder"}
         resource = {"resource": "flunders", "responseKind": kind, "scope": "Namespaced", "verbs": ["get"]}
         versions = [{"version": "v1", "resources": [resource], "freshness": "Current"}]
         return {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": self.GROUP}, "versions": versions}]}
+
+    @staticmethod
+    async def _never_ends(writer: StreamWriter) -> None:
+        writer.write(b"[")
+        await asyncio.Event().wait()
 
     @staticmethod
     async def _watch(writer: StreamWriter) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from integration.aggregator.conftest import External, World
@@ -150,6 +152,8 @@ async def test_it_is_discovered_and_its_documents_are_found(world: World, extern
         return await freshness(world) == "Current"
 
     await world.until(current)
+    _, found = await world.get("/apis", accept=AGGREGATED)
+    assert [resource["resource"] for resource in found["items"][-1]["versions"][0]["resources"]] == ["flunders"]
     assert External.GROUP in await groups(world)
     name = f"apis/{External.GROUP}/v1"
     assert await world.service.external_openapi.index() == {name: "ABC"}
@@ -174,6 +178,25 @@ async def test_a_broken_server_is_stale_and_refused_and_harms_nobody(world: Worl
         return await freshness(world) == "Current"
 
     await world.until(back)
+
+
+async def test_of_a_server_with_a_bundle_that_is_none_nothing_new_is_said(world: World, external: External) -> None:
+    await join(world, external)
+    obj = await world.client.get(APISERVICES, "", NAME)
+    obj["spec"] |= {"insecureSkipTLSVerify": False, "caBundle": base64.b64encode(b"hello").decode()}
+    await world.client.update(APISERVICES, "", obj)
+
+    async def refused() -> bool:
+        text = b"unable to load root certificates: unable to parse bytes as PEM block\n"
+        return await world.get(f"/apis/{External.GROUP}/v1/flunders") == (500, text)
+
+    await world.until(refused)
+    assert await world.reason(NAME) == "Passed"
+
+
+async def test_a_server_whose_answer_does_not_end_is_available(world: World, external: External) -> None:
+    external.endless = True
+    await join(world, external)
 
 
 async def test_without_its_service_it_is_unavailable_and_comes_with_it(world: World, external: External) -> None:

@@ -8,17 +8,15 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
-import re
-import ssl
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
+from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
 from tetrapod.generic.webhook.errors import Unusable
 from tetrapod.machinery.gvk import Object
 
-_BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
-_UNLOADABLE: Final = "unable to load root certificates: "
+_NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as PEM block"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +67,9 @@ def _path(path: str) -> str:
 
 
 def _authorities(bundle: str) -> str:
-    """The certificates of a bundle; those that do not parse are passed over, as long as one does."""
     if not bundle:
         return ""
     try:
-        data = base64.b64decode(bundle)
-    except binascii.Error:
-        data = b"?"
-    blocks = [found for found in _BLOCK.finditer(data) if found[1] == b"CERTIFICATE"]
-    good = [text for found in blocks if _loads(text := found[0].decode("latin-1"))]
-    if not good:
-        raise Unusable(
-            _UNLOADABLE + ("failed to parse certificate: x509: malformed certificate" if blocks else "unable to parse bytes as PEM block")
-        )
-    return "\n".join(good)
-
-
-def _loads(block: str) -> bool:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=block)
-    except (ssl.SSLError, ValueError):
-        return False
-    return True
+        return authorities(base64.b64decode(bundle))
+    except (binascii.Error, UnusableBundle) as error:
+        raise Unusable(str(error) if isinstance(error, UnusableBundle) else _NO_BASE64) from None

@@ -1,0 +1,33 @@
+"""Bundles of authorities, as Go reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
+from tetrapod.generic.certificates.pki import write_pki
+
+BROKEN = b"-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"
+KEY = b"-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n"
+
+
+def test_certificates_that_parse_are_believed_whatever_stands_beside_them(tmp_path: Path) -> None:
+    good = write_pki(tmp_path, ["localhost"]).ca.read_bytes()
+    found = authorities(b"# a comment\n" + BROKEN + KEY + good + b"rest")
+    assert found.strip() == good.decode().strip()
+
+
+@pytest.mark.parametrize(
+    ("bundle", "text"),
+    [
+        (b"hello", "unable to parse bytes as PEM block"),
+        (KEY + b"rest", "unable to parse bytes as PEM block"),
+        (KEY, "no valid certificate authority data seen"),
+        (BROKEN, "failed to parse certificate: x509: malformed certificate"),
+    ],
+)
+def test_a_bundle_of_nothing_is_refused_in_upstreams_words(bundle: bytes, text: str) -> None:
+    with pytest.raises(UnusableBundle, match=f"^unable to load root certificates: {text}$"):
+        authorities(bundle)
