@@ -73,6 +73,9 @@ class Admitting:
         after = (obj.get("metadata") or {}).get("managedFields")
         if after is before or after == before:
             return
+        if not after:
+            obj["metadata"].pop("managedFields", None)
+            return
         try:
             entries.decode(after)
         except ValueError as error:

@@ -1,10 +1,12 @@
 """Writes `request.warnings` as `Warning: 299 - "…"` headers (upstream: endpoints/filters/warning.go).
 
 Each text once, in order. When all together exceed 4,096 characters every one is cut to 256, and those beyond are dropped.
+A text with a control character in it is no header, and is not written at all.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Final
 
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
@@ -29,34 +31,33 @@ def with_warnings(handler: Handler) -> Handler:
 
 
 def warning_headers(texts: list[str]) -> HeaderList:
+    """Those that can be no header (control characters) are left out."""
     distinct = list(dict.fromkeys(text for text in texts if text))
-    return [(b"warning", _header_value(text).encode("utf-8")) for text in _within_limits(distinct)]
-
-
-def _within_limits(texts: list[str]) -> list[str]:
-    """Cut ones are counted as the recorder of upstream does: those until the limit is reached, that which passes it included."""
-    kept: list[str] = []
     total = 0
-    for text in texts:
-        total += len(text)
-        if total > TOTAL_LIMIT:
-            break
-        kept.append(text)
-    else:
-        return kept
-    passed = len(kept) + 1  # those that were seen when the limit was passed are all written again
-    kept = [text[:ITEM_LIMIT] for text in texts[:passed]]
-    total = sum(map(len, kept))
-    for text in texts[passed:]:
-        if total >= TOTAL_LIMIT:
-            break
-        kept.append(text[:ITEM_LIMIT])
-        total += len(kept[-1])
-    return kept
+    for index, text in enumerate(distinct):
+        total += len(text) if _writable(text) else 0
+        if total > TOTAL_LIMIT:  # what was seen until now is all written again
+            return _cut(distinct[: index + 1], distinct[index + 1 :])
+    return [_header(text) for text in distinct if _writable(text)]
 
 
-def _header_value(text: str) -> str:
-    """Quote as net.NewWarningHeader: control characters are dropped, quotes and backslashes escaped."""
-    clean = "".join(c if c.isprintable() else "" for c in text)
-    escaped = clean.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{escaped}"'
+def _cut(again: list[str], later: list[str]) -> HeaderList:
+    headers: HeaderList = []
+    total = 0
+    for place, text in enumerate(again + later):
+        if place >= len(again) and total >= TOTAL_LIMIT:
+            break
+        if _writable(short := text[:ITEM_LIMIT]):
+            headers.append(_header(short))
+            total += len(short)
+    return headers
+
+
+def _writable(text: str) -> bool:
+    return not any(unicodedata.category(character) == "Cc" for character in text)
+
+
+def _header(text: str) -> tuple[bytes, bytes]:
+    """Quoted as net.NewWarningHeader does."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return b"warning", f'299 - "{escaped}"'.encode()
