@@ -1,4 +1,4 @@
-"""Generates the _pb2.py and .pyi beside each .proto: etcd's messages and KMS plugins'. Needs grpcio-tools.
+"""Generates the _pb2.py and .pyi beside each .proto: etcd's messages, KMS plugins' and Prometheus'. Needs grpcio-tools.
 
 python tools/generate_messages.py
 """
@@ -12,7 +12,11 @@ from grpc_tools import protoc
 
 SOURCES = Path(__file__).parent.parent / "services"
 # The path from the source root is the name under which protobuf knows the file, so it is unique in any process.
-PROTOS = ("tetrapod/generic/storage/etcd/etcd.proto", "tetrapod/generic/storage/encryption/kms/kms.proto")
+PROTOS = (
+    "tetrapod/generic/storage/etcd/etcd.proto",
+    "tetrapod/generic/storage/encryption/kms/kms.proto",
+    "tetrapod/generic/exposition/families.proto",
+)
 
 
 def main() -> int:

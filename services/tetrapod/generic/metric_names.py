@@ -1,4 +1,5 @@
-"""Which of upstream's metrics are stable or beta; all others are alpha (their StabilityLevel in upstream's sources)."""
+"""Which of upstream's metrics are stable or beta; all others are alpha (their StabilityLevel in upstream's sources).
+And which histograms are classic ones in every form."""
 
 from __future__ import annotations
 
@@ -56,3 +57,24 @@ workqueue_retries_total
 workqueue_unfinished_work_seconds
 workqueue_work_duration_seconds
 """
+CLASSIC: Final = """
+apiserver_admission_controller_admission_duration_seconds
+apiserver_admission_step_admission_duration_seconds
+apiserver_admission_webhook_admission_duration_seconds
+apiserver_cel_compilation_duration_seconds
+apiserver_cel_evaluation_duration_seconds
+apiserver_client_certificate_expiration_seconds
+apiserver_conversion_webhook_duration_seconds
+apiserver_crd_conversion_webhook_duration_seconds
+apiserver_mutating_admission_policy_check_duration_seconds
+apiserver_storage_data_key_generation_duration_seconds
+apiserver_validating_admission_policy_check_duration_seconds
+authentication_token_cache_request_duration_seconds
+informer_processing_latency_seconds
+rest_client_request_duration_seconds
+rest_client_request_size_bytes
+rest_client_response_size_bytes
+workqueue_queue_duration_seconds
+workqueue_work_duration_seconds
+"""
+"""Upstream registers these before it knows of the gate NativeHistograms, or with a histogram of Prometheus' own."""

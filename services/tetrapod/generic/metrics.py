@@ -1,7 +1,6 @@
-"""Metrics under upstream's names: cheap to count (a dictionary), rendered by prometheus-client when scraped.
+"""Metrics under upstream's names: cheap to count (a dictionary), shown by generic/exposition when they are scraped.
 
-prometheus-client's own counters cost 1.3 µs with labels and its rendering walks objects; ours are a dict of floats, handed to its
-exposition as one custom collector, which is imported at the first scrape only.
+prometheus-client's own counters cost 1.3 µs with labels; ours are a dict of floats.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import bisect
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final, Protocol
 
 from tetrapod.generic.metric_names import BETA, STABLE
 
@@ -24,6 +23,16 @@ BEFORE_SCRAPE: Final[list[Callable[[], Awaitable[None]]]] = []
 """What has to be asked for before metrics can be shown."""
 RESETS: Final[list[Callable[[], None]]] = []
 """What begins to count anew with all others, where numbers are kept elsewhere and looked up."""
+
+
+class Buckets(Protocol):
+    """Those of a native histogram, by row."""
+
+    def add(self, row: list[float], value: float, times: int = 1) -> None: ...
+
+    def spread(self, row: list[float], least: float, most: float, times: int) -> None: ...
+
+    def clear(self) -> None: ...
 
 
 class Metric:
@@ -93,10 +102,13 @@ class CounterFunction(GaugeFunction):
 class Histogram(Metric):
     kind = "histogram"
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str], buckets: Sequence[float]) -> None:
-        super().__init__(name, help_text, labels)
+    def __init__(
+        self, name: str, help_text: str, labels: Sequence[str], buckets: Sequence[float], among: list[Metric] | None = None
+    ) -> None:
+        super().__init__(name, help_text, labels, among)
         self.buckets = tuple(buckets)
         self.values: dict[tuple[str, ...], list[float]] = {}  # counts per bucket, then above all, then the sum
+        self.native: Buckets | None = None  # since somebody first asked for such (generic/exposition/native.py)
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
         """The counts of one set of labels, for `count`: to be kept by who observes the same labels often."""
@@ -111,6 +123,8 @@ class Histogram(Metric):
     def count(self, row: list[float], value: float) -> None:
         row[bisect.bisect_left(self.buckets, value)] += 1
         row[-1] += value
+        if self.native is not None:
+            self.native.add(row, value)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
         """As many values, evenly from `least` to `most`: of something done so often in one go that the clock is not read each time."""
@@ -126,16 +140,21 @@ class Histogram(Metric):
                 if bound >= most:
                     break
         row[-1] += times * (least + most) / 2 if times > 1 else most
+        if self.native is not None:
+            self.native.spread(row, least, most, times)
 
-    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+    def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
         if not self.labels:
             self.row(())
-        for labels, row in list(self.values.items()):
+        return list(self.values.items())
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, row in self.rows():
             yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
 
 
 class HistogramFunction(Metric):
-    """A histogram that is looked up when scraped: `read` gives (label values, row) pairs."""
+    """A histogram that is looked up when scraped: `rows` gives (label values, row) pairs."""
 
     kind = "histogram"
 
@@ -145,14 +164,14 @@ class HistogramFunction(Metric):
         help_text: str,
         labels: Sequence[str],
         buckets: Sequence[float],
-        read: Callable[[], Sequence[tuple[tuple[str, ...], list[float]]]],
+        rows: Callable[[], Sequence[tuple[tuple[str, ...], list[float]]]],
     ) -> None:
         super().__init__(name, help_text, labels)
         self.buckets = tuple(buckets)
-        self.read = read
+        self.rows = rows
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for labels, row in self.read():
+        for labels, row in self.rows():
             yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
 
 
@@ -178,8 +197,8 @@ class Summary(Metric):
     QUANTILES = (0.5, 0.9, 0.99)
     LATEST = 1000
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str]) -> None:
-        super().__init__(name, help_text, labels)
+    def __init__(self, name: str, help_text: str, labels: Sequence[str], among: list[Metric] | None = None) -> None:
+        super().__init__(name, help_text, labels, among)
         self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}  # the latest; how many ever, and their sum
 
     def observe(self, labels: tuple[str, ...], value: float) -> None:
@@ -191,12 +210,18 @@ class Summary(Metric):
         total[0] += 1
         total[1] += value
 
-    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+    def rows(self) -> Iterator[tuple[tuple[str, ...], list[tuple[float, float]], float, float]]:
+        """Label values, (quantile, value) pairs, how many ever, and their sum."""
         for labels, (latest, (count, total)) in list(self.values.items()):
-            named = dict(zip(self.labels, labels, strict=True))
             ordered = sorted(latest.copy())
-            for quantile in self.QUANTILES:
-                yield self.name, {**named, "quantile": str(quantile)}, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]
+            quantiles = [(quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]) for quantile in self.QUANTILES]
+            yield labels, quantiles, count, total
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, quantiles, count, total in self.rows():
+            named = dict(zip(self.labels, labels, strict=True))
+            for quantile, value in quantiles:
+                yield self.name, {**named, "quantile": str(quantile)}, value
             yield f"{self.name}_sum", named, total
             yield f"{self.name}_count", named, count
 
@@ -206,6 +231,7 @@ HEALTHCHECKS_TOTAL: Final = Counter(
     "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
 )
 STARTED: Final = time.time()
+_begun = STARTED
 for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
     GaugeFunction(
         "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)], _shown
@@ -226,14 +252,23 @@ def _bound(value: float) -> str:
     return f"{exact.scaleb(-exact.adjusted())}e+{exact.adjusted():02}"
 
 
+def since() -> float:
+    """When all of them began to count."""
+    return _begun
+
+
 def reset() -> None:
     """Begin to count anew; what is measured as it is now (gauges) stays."""
+    global _begun
+    _begun = time.time()
     for metric in _ALL:
         if isinstance(metric, Summary):
             metric.values.clear()
         elif isinstance(metric, Histogram):
             for row in metric.values.values():
                 row[:] = [0.0] * len(row)  # in place: whoever observes keeps hold of it
+            if metric.native is not None:
+                metric.native.clear()
         elif isinstance(metric, Counter) and not isinstance(metric, Gauge):
             metric.values.clear()
     for begin_anew in RESETS:
@@ -247,41 +282,12 @@ def stability(name: str) -> str:
     return "STABLE" if name in _STABLE else "BETA" if name in _BETA else "ALPHA"
 
 
-def names() -> list[str]:
-    """Of all that there are."""
-    return [metric.name for metric in _ALL]
+def shown_help(metric: Metric) -> str:
+    """Its text, with its stability before it."""
+    level = stability(metric.name)
+    return metric.before + (f"[{level}] {metric.help}" if level else metric.help)
 
 
-class _Collector:
-    def __init__(self, metrics: list[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterator[Any]:
-        from prometheus_client.core import Metric as Family
-
-        for metric in self._metrics:
-            counter = metric.kind == "counter"
-            level = stability(metric.name)
-            text = metric.before + (f"[{level}] {metric.help}" if level else metric.help)
-            family = Family(metric.name.removesuffix("_total") if counter else metric.name, text, metric.kind)
-            for name, labels, value in metric.samples():
-                family.add_sample(name, labels, value)
-            yield family
-
-
-def render(metrics: list[Metric] = _ALL) -> bytes:
-    """The exposition text, version 0.0.4. Takes a while with many series: call it in a thread."""
-    from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
-    from prometheus_client.exposition import generate_latest
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(metrics))
-    if metrics is _ALL:
-        ProcessCollector(registry=registry)
-        PlatformCollector(registry=registry)
-    text = generate_latest(registry)
-    for metric in metrics:
-        if metric.kind == "counter" and not metric.name.endswith("_total"):  # a name from before the convention
-            for line in (b"# HELP ", b"# TYPE "):
-                text = text.replace(b"%b%b_total " % (line, metric.name.encode()), b"%b%b " % (line, metric.name.encode()))
-    return text
+def every() -> list[Metric]:
+    """All that there are, but those of /metrics/slis."""
+    return list(_ALL)

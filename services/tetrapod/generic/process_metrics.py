@@ -7,10 +7,10 @@ import resource
 import threading
 from collections import Counter as Counted
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.generic.features import defaults
-from tetrapod.generic.metrics import Counter, CounterFunction, GaugeFunction, names, stability
+from tetrapod.generic.metrics import Counter, CounterFunction, GaugeFunction, every, stability
 from tetrapod.generic.version import KUBERNETES, version_info
 
 _BUILD: Final = {
@@ -25,6 +25,13 @@ _BUILD: Final = {
     "platform": "platform",
 }
 _loops: Final[list[asyncio.AbstractEventLoop]] = []
+
+
+def collectors() -> list[Any]:
+    """prometheus-client's own, of the process and of Python."""
+    from prometheus_client import PlatformCollector, ProcessCollector
+
+    return [ProcessCollector(registry=None), PlatformCollector(registry=None)]
 
 
 def _tasks() -> float:
@@ -89,7 +96,7 @@ def _network(name: str) -> list[tuple[tuple[str, ...], float]]:
 
 
 def _levels() -> list[tuple[tuple[str, ...], float]]:
-    levels = Counted(stability(name) for name in names())
+    levels = Counted(stability(metric.name) for metric in every())
     return [((level, ""), float(count)) for level, count in sorted(levels.items()) if level]
 
 

@@ -7,10 +7,11 @@ quarter of the start-up and of the memory budget, and its routing answers other 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import orjson
 
+from tetrapod.generic.exposition import exposed
 from tetrapod.generic.health import Health
 from tetrapod.generic.negotiation.choosing import check_route_accept
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
@@ -93,7 +94,7 @@ async def version(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     from tetrapod.generic import process_metrics
-    from tetrapod.generic.metrics import BEFORE_SCRAPE, render, reset
+    from tetrapod.generic.metrics import BEFORE_SCRAPE, every, reset
 
     process_metrics.register(asyncio.get_running_loop())
     if request.method == "DELETE":
@@ -101,16 +102,11 @@ async def metrics(request: Request) -> Response:
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")
     for ask in BEFORE_SCRAPE:
         await ask()
-    return await _exposition(render)
+    return await exposed(request, every(), process_metrics.collectors())
 
 
 async def slis(request: Request) -> Response:
     """`/metrics/slis`: how the health checks went."""
-    from tetrapod.generic.metrics import SLIS, render
+    from tetrapod.generic.metrics import SLIS
 
-    return await _exposition(lambda: render(SLIS))
-
-
-async def _exposition(render: Callable[[], bytes]) -> Response:
-    body = await asyncio.to_thread(render)
-    return Response(200, [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")], body)
+    return await exposed(request, SLIS)

@@ -11,7 +11,8 @@ from integration.registry.kinds import ConfigMaps, new
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from tetrapod.generic.metrics import render
+from tetrapod.generic.exposition.text import render
+from tetrapod.generic.metrics import every
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
@@ -102,7 +103,7 @@ async def test_every_call_is_counted_by_plugin_phase_and_outcome() -> None:
     with pytest.raises(StatusError):
         await chain.validate(attributes())
     counted = "apiserver_admission_controller_admission_duration_seconds_count"
-    found = {line for line in render().decode().splitlines() if line.startswith(counted) and 'name="counted"' in line}
+    found = {line for line in render(every()).decode().splitlines() if line.startswith(counted) and 'name="counted"' in line}
     assert found == {
         f'{counted}{{name="counted",operation="CREATE",rejected="false",type="admit"}} 1.0',
         f'{counted}{{name="counted",operation="CREATE",rejected="true",type="validate"}} 1.0',

@@ -133,3 +133,15 @@ async def test_the_root_lists_what_is_served_and_not_what_is_for_debugging(call:
     paths = orjson.loads((await call("GET", "/")).body)["paths"]
     assert {"/healthz/ping", "/metrics/slis", "/statusz", "/version"} <= set(paths)
     assert not [path for path in paths if path.startswith("/debug")]
+
+
+async def test_metrics_come_as_protobuf_for_who_prefers_it(call: Call) -> None:
+    message = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily"
+    for path in ("/metrics", "/metrics/slis"):
+        answer = await call("GET", path, accept=f"{message};encoding=compact-text;q=0.6,text/plain;q=0.5")
+        headers = dict(answer.headers)
+        assert headers[b"content-type"].startswith(
+            b"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=compact"
+        )
+        assert abs(int(headers[b"process-start-time-unix"]) - time.time()) < 10_000
+        assert b'name: "process_start_time_seconds"' in answer.body

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tetrapod.generic.exposition.text import render
 from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
-from tetrapod.generic.metrics import Histogram, Metric, Summary, render
+from tetrapod.generic.metrics import Histogram, Metric, Summary
 from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
 

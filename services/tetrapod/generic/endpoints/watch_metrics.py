@@ -32,12 +32,14 @@ class Sent:
         self._last, self._bucket = b"", 0
 
     def count(self, frames: Sequence[bytes]) -> None:
-        row = self._row
+        row, native = self._row, _SIZES.native
         for frame in frames:
             if frame is not self._last:
                 self._last, self._bucket = frame, bisect_left(_SIZES.buckets, len(frame))
             row[self._bucket] += 1
             row[-1] += len(frame)
+            if native is not None:
+                native.add(row, len(frame))
 
 
 _sent: Final[dict[_Of, Sent]] = {}

@@ -1,0 +1,34 @@
+"""Metrics as scrapers take them: text, and protobuf with native histograms. What takes long to import comes with the first scrape."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrapod.generic.exposition.negotiation import negotiate
+from tetrapod.generic.metrics import STARTED, Metric
+from tetrapod.generic.request import Request, Response
+
+
+async def exposed(request: Request, metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> Response:
+    """The metrics, and what prometheus-client's `collectors` see, in the form that is asked for."""
+    form = negotiate(request.header(b"accept"))
+    render = _messages(metrics, collectors, form.encoding) if form.encoding else _text(metrics, collectors)
+    body = await asyncio.to_thread(render)
+    headers = [(b"content-type", form.content_type.encode()), (b"process-start-time-unix", str(int(STARTED)).encode())]
+    return Response(200, headers, body)
+
+
+def _text(metrics: Sequence[Metric], collectors: Sequence[Any]) -> Callable[[], bytes]:
+    from tetrapod.generic.exposition import text
+
+    return lambda: text.render(metrics, collectors)
+
+
+def _messages(metrics: Sequence[Metric], collectors: Sequence[Any], encoding: str) -> Callable[[], bytes]:
+    from tetrapod.generic.exposition import messages, native
+
+    native.begin(metrics)
+    write = {"delimited": messages.delimited, "text": messages.text, "compact-text": messages.compact_text}[encoding]
+    return lambda: messages.render(metrics, collectors, write)

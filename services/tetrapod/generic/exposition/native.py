@@ -1,0 +1,139 @@
+"""Native histograms: buckets each at most a tenth wider than the one before, wherever values are.
+
+Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, 160 buckets at most), over client_golang's
+prometheus/histogram.go. Nobody pays for them before the first scraper asks for protobuf, which alone can show them: from then on they
+are counted, and what was before is in the bucket of the upper bound of its classic bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from tetrapod.generic.metric_names import CLASSIC
+from tetrapod.generic.metrics import Histogram, Metric
+
+SCHEMA: Final = 3
+"""Each power of two is divided into 2**SCHEMA buckets: the first that grow by less than a tenth."""
+_COARSEST: Final = -4
+MOST_BUCKETS: Final = 160
+ZERO_THRESHOLD: Final = 2.0**-128
+_SPREAD: Final = 16
+_GAP: Final = 2
+_BOUNDS: Final = {schema: [0.5 * 2 ** (part / 2**schema) for part in range(2**schema)] for schema in range(1, SCHEMA + 1)}
+_classic: Final = frozenset(CLASSIC.split())
+
+
+def key(value: float, schema: int) -> int:
+    """The bucket of a value above zero."""
+    fraction, exponent = math.frexp(value)
+    if schema > 0:
+        bounds = _BOUNDS[schema]
+        return bisect_left(bounds, fraction) + (exponent - 1) * len(bounds)
+    if fraction == 0.5:
+        exponent -= 1
+    return (exponent + (1 << -schema) - 1) >> -schema
+
+
+class Counts:
+    """Of one set of labels."""
+
+    __slots__ = ("buckets", "zero")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.zero = 0
+        self.buckets: tuple[int, dict[int, int], dict[int, int]] = SCHEMA, {}, {}
+        """Schema, those above zero and those below: together, since another thread reads them."""
+
+    def add(self, value: float, times: int) -> None:
+        if abs(value) <= ZERO_THRESHOLD:
+            self.zero += times
+            return
+        schema, positive, negative = self.buckets
+        counts = positive if value > 0 else negative
+        at = key(abs(value), schema)
+        counts[at] = counts.get(at, 0) + times
+        while len(positive) + len(negative) > MOST_BUCKETS and schema > _COARSEST:
+            schema, positive, negative = self.buckets = schema - 1, _doubled(positive), _doubled(negative)
+
+
+def _doubled(counts: Mapping[int, int]) -> dict[int, int]:
+    """With buckets twice as wide."""
+    wider: dict[int, int] = {}
+    for at, count in counts.items():
+        wider[(at + 1) // 2] = wider.get((at + 1) // 2, 0) + count
+    return wider
+
+
+class NativeBuckets:
+    """All rows of one histogram."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._of: dict[int, Counts] = {}  # by the id of a row: rows stay as long as their histogram
+        bounds = (*histogram.buckets, histogram.buckets[-1] * 2)
+        for _, row in histogram.rows():
+            for bound, count in zip(bounds, row[:-1], strict=True):
+                if count:
+                    self.add(row, bound, int(count))
+
+    def of(self, row: list[float]) -> Counts:
+        counts = self._of.get(id(row))
+        if counts is None:
+            counts = self._of[id(row)] = Counts()
+        return counts
+
+    def add(self, row: list[float], value: float, times: int = 1) -> None:
+        self.of(row).add(value, times)
+
+    def spread(self, row: list[float], least: float, most: float, times: int) -> None:
+        """As many values, evenly from `least` to `most`, in at most 16 steps."""
+        steps = min(times, _SPREAD)
+        for step in range(steps):
+            reached = most if times == 1 else least + (step + 0.5) / steps * (most - least)
+            self.add(row, reached, times * (step + 1) // steps - times * step // steps)
+
+    def clear(self) -> None:
+        for counts in self._of.values():
+            counts.clear()
+
+
+def begin(metrics: Sequence[Metric]) -> None:
+    """Count natively from now on. To be called where values are observed: on the event loop."""
+    for metric in metrics:
+        if isinstance(metric, Histogram) and metric.native is None and metric.name not in _classic:
+            metric.native = NativeBuckets(metric)
+
+
+def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Runs of buckets as (distance from the end of the run before, length), and each bucket's difference from the one before it."""
+    runs: list[tuple[int, int]] = []
+    deltas: list[int] = []
+    before = 0
+    for distance, count in _filled(counts):
+        if distance is None:
+            start, length = runs[-1]
+            runs[-1] = start, length + 1
+        else:
+            runs.append((distance, 1))
+        deltas.append(count - before)
+        before = count
+    return runs, deltas
+
+
+def _filled(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
+    """Buckets in order, with the empty ones of small gaps; those that begin a run say how far it is from the one before."""
+    after: int | None = None
+    for at, count in sorted(counts.items()):
+        gap = at if after is None else at - after
+        if after is None or gap > _GAP:
+            yield gap, count
+        else:
+            for _ in range(gap):
+                yield None, 0
+            yield None, count
+        after = at + 1

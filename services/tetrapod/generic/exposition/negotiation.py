@@ -1,0 +1,35 @@
+"""Which form of the metrics a scraper takes (upstream: prometheus/common/expfmt/encode.go, Negotiate)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tetrapod.generic.negotiation.accept import parse_accept
+
+_MESSAGE: Final = "io.prometheus.client.MetricFamily"
+_ENCODINGS: Final = ("delimited", "text", "compact-text")
+_ESCAPINGS: Final = ("allow-utf-8", "underscores", "dots", "values")
+
+
+class Form(NamedTuple):
+    """Text, or protobuf in one of its encodings."""
+
+    encoding: str
+    """Of protobuf; "" for text."""
+    content_type: str
+
+
+def negotiate(accept: str) -> Form:
+    """Text for who takes neither. Names are the same in every escaping."""
+    escaping = "underscores"
+    for clause in parse_accept(accept):
+        given = dict(clause.parameters)
+        if given.get("escaping") in _ESCAPINGS:
+            escaping = given["escaping"]
+        media_type = f"{clause.type}/{clause.subtype}"
+        if media_type == "application/vnd.google.protobuf" and given.get("proto") == _MESSAGE and given.get("encoding") in _ENCODINGS:
+            encoding = given["encoding"]
+            return Form(encoding, f"{media_type}; proto={_MESSAGE}; encoding={encoding}; escaping={escaping}")
+        if media_type == "text/plain" and given.get("version", "") in ("", "0.0.4"):
+            break
+    return Form("", f"text/plain; version=0.0.4; charset=utf-8; escaping={escaping}")

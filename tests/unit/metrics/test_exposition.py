@@ -1,0 +1,146 @@
+"""Metrics are shown in the form that a scraper asks for, and native histograms hold what classic ones do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tetrapod.generic.exposition import families_pb2 as pb
+from tetrapod.generic.exposition import messages, native, text
+from tetrapod.generic.exposition.negotiation import negotiate
+from tetrapod.generic.metrics import Counter, Histogram, Metric, Summary
+from tetrapod.machinery.protobuf.wire import read_varint
+
+_PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily"
+_SHOWN = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily"
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_values = st.floats(-1e12, 1e12, allow_nan=False)
+
+
+def _families(metrics: list[Metric]) -> dict[str, pb.MetricFamily]:
+    data, at, found = messages.render(metrics, (), messages.delimited), 0, {}
+    while at < len(data):
+        length, at = read_varint(data, at)
+        family = pb.MetricFamily.FromString(data[at : at + length])
+        found[family.name], at = family, at + length
+    return found
+
+
+def _histogram(name: str = "a_seconds") -> Histogram:
+    elsewhere: list[Metric] = []
+    return Histogram(name, "Of a test.", ("of",), (0.1, 1.0, 10.0), elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("accept", "encoding", "content_type"),
+    [
+        ("", "", f"{_TEXT}; escaping=underscores"),
+        ("*/*", "", f"{_TEXT}; escaping=underscores"),
+        ("application/openmetrics-text;version=1.0.0", "", f"{_TEXT}; escaping=underscores"),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", "", f"{_TEXT}; escaping=allow-utf-8"),
+        ("application/vnd.google.protobuf", "", f"{_TEXT}; escaping=underscores"),
+        (f"{_PROTOBUF};encoding=delimited", "delimited", f"{_SHOWN}; encoding=delimited; escaping=underscores"),
+        (f"{_PROTOBUF};encoding=text;escaping=values", "text", f"{_SHOWN}; encoding=text; escaping=values"),
+        (f"{_PROTOBUF};encoding=compact-text", "compact-text", f"{_SHOWN}; encoding=compact-text; escaping=underscores"),
+        (f"text/plain;q=0.5,{_PROTOBUF};encoding=delimited;q=0.6", "delimited", f"{_SHOWN}; encoding=delimited; escaping=underscores"),
+        (f"text/plain;q=0.7,{_PROTOBUF};encoding=delimited;q=0.6", "", f"{_TEXT}; escaping=underscores"),
+    ],
+)
+def test_the_form_is_what_the_scraper_prefers(accept: str, encoding: str, content_type: str) -> None:
+    assert negotiate(accept) == (encoding, content_type)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "key"), [(1.0, 3, 0), (1.01, 3, 1), (2.0, 3, 8), (0.000447391, 3, -89), (5.0, 0, 3), (5.0, -1, 2)]
+)
+def test_a_value_is_in_the_bucket_that_client_golang_puts_it_in(value: float, schema: int, key: int) -> None:
+    assert native.key(value, schema) == key
+
+
+@given(st.lists(_values, max_size=400))
+def test_a_native_histogram_has_every_value_in_at_most_160_buckets_around_it(values: list[float]) -> None:
+    histogram = _histogram()
+    native.begin([histogram])
+    for value in values:
+        histogram.observe(("x",), value)
+    if not values:
+        return
+    shown = _families([histogram])["a_seconds"].metric[0].histogram
+    assert shown.sample_count == len(values) and shown.sample_sum == pytest.approx(sum(values))
+    positive, negative = (_counts(shown, sign) for sign in ("positive", "negative"))
+    assert len(positive) + len(negative) <= native.MOST_BUCKETS or shown.schema == -4
+    assert shown.zero_count + sum(positive.values()) + sum(negative.values()) == len(values)
+    for counts, those in ((positive, [v for v in values if v > 0]), (negative, [-v for v in values if v < 0])):
+        keys = [native.key(v, shown.schema) for v in those if v > native.ZERO_THRESHOLD]
+        assert all(abs(at - key) <= 1 for at, key in zip(_each(counts), sorted(keys), strict=True))  # rounding while buckets grow wider
+
+
+def _counts(histogram: pb.Histogram, sign: str) -> dict[int, int]:
+    """Buckets that are not empty, as Prometheus reads spans and deltas."""
+    found, at, count = {}, 0, 0
+    deltas = iter(getattr(histogram, f"{sign}_delta"))
+    for span in getattr(histogram, f"{sign}_span"):
+        at += span.offset
+        for _ in range(span.length):
+            count += next(deltas)
+            if count:
+                found[at] = count
+            at += 1
+    assert next(deltas, None) is None
+    return found
+
+
+def _each(counts: dict[int, int]) -> list[int]:
+    return [at for at, count in counts.items() for _ in range(count)]
+
+
+def test_small_gaps_are_filled_and_large_ones_begin_a_run() -> None:
+    assert native.spans({-3: 1, -1: 4, 5: 2}) == ([(-3, 3), (5, 1)], [1, -1, 4, -2])
+    assert native.spans({}) == ([], [])
+
+
+@given(st.lists(st.floats(0, 20, allow_nan=False), min_size=1, max_size=50), st.lists(st.floats(0, 20, allow_nan=False), max_size=50))
+def test_what_was_counted_before_anybody_asked_is_there_too(before: list[float], after: list[float]) -> None:
+    histogram = _histogram()
+    for value in before:
+        histogram.observe(("x",), value)
+    assert not _families([histogram])["a_seconds"].metric[0].histogram.HasField("schema")
+    native.begin([histogram])
+    for value in after:
+        histogram.observe(("x",), value)
+    row = histogram.row(("x",))
+    histogram.spread(row, 0.5, 2.0, 100)
+    shown = _families([histogram])["a_seconds"].metric[0].histogram
+    assert shown.sample_count == sum(row[:-1]) == len(before) + len(after) + 100
+    assert [bucket.cumulative_count for bucket in shown.bucket] == [sum(row[: index + 1]) for index in range(3)]
+
+
+def test_some_histograms_are_classic_in_every_form() -> None:
+    histogram = _histogram("workqueue_queue_duration_seconds")
+    native.begin([histogram])
+    histogram.observe(("x",), 1.0)
+    assert not _families([histogram])["workqueue_queue_duration_seconds"].metric[0].histogram.HasField("schema")
+
+
+def test_families_are_in_order_and_messages_have_no_empty_ones() -> None:
+    elsewhere: list[Metric] = []
+    first, second = Counter("b_total", "B.", ("x",), elsewhere), Counter("a_total", "A.", (), elsewhere)
+    told = [line for line in text.render(elsewhere).splitlines() if line[:6] != b"# TYPE"]
+    assert told == [b"# HELP a_total [ALPHA] A.", b"a_total 0.0", b"# HELP b_total [ALPHA] B."]
+    assert set(_families(elsewhere)) == {"a_total"}
+    first.add(("1",), 2)
+    second.add()
+    assert [line for line in text.render(elsewhere).splitlines() if line[:1] != b"#"] == [b"a_total 1.0", b'b_total{x="1"} 2.0']
+    assert {name: family.metric[0].counter.value for name, family in _families(elsewhere).items()} == {"a_total": 1, "b_total": 2}
+
+
+def test_summaries_and_labels_are_shown() -> None:
+    elsewhere: list[Metric] = []
+    summary = Summary("s", "S.", ("z", "a"), elsewhere)
+    summary.observe(("1", "2"), 3.0)
+    series = _families(elsewhere)["s"].metric[0]
+    assert [(label.name, label.value) for label in series.label] == [("a", "2"), ("z", "1")]
+    assert [(part.quantile, part.value) for part in series.summary.quantile] == [(0.5, 3.0), (0.9, 3.0), (0.99, 3.0)]
+    assert b"sample_count: 1" in messages.render(elsewhere, (), messages.text)
+    assert messages.render(elsewhere, (), messages.compact_text).count(b"\n") == 1
