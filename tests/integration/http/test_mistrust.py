@@ -105,6 +105,7 @@ async def test_no_session_is_taken_up_again_past_the_verification(
             return answer.decode().rpartition("\r\n\r\n")[2], connection.session, connection.session_reused
 
     first, session, _ = await asyncio.to_thread(ask, None)
+    assert session is not None and session.has_ticket == (version is ssl.TLSVersion.TLSv1_3)
     again, _, reused = await asyncio.to_thread(ask, session)
     assert (again, reused) == (first, False)
 

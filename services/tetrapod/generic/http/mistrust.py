@@ -75,7 +75,7 @@ def mistrust_later(context: ssl.SSLContext) -> bool:
     openssl, address = library(), address_of(context)
     if openssl is None or address is None:
         return False
-    context.num_tickets = 0
+    context.num_tickets = 1  # as Go; nothing is kept under it, but it acknowledges the client's last word where Nagle waits for that
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     openssl.SSL_CTX_ctrl(address, _SET_SESSION_CACHE_MODE, _SESSION_CACHE_OFF, None)
     context.verify_mode = ssl.CERT_OPTIONAL
