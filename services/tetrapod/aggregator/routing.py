@@ -1,27 +1,15 @@
 """Which requests go to an external API server, by an immutable snapshot of the APIService records.
 
-The snapshot maps group-version to record; a change makes a new one. Whatever it does not name is local. Upstream:
-kube-aggregator/pkg/apiserver/handler_proxy.go.
+The snapshot maps group-version to record; a change makes a new one. Whatever it does not name is local.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
 
-from tetrapod.aggregator.apiservice import by_priority, group_version, is_available, service_of
-from tetrapod.aggregator.backends import Backends
-from tetrapod.generic.certificates.bundles import UnusableBundle
-from tetrapod.generic.proxy import BackendError, forward
-from tetrapod.generic.proxy.resolver import Unresolvable
-from tetrapod.generic.request import Request, Response
+from tetrapod.aggregator.apiservice import by_priority, group_version, service_of
 from tetrapod.machinery.gvk import Object
-
-log = logging.getLogger(__name__)
-
-_HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff"))
 
 
 class Records:
@@ -79,30 +67,3 @@ class Records:
         self.generation += 1
         for listener in self._listeners:
             listener()
-
-
-class ExternalProxy:
-    """Answers a request for an external group-version. Without `redirects` a backend's redirect is refused."""
-
-    def __init__(self, backends: Backends, *, redirects: bool = False) -> None:
-        self._backends = backends
-        self._redirects = redirects
-
-    async def handle(self, obj: Object, request: Request) -> Response:
-        if not is_available(obj):
-            return unavailable()
-        try:
-            endpoint = self._backends.endpoint(obj)
-        except UnusableBundle as error:
-            return Response(500, list(_HEADERS), f"{error}\n".encode())
-        except Unresolvable as error:
-            log.info("error resolving %s: %s", obj["metadata"]["name"], error)
-            return unavailable()
-        try:
-            return await forward(self._backends.pool, endpoint, request, redirects=self._redirects)
-        except BackendError as error:
-            return Response(503, list(_HEADERS), f"error trying to reach service: {error}\n".encode())
-
-
-def unavailable() -> Response:
-    return Response(503, list(_HEADERS), b"service unavailable\n")

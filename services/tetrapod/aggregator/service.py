@@ -17,10 +17,11 @@ from tetrapod.aggregator.backends import Backends, ProxyCertificate
 from tetrapod.aggregator.cluster import ClusterInformers
 from tetrapod.aggregator.crd_registration import CRDRegistration
 from tetrapod.aggregator.discovery import MergedDiscovery
+from tetrapod.aggregator.external_proxy import ExternalProxy
 from tetrapod.aggregator.openapi import ExternalOpenAPI
 from tetrapod.aggregator.priorities import priorities
 from tetrapod.aggregator.registration.resources import definitions
-from tetrapod.aggregator.routing import ExternalProxy, Records
+from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource

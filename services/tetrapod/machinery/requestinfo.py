@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from tetrapod.machinery import fields, labels, names
 
@@ -155,9 +156,19 @@ def query_lists(query: str) -> dict[str, list[str]]:
 
 def query_pairs(query: str) -> list[tuple[str, str]]:
     """All parameters, decoded as Go's net/url does: pairs with a semicolon or a bad escape are dropped."""
+    return parse_qsl(_good_pairs(query), keep_blank_values=True)
+
+
+def encoded_query(query: str) -> str:
+    """What has been understood of a query, written as Go's url.Values.Encode writes it: in order of the names."""
+    pairs = parse_qsl(_good_pairs(query), keep_blank_values=True, errors="surrogateescape")
+    return urlencode(sorted(pairs, key=itemgetter(0)), errors="surrogateescape")
+
+
+def _good_pairs(query: str) -> str:
     if ";" in query or ("%" in query and _BAD_ESCAPE.search(query)):
-        query = "&".join(pair for pair in query.split("&") if ";" not in pair and not _BAD_ESCAPE.search(pair))
-    return parse_qsl(query, keep_blank_values=True)
+        return "&".join(pair for pair in query.split("&") if ";" not in pair and not _BAD_ESCAPE.search(pair))
+    return query
 
 
 def _name_of(info: RequestInfo, values: dict[str, str]) -> str:

@@ -115,6 +115,7 @@ class External:
         self.port = 0
         self.broken = False
         self.endless = False
+        self.cors = False
         self.redirect = b""
         self.seen: list[Request] = []
 
@@ -136,7 +137,11 @@ class External:
         if request.path.startswith("/openapi/v3/"):
             return self._json({"openapi": "3.0.0", "paths": {}})
         headers = {k.decode(): v.decode() for k, v in request.headers}
-        return self._json({"path": request.path, "headers": headers, "certificate": bool(request.peer_certificates)})
+        seen = {"path": request.path, "target": request.raw_path, "query": request.query_string, "headers": headers}
+        answer = self._json({**seen, "certificate": bool(request.peer_certificates)})
+        if self.cors:
+            answer.headers.append((b"access-control-allow-origin", b"*"))
+        return answer
 
     @staticmethod
     def _json(document: Object, media_type: bytes = b"application/json") -> Response:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 
+import orjson
 import pytest
 
 from integration.aggregator.conftest import External, World
@@ -84,6 +86,31 @@ async def test_requests_reach_the_external_server_with_the_identity_of_their_use
     assert headers["x-remote-extra-example.com%2fkey"] == "v"
     assert "authorization" not in headers
     assert (await world.get(f"/apis/{External.GROUP}/v1/flunders/watch"))[1] == b'{"n":0}\n{"n":1}\n{"n":2}\n'
+
+
+async def test_they_reach_it_as_the_filters_have_read_them(world: World, external: External) -> None:
+    """Whatever the client says: neither path nor query can be read otherwise behind."""
+    await join(world, external)
+    external.cors = True
+    path = f"/apis/{External.GROUP}/v1/a%2Fb%41/../c%20(d)?b=2&a=1&c;x=1&a=%20&d=%zz"
+    url, evil = f"http://127.0.0.1:{world.front.port}{path}", {"X-Forwarded-Host": "evil", "X-Forwarded-Uri": "/"}
+    _, headers, body = await world.service.pool.fetch("GET", url, headers=evil)
+    seen = orjson.loads(body)
+    assert (seen["target"], seen["query"]) == (f"/apis/{External.GROUP}/v1/a/bA/../c%20%28d%29", "a=1&a=+&b=2")
+    assert seen["headers"]["x-forwarded-uri"] == f"/apis/{External.GROUP}/v1/a/c%20%28d%29"
+    assert (seen["headers"]["x-forwarded-host"], seen["headers"]["x-forwarded-proto"]) == (f"localhost:{external.port}", "https")
+    assert not [name for name, _ in headers if name.startswith(b"access-control")]
+
+
+async def test_an_upgrade_that_is_answered_otherwise_is_refused(world: World, external: External) -> None:
+    await join(world, external)
+    reader, writer = await asyncio.open_connection("127.0.0.1", world.front.port)
+    head = f"GET /apis/{External.GROUP}/v1/flunders HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: spam\r\n\r\n"
+    writer.write(head.encode())
+    answer = await reader.readuntil(b"invalid upgrade response: status code 200\n")
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    writer.close()
+    await writer.wait_closed()
 
 
 @pytest.mark.parametrize("rejecting", [True, False])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, parse, query_lists, query_pairs, query_values
+from tetrapod.machinery.requestinfo import RequestInfo, UnknownRequestError, encoded_query, parse, query_lists, query_pairs, query_values
 
 
 def short(info: RequestInfo) -> tuple[str, ...]:
@@ -90,3 +90,16 @@ def test_values_are_first_ones_or_all() -> None:
     query = "a=1&b=&a=2;x&a=3&%zz=4&b=5"
     assert query_values(query) == {"a": "1", "b": ""}
     assert query_lists(query) == {"a": ["1", "3"], "b": ["", "5"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ""),
+        ("b=2&a=1&a=0&c=%20x+y&d&e=%zz;f=1&=3", "=3&a=1&a=0&b=2&c=+x+y&d="),
+        ("x=a%2Fb:c,d!*'()~-._", "x=a%2Fb%3Ac%2Cd%21%2A%27%28%29~-._"),
+        ("a=%ff%00&&b==c", "a=%FF%00&b=%3Dc"),
+    ],
+)
+def test_a_query_is_written_anew_as_go_does(query: str, expected: str) -> None:
+    assert encoded_query(query) == expected

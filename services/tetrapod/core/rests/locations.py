@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import posixpath
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,20 +15,16 @@ from typing import Final
 from urllib.parse import quote
 
 from tetrapod.core.rests.links import Links
-from tetrapod.core.rests.stores import NODES, Stores
+from tetrapod.core.rests.stores import NODES, PODS, Stores
 from tetrapod.generic.client.inprocess import QueueWriter
-from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, forward
-from tetrapod.generic.proxy.headers import passed_headers, upgrade_of
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded, forward
+from tetrapod.generic.proxy.headers import passed_headers, upgrade_of, where_from, without_cors
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response, StreamResponse
 from tetrapod.machinery import status
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupResource, Object
 
 KUBELET_PORT: Final = 10250
-_CORS: Final = frozenset(
-    b"access-control-" + name
-    for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
-)
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 
@@ -52,10 +47,13 @@ class Backends:
         self.kubelet = kubelet
 
 
-async def node_status(stores: Stores, node: str) -> Object:
-    """Raises StatusError 404 where the node is gone."""
-    found: Object = (await stores[NODES].get(Context(), node)).peek().get("status") or {}
-    return found
+async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) -> Object:
+    """Raises StatusError 404 where the node is gone: one of the resource that was asked for (upstream: qualifiedResourceFromContext)."""
+    try:
+        found: Object = (await stores[NODES].get(Context(), node)).peek()
+    except status.StatusError as error:
+        raise status.not_found(asked, node) if error.reason == "NotFound" else error from None
+    return found.get("status") or {}
 
 
 def kubelet_at(found: Object, backends: Backends, *, verify: bool = True) -> Endpoint:
@@ -75,8 +73,8 @@ def kubelet_at(found: Object, backends: Backends, *, verify: bool = True) -> End
     raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{shown}]")
 
 
-async def kubelet_of(stores: Stores, backends: Backends, node: str, *, verify: bool = True) -> Endpoint:
-    return kubelet_at(await node_status(stores, node), backends, verify=verify)
+async def kubelet_of(stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True) -> Endpoint:
+    return kubelet_at(await node_status(stores, node, asked), backends, verify=verify)
 
 
 def split_name(name: str, kind: str) -> tuple[str, str, str]:
@@ -138,21 +136,20 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
         return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
     escaped = quote(path or "/", safe=_SAFE)
     prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
-    uri = posixpath.normpath(prefix + escaped) + ("/" if escaped.endswith("/") else "")
-    headers = [*passed_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri.encode("latin-1"))]
+    headers = [*passed_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", where_from(escaped, prefix).encode("latin-1"))]
     host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:
-        response = await forward(pool, endpoint, request, target=escaped + query, headers=headers, host=host)
+        response = await forward(pool, endpoint, request, target=escaped + query, headers=headers, host=host, only_upgraded=True)
         return await _led_back(response, request, Links(prefix, endpoint.authority, host))
     except BackendError as error:
         if upgrade:
-            raise dial_error(error) from None
+            raise not_upgraded(error) from None
         raise unreachable(error) from None
 
 
 async def _led_back(response: Response, request: Request, links: Links) -> Response:
-    """Redirects and pages lead back through the proxy; who may read them elsewhere is not for the backend to say."""
-    response.headers = [(name, value) for name, value in response.headers if name not in _CORS]
+    """Redirects and pages lead back through the proxy."""
+    response.headers = without_cors(response.headers)
     found = dict(response.headers)
     if location := found.get(b"location"):
         moved = links.rewrite(location.decode("latin-1")).encode("latin-1")
@@ -176,8 +173,8 @@ async def _led_back(response: Response, request: Request, links: Links) -> Respo
     return Response(response.status, kept, page if page is not None else body)
 
 
-def dial_error(error: BackendError) -> status.StatusError:
-    return status.StatusError(500, "", f"error dialing backend: {error}")
+def not_upgraded(error: BackendError) -> status.StatusError:
+    return status.StatusError(500, "", str(error) if isinstance(error, NotUpgraded) else f"error dialing backend: {error}")
 
 
 def node_name(pod: Object) -> str:

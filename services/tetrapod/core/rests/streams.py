@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
-from tetrapod.core.rests.locations import Backends, dial_error, kubelet_at, node_name, node_status
+from tetrapod.core.rests.locations import Backends, kubelet_at, node_name, node_status, not_upgraded
 from tetrapod.core.rests.logs import LogRest, choose_container
 from tetrapod.core.rests.proxies import NodeProxyRest, PodProxyRest, ServiceProxyRest
 from tetrapod.core.rests.stores import PODS, Stores
@@ -72,7 +72,7 @@ class _StreamRest(Rest):
                 request, kubelet, target, streams, translated=_SPEAKS_WEBSOCKET not in (node.get("declaredFeatures") or ())
             )
         except BackendError as error:
-            raise dial_error(error) from None
+            raise not_upgraded(error) from None
 
     async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
         from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # for the first who wants a stream
@@ -86,7 +86,7 @@ class _StreamRest(Rest):
             return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)
         if translated and streams is None and tunnelled_protocols(request.headers):
             return await tunnel(pool, kubelet, request, target=target, headers=headers)
-        return await forward(pool, kubelet, request, target=target, headers=headers)
+        return await forward(pool, kubelet, request, target=target, headers=headers, only_upgraded=True)
 
 
 class ExecRest(_StreamRest):

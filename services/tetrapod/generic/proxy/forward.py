@@ -35,6 +35,10 @@ WHOLE: Final = 64 * 1024
 """Bodies up to this size are sent with the head, once they are here: one write, no task, and a slow client holds no backend."""
 
 
+class NotUpgraded(BackendError):
+    """The backend answered an upgrade with something else that is no error."""
+
+
 async def forward(
     pool: BackendPool,
     endpoint: Endpoint,
@@ -44,9 +48,11 @@ async def forward(
     headers: HeaderList | None = None,
     host: str = "",
     redirects: bool = True,
+    only_upgraded: bool = False,
 ) -> Response:
     """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given; so is
     `host`, that of the Host header, the endpoint's. Without `redirects` such an answer is refused: who follows it takes his token along.
+    `only_upgraded`: who asks for an upgrade gets it, or an error of the backend's.
 
     Raises BackendError.
     """
@@ -73,6 +79,9 @@ async def forward(
         upgrade=upgrade,
         length=length,
     )
+    if upgrade and only_upgraded and connection.status != 101 and connection.status < 400:
+        connection.close()
+        raise NotUpgraded(f"invalid upgrade response: status code {connection.status}")
     if connection.status == 101:
         return _switch(connection) if upgrade else _refused(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
     if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):

@@ -5,6 +5,7 @@ Upstream: net/http/httputil/reverseproxy.go, k8s.io/client-go/transport/round_tr
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Final
 
@@ -27,6 +28,10 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
 _FRONTS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
+_CORS: Final = frozenset(
+    b"access-control-" + name
+    for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
+)
 _IDENTITY: Final = (b"x-remote-", b"impersonate-")
 _CHANGED_ON_THE_WAY: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]|\A[ \t]|[ \t]\Z")
 _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -93,6 +98,17 @@ def answer_headers(headers: HeaderList) -> HeaderList:
     if announced := [value for name, value in headers if name == b"trailer"]:
         kept.append((b"trailer", b", ".join(announced)))
     return kept
+
+
+def without_cors(headers: HeaderList) -> HeaderList:
+    """Who may read an answer elsewhere is not for the backend to say."""
+    return [(name, value) for name, value in headers if name not in _CORS]
+
+
+def where_from(path: str, prefix: str = "") -> str:
+    """X-Forwarded-Uri of a path that is escaped already."""
+    joined = posixpath.normpath(f"{prefix}{path}")
+    return f"/{joined.lstrip('/')}" + ("/" if path.endswith("/") and joined.strip("/") else "")
 
 
 def answer_trailers(trailers: HeaderList) -> HeaderList:
