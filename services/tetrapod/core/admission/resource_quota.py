@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS
-from tetrapod.core.quota.charge import charged, difference, exceeded, unspecified
+from tetrapod.core.quota.charge import charged, exceeded, growth, uncounted, unspecified
 from tetrapod.core.quota.devices import ALONE, CLAIMS, Surroundings
 from tetrapod.core.quota.pods import Usage
-from tetrapod.core.quota.scopes import in_scope
+from tetrapod.core.quota.scopes import in_scope, is_terminating
 from tetrapod.core.quota.surroundings import around
-from tetrapod.core.quota.usage import falls_under, usage_of
+from tetrapod.core.quota.usage import concerning, usage_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.endpoints.ownership import of_kind
 from tetrapod.generic.registry.lister import Lister
@@ -55,10 +55,11 @@ class ResourceQuota(Plugin):
         change = await self._change(attributes, resource)
         if change is None:
             return
-        deltas = {entry.key: delta for entry in page.entries if (delta := change.delta(entry.peek())) is not None}
-        for entry in page.entries:
-            if entry.key in deltas:
-                self._check(attributes, resource, entry.peek(), deltas[entry.key])
+        concerned = [entry for entry in page.entries if self._concerns(attributes, change, entry.peek())]
+        deltas = {entry.key: delta for entry in concerned if (delta := change.delta(entry.peek()))}
+        for entry in concerned:
+            if entry.key in deltas and (why := exceeded(entry.peek(), deltas[entry.key])):
+                raise forbidden(attributes, why)
         if attributes.dry_run:
             return
         for key, delta in deltas.items():
@@ -68,17 +69,22 @@ class ResourceQuota(Plugin):
         new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None
         if new is None:
             return None
+        if resource == _PODS and old is not None and not attributes.subresource and is_terminating(old) == is_terminating(new):
+            return None
         involved = await around(new, self._look) if resource == CLAIMS else ALONE
         before = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
         return _Change(resource, new, usage_of(resource, new, involved), involved, old, usage_of(resource, old, before) if old else {})
 
-    def _check(self, attributes: Attributes, resource: GroupResource, quota: Object, delta: Usage) -> None:
-        if resource == _PODS and attributes.operation == "CREATE" and attributes.object is not None:
-            missing = unspecified(attributes.object, (quota.get("status") or {}).get("hard") or ())
-            if missing:
-                raise forbidden(attributes, f"failed quota: {quota['metadata']['name']}: must specify {missing}")
-        if why := exceeded(quota, delta):
+    def _concerns(self, attributes: Attributes, change: _Change, quota: Object) -> bool:
+        """Whether the quota is about the object, which must say then what it needs; what it uses is another question."""
+        names = change.names(quota)
+        if not names:
+            return False
+        if change.resource == _PODS and (missing := unspecified(change.new, names)):
+            raise forbidden(attributes, f"failed quota: {quota['metadata']['name']}: must specify {missing}")
+        if why := uncounted(quota, names):
             raise forbidden(attributes, why)
+        return True
 
     async def _charge(self, attributes: Attributes, key: str, delta: Usage) -> None:
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
@@ -109,14 +115,15 @@ class _Change:
     old: Object | None
     old_used: Usage
 
-    def delta(self, quota: Object) -> Usage | None:
-        """What it adds to the usage of a quota; None where it is none of the quota's."""
+    def names(self, quota: Object) -> list[str]:
+        """What the quota limits of such objects; nothing where this one is not in its scope."""
         hard = (quota.get("status") or {}).get("hard") or {}
-        if not in_scope(quota, self.resource, self.new) or not falls_under(self.resource, self.used, hard, self.around):
-            return None
-        if self.old is not None and in_scope(quota, self.resource, self.old):
-            return difference(self.used, self.old_used)
-        return self.used
+        return concerning(self.resource, hard, self.around) if in_scope(quota, self.resource, self.new) else []
+
+    def delta(self, quota: Object) -> Usage:
+        """What it adds to the usage of a quota that it concerns."""
+        counted = self.old is not None and in_scope(quota, self.resource, self.old)
+        return growth(self.used, self.old_used if counted else {})
 
 
 class _Look:

@@ -35,21 +35,26 @@ def _specifies(resources: Object, name: str) -> bool:
     return bare in (resources.get(kind or "requests") or {})
 
 
+def uncounted(quota: Object, names: Iterable[str]) -> str:
+    """The refusal's text where the quota does not know yet what is used of these."""
+    used = (quota.get("status") or {}).get("used") or {}
+    names = sorted(names)
+    if all(name in used for name in names):
+        return ""
+    return f"status unknown for quota: {quota['metadata']['name']}, resources: {','.join(names)}"
+
+
 def exceeded(quota: Object, delta: Usage) -> str:
-    """The refusal's text; "" where the quota has room. Only what grows is looked at."""
+    """The refusal's text; "" where the quota has room."""
     status = quota.get("status") or {}
     hard, used = _quantities(status.get("hard")), _quantities(status.get("used"))
     name = quota["metadata"]["name"]
-    growing = {k: v for k, v in delta.items() if v.sign > 0 and k in hard}
-    unknown = sorted(k for k in growing if k not in used)
-    if unknown:
-        return f"status unknown for quota: {name}, resources: {','.join(unknown)}"
-    over = sorted(k for k, v in growing.items() if used[k] + v > hard[k])
+    over = sorted(k for k, v in delta.items() if k in hard and used.get(k, _ZERO) + v > hard[k])
     if not over:
         return ""
     requested = ",".join(f"{k}={delta[k]}" for k in over)
     return (
-        f"exceeded quota: {name}, requested: {requested}, used: {','.join(f'{k}={used[k]}' for k in over)}, "
+        f"exceeded quota: {name}, requested: {requested}, used: {','.join(f'{k}={used[k]}' for k in over if k in used)}, "
         f"limited: {','.join(f'{k}={hard[k]}' for k in over)}"
     )
 
@@ -58,14 +63,15 @@ def charged(quota: Object, delta: Usage) -> dict[str, str] | None:
     """The quota's usage with the delta; None where nothing of it is the quota's."""
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, _quantities(status.get("used"))
-    changes = {k: used[k] + v for k, v in delta.items() if k in hard and k in used and not v.is_zero}
+    changes = {k: used.get(k, _ZERO) + v for k, v in delta.items() if k in hard}
     if not changes:
         return None
     return {k: str(v) for k, v in {**used, **changes}.items()}
 
 
-def difference(new: Usage, old: Usage) -> Usage:
-    return {k: new.get(k, _ZERO) - old.get(k, _ZERO) for k in new.keys() | old.keys()}
+def growth(new: Usage, old: Usage) -> Usage:
+    """What is used no more is credited by the quota controller."""
+    return {k: more for k, v in new.items() if (more := v - old.get(k, _ZERO)).sign > 0}
 
 
 def _quantities(listed: Mapping[str, Any] | None) -> Usage:

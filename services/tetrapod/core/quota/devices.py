@@ -17,7 +17,7 @@ from tetrapod.machinery.quantity import Quantity
 CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
 CLASS_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
 REQUESTS: Final = "requests."
-_IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
+IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 _MOST: Final = 32
 """Devices of one claim: what a request for all of them may come to."""
 _ZERO: Final = Quantity.from_int(0)
@@ -36,7 +36,7 @@ class Extended:
     def of(cls, classes: Iterable[Object]) -> Extended:
         named = {one["metadata"]["name"]: (one.get("spec") or {}).get("extendedResourceName") for one in classes}
         explicit = {name: resource for name, resource in named.items() if resource}
-        return cls(explicit, {*explicit.values(), *(f"{_IMPLICIT}{name}" for name in named)})
+        return cls(explicit, {*explicit.values(), *(f"{IMPLICIT}{name}" for name in named)})
 
     def counts_claims(self, quota_name: str) -> bool:
         """Whether claims use of what a quota names."""
@@ -74,7 +74,7 @@ def device_usage(claim: Object, around: Surroundings) -> Usage:
     for name, count in total.items():
         if name:
             resource = around.names.explicit.get(name)
-            for asked in (f"{_IMPLICIT}{name}", *((resource,) if resource else ())):
+            for asked in (f"{IMPLICIT}{name}", *((resource,) if resource else ())):
                 extended[f"{REQUESTS}{asked}"] = Quantity.from_int(count) - around.charged.get(f"{REQUESTS}{asked}", _ZERO)
     return used | {name: left for name, left in extended.items() if left.sign > 0}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Final
 
-from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
+from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
 from tetrapod.core.quota.pods import Usage, counts_as_pod, pod_totals
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
@@ -15,6 +15,10 @@ _LEGACY_COUNTS: Final = frozenset(
 )
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _CLASS_SUFFIX: Final = ".storageclass.storage.k8s.io/"
+_OF_PODS: Final = frozenset({"pods"} | {f"{kind}{name}" for kind in ("", "requests.", "limits.") for name in _STANDARD})
+_OF_SERVICES: Final = frozenset({"services", "services.nodeports", "services.loadbalancers"})
+_OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
+_HUGE_PAGES: Final = ("hugepages-", "requests.hugepages-")
 
 
 def count_name(resource: GroupResource) -> str:
@@ -82,11 +86,29 @@ def _claim(claim: Object, used: Usage) -> None:
             used[f"{prefix}requests.storage"] = quantity
 
 
-def falls_under(resource: GroupResource, used: Usage, hard: Collection[str], around: Surroundings) -> bool:
-    """Whether a quota that limits these names counts such objects."""
+def concerning(resource: GroupResource, hard: Iterable[str], around: Surroundings = ALONE) -> list[str]:
+    """Which of a quota's names are about such objects, whatever one of them uses (upstream: MatchingResources)."""
+    return sorted(name for name in hard if name == count_name(resource) or _concerns(resource, name, around))
+
+
+def _concerns(resource: GroupResource, name: str, around: Surroundings) -> bool:
     if resource == CLAIMS:
-        return any(name in hard and (not name.startswith(REQUESTS) or around.names.counts_claims(name)) for name in used)
-    return any(name in hard for name in used)
+        return name.endswith(CLASS_SUFFIX) or around.names.counts_claims(name)
+    if resource.group:
+        return False
+    match resource.resource:
+        case "pods":
+            return name in _OF_PODS or name.startswith(_HUGE_PAGES) or _is_extended(name)
+        case "services":
+            return name in _OF_SERVICES
+        case "persistentvolumeclaims":
+            return name in _OF_CLAIMS or name.endswith(tuple(f"{_CLASS_SUFFIX}{one}" for one in _OF_CLAIMS))
+    return name in _LEGACY_COUNTS and name == resource.resource
+
+
+def _is_extended(name: str) -> bool:
+    native = "/" not in name or "kubernetes.io/" in name
+    return name.startswith(REQUESTS) and (not native or name.startswith(f"{REQUESTS}{IMPLICIT}"))
 
 
 def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:

@@ -10,7 +10,7 @@ import pytest
 
 from tetrapod.core.quota.devices import CLAIMS, Extended
 from tetrapod.core.quota.surroundings import around
-from tetrapod.core.quota.usage import falls_under, tracked, usage_of
+from tetrapod.core.quota.usage import concerning, tracked, usage_of
 
 GOLD, TIN = "gold.deviceclass.resource.k8s.io/devices", "tin.deviceclass.resource.k8s.io/devices"
 
@@ -103,4 +103,4 @@ def test_a_claim_made_for_a_pod_is_charged_for_what_the_pod_is_not(claim: Any, c
     used = usage_of(CLAIMS, claim, surroundings)
     assert str(used[GPUS]) == devices
     assert str(used[GOLD]) == "3"
-    assert falls_under(CLAIMS, used, {GPUS}, surroundings)
+    assert concerning(CLAIMS, {GPUS}, surroundings) == [GPUS]

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.quota.charge import unspecified
+from tetrapod.core.quota.charge import growth, unspecified
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.quota.replenishing import gives_back
+from tetrapod.core.quota.usage import concerning
 from tetrapod.machinery.gvk import GroupResource
+from tetrapod.machinery.quantity import Quantity
 
 PODS = GroupResource("", "pods")
 
@@ -64,3 +66,24 @@ def test_pods_that_should_be_gone_are_not_counted() -> None:
 )
 def test_what_lets_a_quota_be_counted_anew(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
     assert gives_back(resource, old, new) is expected
+
+
+@pytest.mark.parametrize(
+    ("resource", "names"),
+    [
+        ("pods", ["count/pods", "hugepages-2Mi", "limits.memory", "pods", "requests.cpu", "requests.example.com/gpu"]),
+        ("services", ["services.nodeports"]),
+        ("persistentvolumeclaims", ["gold.storageclass.storage.k8s.io/requests.storage", "requests.storage"]),
+        ("configmaps", ["configmaps"]),
+        ("endpoints", []),
+    ],
+)
+def test_a_quota_concerns_what_its_names_are_about_whatever_one_object_uses(resource: str, names: list[str]) -> None:
+    every = {"count/pods", "hugepages-2Mi", "limits.memory", "pods", "requests.cpu", "requests.example.com/gpu", "services.nodeports"}
+    every |= {"gold.storageclass.storage.k8s.io/requests.storage", "requests.storage", "configmaps", "count/deployments.apps"}
+    assert concerning(GroupResource("", resource), every) == names
+
+
+def test_only_growth_is_charged() -> None:
+    one, two = Quantity.from_int(1), Quantity.from_int(2)
+    assert growth({"a": two, "b": one, "c": one}, {"a": one, "b": two}) == {"a": one, "c": one}
