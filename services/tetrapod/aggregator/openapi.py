@@ -9,12 +9,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from tetrapod.aggregator.apiservice import group_version, is_available
+from tetrapod.aggregator.apiservice import group_version, is_available, service_of
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.certificates.bundles import UnusableBundle
@@ -29,47 +29,66 @@ KEPT_SECONDS: Final = 60.0
 PATIENCE: Final = 10.0
 
 
+class _Entry(NamedTuple):
+    """A document's hash, and where it is."""
+
+    digest: str
+    url: str
+
+
 class ExternalOpenAPI(Whole):
+    """A server speaks for the group-versions that it is registered for, and for their groups, whatever else it has documents of."""
+
     def __init__(self, records: Records, backends: Backends) -> None:
         self._records = records
         self._backends = backends
-        self._indexes: dict[str, tuple[float, str, str]] = {}  # name of the APIService → when, document's hash, its URL
+        self._indexes: dict[str, tuple[float, Mapping[str, _Entry]]] = {}  # name of the APIService → when, its server's documents
 
     async def index(self) -> Mapping[str, str]:
-        objects = [obj for obj in self._records.external.values() if is_available(obj)]
-        for name in self._indexes.keys() - {obj["metadata"]["name"] for obj in objects}:
-            del self._indexes[name]
-        found = await asyncio.gather(*(self._entry(obj) for obj in objects))
-        return {gv_name(group_version(obj)): entry[0] for obj, entry in zip(objects, found, strict=True) if entry is not None}
+        return {name: entry.digest for name, (_, entry) in (await self._documents()).items()}
 
     async def document(self, name: str) -> Object | None:
-        obj = next((o for o in self._records.external.values() if gv_name(group_version(o)) == name), None)
-        if obj is None or not is_available(obj) or (entry := await self._entry(obj)) is None:
+        known = (await self._documents()).get(name)
+        if known is None:
             return None
-        body = await self._get(obj, entry[1])
-        if body is None:
-            return None
-        document: Object = orjson.loads(body)
+        obj, entry = known
+        body = await self._get(obj, entry.url)
+        document = await asyncio.to_thread(_read, body) if body is not None else None
+        if body is not None and document is None:
+            log.warning("%s of %s is no OpenAPI document that can be merged with others", entry.url, obj["metadata"]["name"])
         return document
 
-    async def _entry(self, obj: Object) -> tuple[str, str] | None:
-        """Hash and URL of an APIService's document; None where its server has none."""
+    async def _documents(self) -> Mapping[str, tuple[Object, _Entry]]:
+        """Name → who serves it."""
+        objects = [obj for _, members in self._records.groups for obj in members if service_of(obj) is not None and is_available(obj)]
+        for name in self._indexes.keys() - {obj["metadata"]["name"] for obj in objects}:
+            del self._indexes[name]
+        found: dict[str, tuple[Object, _Entry]] = {}
+        for obj, entries in zip(objects, await asyncio.gather(*(self._entries(obj) for obj in objects)), strict=True):
+            for name, entry in entries.items():
+                found.setdefault(name, (obj, entry))
+        return found
+
+    async def _entries(self, obj: Object) -> Mapping[str, _Entry]:
+        """What its server has of an APIService's group-version, and of its group."""
         name = obj["metadata"]["name"]
         known = self._indexes.get(name)
         if known is None or time.monotonic() - known[0] > KEPT_SECONDS:
-            digest, url = await self._look_up(obj)
-            known = self._indexes[name] = (time.monotonic(), digest, url)
-        return (known[1], known[2]) if known[1] else None
+            known = self._indexes[name] = (time.monotonic(), await self._look_up(obj))
+        return known[1]
 
-    async def _look_up(self, obj: Object) -> tuple[str, str]:
+    async def _look_up(self, obj: Object) -> Mapping[str, _Entry]:
         body = await self._get(obj, "/openapi/v3")
-        try:
-            paths = orjson.loads(body)["paths"] if body else {}
-            url = str(paths[gv_name(group_version(obj))]["serverRelativeURL"])
-        except (ValueError, KeyError, TypeError):
-            return "", ""
-        given = parse_qs(urlsplit(url).query).get("hash", [""])[0]
-        return given or hash_of(obj["metadata"].get("uid", ""), url), url
+        gv = group_version(obj)
+        found: dict[str, _Entry] = {}
+        for name in (gv_name(gv), f"apis/{gv.group}") if gv.group else (gv_name(gv),):
+            try:
+                url = str(orjson.loads(body or b"{}")["paths"][name]["serverRelativeURL"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            given = parse_qs(urlsplit(url).query).get("hash", [""])[0]
+            found[name] = _Entry(given or hash_of(obj["metadata"].get("uid", ""), url), url)
+        return found
 
     async def _get(self, obj: Object, target: str) -> bytes | None:
         try:
@@ -79,3 +98,16 @@ class ExternalOpenAPI(Whole):
             log.info("OpenAPI of %s failed: %s", obj["metadata"]["name"], error)
             return None
         return answer.body if answer.status == 200 else None
+
+
+def _read(body: bytes) -> Object | None:
+    """None for what is no document, or none that can be told in every form."""
+    from tetrapod.generic.openapi.pieces import JsonForm  # for the first who asks
+    from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
+    from tetrapod.generic.openapi.v2 import sound
+
+    try:
+        document: Object = orjson.loads(body)
+    except ValueError:
+        return None
+    return document if sound(document, (JsonForm(), ProtobufForm())) else None

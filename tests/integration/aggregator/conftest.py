@@ -116,6 +116,7 @@ class External:
         self.broken = False
         self.endless = False
         self.cors = False
+        self.openapi = b'{"openapi": "3.0.0", "info": {"title": "Wardle"}, "paths": {}}'
         self.redirect = b""
         self.seen: list[Request] = []
 
@@ -132,10 +133,10 @@ class External:
         if request.path.endswith("/watch"):
             return StreamResponse(200, [], self._watch)
         if request.path == "/openapi/v3":
-            url = f"/openapi/v3/apis/{self.GROUP}/v1?hash=ABC"
-            return self._json({"paths": {f"apis/{self.GROUP}/v1": {"serverRelativeURL": url}}})
+            names = {f"apis/{self.GROUP}/v1": "?hash=ABC", f"apis/{self.GROUP}": "?hash=DEF", f"apis/{self.GROUP}/v2": "", "api/v1": ""}
+            return self._json({"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}{query}"} for name, query in names.items()}})
         if request.path.startswith("/openapi/v3/"):
-            return self._json({"openapi": "3.0.0", "paths": {}})
+            return Response(200, [(b"content-type", b"application/json")], self.openapi)
         headers = {k.decode(): v.decode() for k, v in request.headers}
         seen = {"path": request.path, "target": request.raw_path, "query": request.query_string, "headers": headers}
         answer = self._json({**seen, "certificate": bool(request.peer_certificates)})

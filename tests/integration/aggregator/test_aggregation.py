@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 
 import orjson
 import pytest
@@ -14,6 +15,8 @@ from tetrapod.aggregator.apiservice import APISERVICES
 from tetrapod.aggregator.cluster import ENDPOINT_SLICES, SERVICES
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
+from tetrapod.generic.openapi.pieces import JsonForm
+from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import parse
@@ -183,8 +186,30 @@ async def test_it_is_discovered_and_its_documents_are_found(world: World, extern
     assert [resource["resource"] for resource in found["items"][-1]["versions"][0]["resources"]] == ["flunders"]
     assert External.GROUP in await groups(world)
     name = f"apis/{External.GROUP}/v1"
-    assert await world.service.external_openapi.index() == {name: "ABC"}
-    assert await document_of(world.service.external_openapi, name) == {"openapi": "3.0.0", "paths": {}}
+    assert await world.service.external_openapi.index() == {name: "ABC", f"apis/{External.GROUP}": "DEF"}
+    assert await document_of(world.service.external_openapi, name) == orjson.loads(external.openapi)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "nope",
+        "[]",
+        "{}",
+        '{"info": {}, "paths": []}',
+        '{"info": {}, "paths": {"/x": {"get": {}}}}',
+        '{"info": {}, "paths": {"/x": {"put": {"responses": {}, "requestBody": {"content": {}}}}}}',
+        '{"info": {}, "paths": {}, "components": {"schemas": {"io.x": 1}}}',
+        '{"info": {}, "paths": {}, "components": {"schemas": {"io.x": {"properties": ["a"]}}}}',
+    ],
+)
+async def test_a_document_that_is_none_spoils_nobody_elses(world: World, external: External, broken: str) -> None:
+    await join(world, external)
+    external.openapi = broken.encode()
+    source = world.service.external_openapi
+    assert sorted(await source.index()) == [f"apis/{External.GROUP}", f"apis/{External.GROUP}/v1"]
+    assert await document_of(source, f"apis/{External.GROUP}/v1") is None
+    assert json.loads(b"".join(await swagger(source, JsonForm())))["paths"] == {}
 
 
 async def test_a_broken_server_is_stale_and_refused_and_harms_nobody(world: World, external: External) -> None:

@@ -85,6 +85,24 @@ class _Collected:
             known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 
 
+def sound(document: object, forms: Sequence[Form]) -> bool:
+    """Whether a v3 document of a stranger can be told in Swagger at all: what cannot must not spoil everybody's."""
+    if not isinstance(document, dict) or "info" not in document:
+        return False
+    try:
+        for path, item in document["paths"].items():
+            found = path_of(item)
+            for form in forms:
+                form.path(path, found)
+        for schema in (document.get("components") or {}).get("schemas", {}).values():
+            for form in forms:
+                form.schema({key: value for key, value in schema_of(schema).items() if key != KINDS})
+            list(schema.get(KINDS, ()))
+    except (AttributeError, LookupError, StopIteration, TypeError, ValueError):
+        return False
+    return True
+
+
 def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
     """`consumes`: the media types of operations without a body."""
     found: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
