@@ -127,6 +127,11 @@ def test_keys_are_in_the_order_of_go_yaml() -> None:
     assert written == [".", "A", "a", "a-b", "a.1", "a_1", "a9", "a10", "ab", "f:a", "f:b", "x0", "x00", "x1", "x01", "x2", "x10"]
 
 
+def test_keys_of_any_number_of_digits_have_an_order() -> None:
+    long = "9" * 5000
+    assert [line.partition(b":")[0] for line in yaml.encode({f"a{long}": 1, "a5": 2}).splitlines()].count(b"a5") == 1
+
+
 def test_numbers_are_written_as_go_writes_them() -> None:
     values = {"b": True, "f": 1e21, "i": -3, "nil": None, "x": 0.5}
     assert yaml.encode(values).decode() == "b: true\nf: 1e+21\ni: -3\nnil: null\nx: 0.5\n"

@@ -72,10 +72,18 @@ def _compare_digits(one: str, other: str, at: int) -> int:
                 break
             before -= 1
     a, b = _run(one, at), _run(other, at)
-    for left, right in ((int(f"{start}{a}"), int(f"{start}{b}")), (len(a), len(b)), (ord(one[at]), ord(other[at]))):
+    for left, right in ((_number(start, a), _number(start, b)), (len(a), len(b)), (ord(one[at]), ord(other[at]))):
         if left != right:
             return -1 if left < right else 1
     return 0
+
+
+def _number(start: int, digits: str) -> int:
+    """Of Go's int64, which more digits than it can hold wrap around."""
+    number = start
+    for digit in digits:
+        number = number * 10 + int(digit) & 0xFFFF_FFFF_FFFF_FFFF
+    return number - (1 << 64) if number >> 63 else number
 
 
 def _run(text: str, at: int) -> str:
