@@ -8,11 +8,11 @@ import pytest
 
 from tetrapod.extensions.custom.columns import table_convertor
 from tetrapod.extensions.custom.deprecation import deprecation_warnings
-from tetrapod.extensions.custom.ratcheting import ratchet
 from tetrapod.extensions.custom.selectable import selected_values
 from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import validation
+from tetrapod.machinery.schema.correlation import Correlation
 from tetrapod.machinery.schema.fieldpath import PathError, resolve
 from tetrapod.machinery.schema.structural import build
 
@@ -96,6 +96,7 @@ def test_selectable_values_are_texts() -> None:
     assert selected_values(obj, paths) == {"spec.s": "x", "spec.b": "true", "spec.i": "3", "spec.o": "", "spec.no": ""}
 
 
+TWO: Object = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}
 LISTS: Object = {
     "type": "object",
     "properties": {
@@ -109,6 +110,9 @@ LISTS: Object = {
             "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "string", "maxLength": 1}}},
         },
         "any": {"type": "object", "anyOf": [{"required": ["x"]}], "properties": {"x": {"type": "string"}, "y": {"type": "string"}}},
+        "some": {**TWO, "anyOf": [{"properties": {"x": {"enum": ["q"]}}}]},
+        "no": {**TWO, "not": {"properties": {"x": {"maxLength": 1}}}},
+        "unknown": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "maxProperties": 0},  # never known to be the same
     },
 }
 
@@ -124,9 +128,16 @@ LISTS: Object = {
         ({"m": [{"k": "a", "v": "long"}]}, {"m": [{"k": "a", "v": "longer"}]}, ["m[0].v"]),
         ({"any": {}}, {"any": {}, "t": "x"}, []),
         ({"any": {}}, {"any": {"y": "z"}}, ["<nil>", "any.x"]),
+        ({"m": [{"k": "a", "v": "long"}, {"k": "b"}]}, {"m": [{"k": "b"}, {"k": "a", "v": "long"}], "t": "x"}, []),
+        ({"some": {"x": "z", "y": "a"}}, {"some": {"x": "z", "y": "a"}, "t": "x"}, []),
+        ({"some": {"x": "z", "y": "a"}}, {"some": {"x": "z", "y": "b"}}, ["<nil>", "some.x"]),
+        ({"some": {"x": "z", "y": "a"}}, {"some": {"x": "zz", "y": "a"}}, ["<nil>", "some.x"]),
+        ({"no": {"x": "z"}}, {"no": {"x": "z"}, "t": "x"}, []),
+        ({"no": {"x": "zzz"}}, {"no": {"x": "zzz", "y": "a"}}, []),
+        ({"unknown": {"x": 1}}, {"unknown": {"x": 1}, "t": "x"}, ["unknown"]),
     ],
 )
 def test_an_update_is_not_refused_for_what_it_left_alone(old: Object, new: Object, fields: list[str]) -> None:
     node = build(LISTS)
-    found = ratchet(node, new, old, validation.validate(node, new))
+    found = validation.validate(node, new, before=Correlation(node, new, old))
     assert [e.field for e in found] == fields

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.extensions.custom.metrics import EVALUATION, RATCHETING
-from tetrapod.extensions.custom.ratcheting import ratchet
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch.goformat import plain, type_name
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
-from tetrapod.machinery.schema.cel_validation import NOT_CORRELATED, Correlated, RuleValidator, Run
+from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
+from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.decode_scalars import ABSENT
 from tetrapod.machinery.shapes.node import SchemaNode
 
@@ -45,49 +45,54 @@ class CustomValidator:
 
     def update(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
         """`warnings` gets what does not hold, but did not before."""
-        errors = self._ratcheted(self._node, new, old)
+        before = Correlation(self._node, new, old)
+        errors = validation.validate(self._node, new, before=before)
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
-        return errors + self._by_rules(new, old, errors, warnings, on_loop)
+        errors += self._by_rules(new, old, errors, warnings, on_loop, before)
+        RATCHETING.observe((), sum(before.spent))
+        return errors
 
     def status(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
-        errors = self._status_alone(new, old)
+        before = Correlation(self._node, new, old)
+        errors = self._status_alone(new, before)
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
-        return errors + self._by_rules(new, old, errors, warnings, on_loop)
+        errors += self._by_rules(new, old, errors, warnings, on_loop, before)
+        RATCHETING.observe((), sum(before.spent))
+        return errors
 
-    def _status_alone(self, new: Object, old: Object) -> list[FieldError]:
+    def _status_alone(self, new: Object, before: Correlation) -> list[FieldError]:
         """Texts begin below the status, and nothing beside it is looked at."""
         node = self._node.properties.get("status")
         if node is None or "status" not in new:
             return []
-        errors = self._ratcheted(node, new["status"], old.get("status"))
+        correlated = before.key("status") or Correlation(node, new["status"], None)
+        errors = validation.validate(node, new["status"], before=correlated)
         return [replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors]
-
-    @staticmethod
-    def _ratcheted(node: SchemaNode, new: Any, old: Any) -> list[FieldError]:
-        """What is wrong by the schema, less what was wrong before."""
-        errors = validation.validate(node, new)
-        began = time.perf_counter()
-        kept = ratchet(node, new, old, errors)
-        RATCHETING.observe((), time.perf_counter() - began)
-        return kept
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
         """What was doubled before may stay so."""
         found = listtypes.validate(self._node, new)
         return found if found and not listtypes.validate(self._node, old) else []
 
-    def _by_rules(self, new: Object, old: Object | None, errors: list[FieldError], warnings: list[str], on_loop: bool) -> list[FieldError]:
+    def _by_rules(
+        self,
+        new: Object,
+        old: Object | None,
+        errors: list[FieldError],
+        warnings: list[str],
+        on_loop: bool,
+        before: Correlation | None = None,
+    ) -> list[FieldError]:
         if self._rules.empty:
             return []
         if any(e.type in _BLOCKING for e in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
         run = Run(on_loop=on_loop)
-        correlated = NOT_CORRELATED if old is None else Correlated(new, old)
         began = time.perf_counter()
-        self._rules.validate("", new, old, run, correlated)
+        self._rules.validate("", new, old, run, Ratchet(before))
         EVALUATION.observe((), time.perf_counter() - began)
         warnings += run.warnings
         return run.errors

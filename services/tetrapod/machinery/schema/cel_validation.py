@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, go_quote, index, invalid, key, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
+from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.serializer.numbers import has_whole_floats
 from tetrapod.machinery.shapes.node import SchemaNode
@@ -28,7 +28,7 @@ _QUICK_COST: Final = 100_000
 """What may be spent on the event loop: some twenty milliseconds."""
 _QUICK_TEXT: Final = 2_000
 _ENGINE: Final = "tetrapod.machinery.cel.environment"
-_ABSENT: Final = object()
+_NO_RATCHET: Final = Ratchet()
 _NOTHING: Final[Object] = {}
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MAX_MESSAGE: Final = 5 * 1024
@@ -73,27 +73,6 @@ class Run:
             return None, error, meter.cost
 
 
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """A value's older self for ratcheting: `old` is `_ABSENT` where there is none; then `equal_above` is of the nearest that has one."""
-
-    new: Any
-    old: Any
-    equal_above: bool = False
-
-    @property
-    def kept(self) -> bool:
-        return self.equal_above if self.old is _ABSENT else identical(self.new, self.old)
-
-    def below(self, new: Any, old: Any) -> Correlated:
-        if self.old is _ABSENT:
-            return Correlated(new, _ABSENT, self.equal_above)
-        return Correlated(new, old, old is _ABSENT and self.kept)
-
-
-NOT_CORRELATED: Final = Correlated(None, _ABSENT)
-
-
 class RuleValidator:
     """Of a schema (`rules` and what is below are its), whose values have the type of `node`: another schema within an allOf."""
 
@@ -102,10 +81,10 @@ class RuleValidator:
         self._root = root
         self._rules = rules or node
 
-    def validate(self, path: str, obj: Any, old: Any, run: Run, correlated: Correlated = NOT_CORRELATED) -> None:
+    def validate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet = _NO_RATCHET) -> None:
         """Adds to the run's errors. `old` None: there was none."""
         try:
-            self._validate(path, obj, old, run, correlated)
+            self._validate(path, obj, old, run, ratchet)
         except _Stop:
             run.budget = -1
 
@@ -153,18 +132,18 @@ class RuleValidator:
         found = _child(node, rules)
         return None if found.empty else found
 
-    def _validate(self, path: str, obj: Any, old: Any, run: Run, correlated: Correlated) -> None:
+    def _validate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet) -> None:
         if obj is None:
             return
-        self._evaluate(path, obj, old, run, correlated)
+        self._evaluate(path, obj, old, run, ratchet)
         for validator in self._all_of:
-            validator._validate(path, obj, old, run, Correlated(obj, _ABSENT, correlated.equal_above))
+            validator._validate(path, obj, old, run, ratchet.beside())
         if isinstance(obj, list):
-            self._validate_items(path, obj, old if isinstance(old, list) else [], run, correlated)
+            self._validate_items(path, obj, old if isinstance(old, list) else [], run, ratchet)
         elif isinstance(obj, dict):
-            self._validate_entries(path, obj, old if isinstance(old, dict) else _NOTHING, run, correlated)
+            self._validate_entries(path, obj, old if isinstance(old, dict) else _NOTHING, run, ratchet)
 
-    def _validate_entries(self, path: str, obj: Object, old: Object, run: Run, correlated: Correlated) -> None:
+    def _validate_entries(self, path: str, obj: Object, old: Object, run: Run, ratchet: Ratchet) -> None:
         if self._values is None and not self._properties:
             return
         # Of an update upstream sees what was stored, whose keys were sorted.
@@ -174,31 +153,18 @@ class RuleValidator:
                 validator, at = self._values, key(path, name)
             if validator is None:
                 continue
-            before = correlated.old.get(name, _ABSENT) if isinstance(correlated.old, dict) else _ABSENT
-            validator._validate(at, value, old.get(name), run, correlated.below(value, before))
+            validator._validate(at, value, old.get(name), run, ratchet.key(name))
 
-    def _validate_items(self, path: str, obj: list[Any], old: list[Any], run: Run, correlated: Correlated) -> None:
+    def _validate_items(self, path: str, obj: list[Any], old: list[Any], run: Run, ratchet: Ratchet) -> None:
         if self._items is None:
             return
-        known = self._by_keys(old)
-        before = self._by_keys(correlated.old) if isinstance(correlated.old, list) else {}
+        known = by_keys(self._node, old)
         for i, value in enumerate(obj):
-            keys = self._keys(value)
+            keys = keys_of(self._node, value)
             found = known.get(keys) if keys is not None else None
-            again = before.get(keys, _ABSENT) if keys is not None else _ABSENT
-            self._items._validate(index(path, i), value, found, run, correlated.below(value, again))
+            self._items._validate(index(path, i), value, found, run, ratchet.index(i))
 
-    def _keys(self, item: Any) -> str | None:
-        if self._node.list_type != "map" or not isinstance(item, dict):
-            return None
-        return repr([item.get(name) for name in self._node.list_map_keys])
-
-    def _by_keys(self, items: list[Any]) -> dict[str, Any]:
-        if self._node.list_type != "map":
-            return {}
-        return {keys: item for item in reversed(items) if (keys := self._keys(item)) is not None}
-
-    def _evaluate(self, path: str, obj: Any, old: Any, run: Run, correlated: Correlated) -> None:
+    def _evaluate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet) -> None:
         if not self._rules.validations.get("x-kubernetes-validations"):
             return
         at, kind = path or "<nil>", self._node.type
@@ -217,9 +183,9 @@ class RuleValidator:
             if rule.error:
                 run.errors.append(invalid(at, kind, f"rule compile error: {rule.error}"))
             elif rule.program is not None and not (rule.uses_old and old is None and not rule.optional_old):
-                self._evaluate_rule(rule, path, obj, values, run, correlated)
+                self._evaluate_rule(rule, path, obj, values, run, ratchet)
 
-    def _evaluate_rule(self, rule: CompiledRule, path: str, obj: Any, values: _Values, run: Run, correlated: Correlated) -> None:
+    def _evaluate_rule(self, rule: CompiledRule, path: str, obj: Any, values: _Values, run: Run, ratchet: Ratchet) -> None:
         assert rule.program is not None
         at, kind = path or "<nil>", self._node.type
         value, error, cost = run.evaluate(rule.program, values.optional if rule.optional_old else values.plain)
@@ -238,7 +204,7 @@ class RuleValidator:
         where = child(path, rule.field_path) if rule.field_path else path
 
         def add(error: FieldError) -> None:
-            if not rule.uses_old and correlated.kept:
+            if not rule.uses_old and ratchet.forgives:
                 run.warnings.append(str(error))
             else:
                 run.errors.append(error)

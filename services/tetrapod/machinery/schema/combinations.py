@@ -19,7 +19,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 class Combinations:
     """The alternatives of one schema; compiled when the first value comes by."""
 
-    def __init__(self, rules: Mapping[str, Any], validator: Callable[[SchemaNode], Callable[[Any, Path, list[FieldError]], int]]) -> None:
+    def __init__(self, rules: Mapping[str, Any], validator: Callable[[SchemaNode], Callable[..., int]]) -> None:
         self._validator = validator
         self._any, self._one, self._all = ([build(s) for s in rules.get(key) or ()] for key in ("anyOf", "oneOf", "allOf"))
         self._not = build(rules["not"]) if rules.get("not") else None
@@ -37,8 +37,9 @@ class Combinations:
         return passed
 
     def _try(self, node: SchemaNode, value: Any, path: Path) -> tuple[int, list[FieldError]]:
+        """Nothing is ratcheted here: upstream's options do not reach the alternatives."""
         found: list[FieldError] = []
-        return self._validator(node)(value, path, found), found
+        return self._validator(node)(value, path, found, None), found
 
     def _check_any(self, value: Any, path: Path, errors: list[FieldError]) -> int:
         best: tuple[int, list[FieldError]] | None = None

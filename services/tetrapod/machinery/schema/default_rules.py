@@ -15,6 +15,7 @@ from tetrapod.machinery.schema.cel_validation import BUDGET, RuleValidator, Run
 from tetrapod.machinery.schema.defaulting import copy
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.schema.value_checks import sorted_keys
 from tetrapod.machinery.shapes.node import SchemaNode
 
 _META: Final = frozenset({"metadata", "apiVersion", "kind"})
@@ -79,7 +80,7 @@ def _default_errors(s: Object, at: str, checks: _Checks, root: bool) -> list[Fie
     node, value = build(s), copy(s["default"])
     errors: list[FieldError] = []
     if checks.pruned and pruning.prune(node, copy(value), root=bool(s.get(_EMBEDDED))):
-        errors.append(invalid(at, s["default"], "must not have unknown fields"))
+        errors.append(invalid(at, sorted_keys(s["default"]), "must not have unknown fields"))
     try:
         objectmeta.coerce_embedded(node, value)
     except CoerceError as error:

@@ -11,6 +11,7 @@ import orjson
 
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.schema.value_checks import sorted_keys
 from tetrapod.machinery.shapes.node import SchemaNode
 
 
@@ -64,10 +65,5 @@ def _duplicates(values: list[Any], path: str) -> list[FieldError]:
         key = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         seen[key] = seen.get(key, 0) + 1
         if seen[key] == 2:
-            errors.append(field.duplicate(field.index(path, index), _sorted(value)))
+            errors.append(field.duplicate(field.index(path, index), sorted_keys(value)))
     return errors
-
-
-def _sorted(value: Any) -> Any:
-    """With its keys in order, as Go prints maps."""
-    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict) else value

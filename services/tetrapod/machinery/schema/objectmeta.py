@@ -101,8 +101,10 @@ def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
     for key in ("apiVersion", "kind"):
         if key in value and not isinstance(value[key], str):
             raise CoerceError(field.invalid(field.child(path, key), value[key], "must be a string"))
-    if value.get("metadata") is None:
-        value.pop("metadata", None)
+    if "metadata" not in value:
+        return
+    if value["metadata"] is None:
+        value["metadata"] = {}
         return
     at = field.child(path, "metadata")
     sent = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))  # Go prints maps sorted

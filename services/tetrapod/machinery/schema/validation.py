@@ -11,27 +11,43 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.field import FieldError, distinct
 from tetrapod.machinery.schema.combinations import Combinations
+from tetrapod.machinery.schema.correlation import TYPE_META, Correlation
 from tetrapod.machinery.schema.paths import Path, text_of
 from tetrapod.machinery.schema.value_checks import check_number, check_string, enum_error, invalid_type, is_float_integer
 from tetrapod.machinery.shapes import formats
 from tetrapod.machinery.shapes.node import SchemaNode
 
-Validator: TypeAlias = Callable[[Any, Path, list[FieldError]], int]
-"""Adds errors to the list; returns how many checks passed (what picks the best failure of an anyOf)."""
+Validator: TypeAlias = Callable[[Any, Path, list[FieldError], Correlation | None], int]
+"""Adds errors to the list; returns how many checks passed (what picks the best failure of an anyOf).
+
+With a correlation, of an update, what is wrong below it with values that are as they were is forgiven.
+"""
 
 _NAMES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _FORMATS: Final = {int: "int64", float: "float64"}
 
 
-def validate(node: SchemaNode, obj: Any, path: str = "") -> list[FieldError]:
-    """The errors of a value; `path` stands before theirs."""
+def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | None = None) -> list[FieldError]:
+    """The errors of a value, each once (upstream: Result.AddErrors); `path` stands before theirs."""
     errors: list[FieldError] = []
-    validator(node)(obj, (), errors)
+    _ratcheted(validator(node), obj, (), errors, before)
+    errors = distinct(errors) if len(errors) > 1 else errors
     if not path:
         return errors
     return [error if error.field == "<nil>" else replace(error, field=joined(path, error.field)) for error in errors]
+
+
+def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
+    """Upstream: ratchetingValueValidator of apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go."""
+    if before is None:
+        return check(value, path, errors, None)
+    found: list[FieldError] = []
+    passed = check(value, path, found, before)
+    if found and not before.unchanged:
+        errors += found
+    return passed
 
 
 def joined(path: str, field: str) -> str:
@@ -55,7 +71,7 @@ def _compile(node: SchemaNode) -> Validator:
     check_object = _object_check(node)
     check_list = _list_check(node)
 
-    def validate_value(value: Any, path: Path, errors: list[FieldError]) -> int:
+    def validate_value(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
         passed = check_type(value, path, errors)
         kind = value.__class__
         if value is not None:
@@ -63,9 +79,9 @@ def _compile(node: SchemaNode) -> Validator:
             if kind is str:
                 check_string(node, value, path, errors)
             elif kind is dict:
-                passed += check_object(value, path, errors)
+                passed += check_object(value, path, errors, before)
             elif kind is list:
-                passed += check_list(value, path, errors)
+                passed += check_list(value, path, errors, before)
             elif kind is not bool:
                 passed += check_number(node, value, path, errors)
         if has_enum and (error := enum_error(node, value, path)) is not None:
@@ -75,7 +91,7 @@ def _compile(node: SchemaNode) -> Validator:
     return validate_value
 
 
-def _type_check(node: SchemaNode) -> Validator:
+def _type_check(node: SchemaNode) -> Callable[[Any, Path, list[FieldError]], int]:
     allowed = ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
     expected = ",".join(allowed)
     form = formats.of_type("" if node.int_or_string else node.type, node.format)
@@ -113,7 +129,7 @@ def _object_check(node: SchemaNode) -> Validator:
     least, most = rules.get("minProperties"), rules.get("maxProperties")
     properties, rest, required = node.properties, node.additional_properties, node.required
 
-    def check(value: Any, path: Path, errors: list[FieldError]) -> int:
+    def check(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
         size = len(value)
         if least is not None and size < least:
             name = text_of(path)
@@ -123,10 +139,11 @@ def _object_check(node: SchemaNode) -> Validator:
         passed = 0
         for key, item in value.items():
             child = properties.get(key)
+            known = None if before is None or (not path and key in TYPE_META) else before.key(key)
             if child is not None:
-                passed += validator(child)(item, (path, key), errors)
+                passed += _ratcheted(validator(child), item, (path, key), errors, known)
             elif rest is not None:  # upstream joins its key with a dot even where there is nothing before
-                passed += validator(rest)(item, (path, key if path else f".{key}"), errors)
+                passed += _ratcheted(validator(rest), item, (path, key if path else f".{key}"), errors, known)
         errors.extend(FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value)
         return passed
 
@@ -137,12 +154,12 @@ def _list_check(node: SchemaNode) -> Validator:
     rules = node.validations
     least, most, items = rules.get("minItems"), rules.get("maxItems"), node.items
 
-    def check(value: Any, path: Path, errors: list[FieldError]) -> int:
+    def check(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
         passed = 1
         if items is not None:
             check_item = validator(items)
             for index, item in enumerate(value):
-                passed += check_item(item, (path, index), errors)
+                passed += _ratcheted(check_item, item, (path, index), errors, None if before is None else before.index(index))
         size = len(value)
         if least is not None and size < least:
             name = text_of(path)

@@ -19,6 +19,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
 _MAX_EXACT: Final = float((1 << 53) - 1)
+_INT64: Final = 1 << 63
 
 
 def composite(text: str) -> FieldError:
@@ -99,8 +100,9 @@ def _bound(node: SchemaNode, bound: float, value: float, name: str, path: Path, 
     if (text := _out_of_range(node, bound, name, path)) is not None:
         errors.append(composite(text))
         return float(bound), False
-    whole = value.__class__ is int
-    return int(bound) if whole else float(bound), whole
+    if value.__class__ is not int:
+        return float(bound), False
+    return int(bound) if -_INT64 <= bound < _INT64 else -_INT64, True  # what amd64 makes of a float too large
 
 
 def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:
@@ -156,8 +158,12 @@ def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
     if any(_converted(value, allowed.__class__) == [allowed] for allowed in node.enum if allowed is not None):
         return None
     listed = ", ".join(go_quote(v if isinstance(v, str) else orjson.dumps(v).decode()) for v in node.enum)
-    shown = orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict | list) else value
-    return FieldError("FieldValueNotSupported", text_of(path), f"supported values: {listed}", shown)
+    return FieldError("FieldValueNotSupported", text_of(path), f"supported values: {listed}", sorted_keys(value))
+
+
+def sorted_keys(value: Any) -> Any:
+    """As Go prints maps, in errors too."""
+    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict | list) else value
 
 
 def _converted(value: Any, kind: type) -> list[Any]:

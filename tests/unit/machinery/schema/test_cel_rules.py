@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tetrapod.machinery.lengthy import Lengthy
-from tetrapod.machinery.schema.cel_validation import Correlated, RuleValidator, Run
+from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
+from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.structural import build
 
 
@@ -41,7 +42,7 @@ def test_failures_of_what_stayed_are_warnings() -> None:
     rules = validator({"type": "object", "properties": {"a": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5"}]}}})
     new, old = {"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 1}}
     run = Run()
-    rules.validate("", new, old, run, Correlated(new, old))
+    rules.validate("", new, old, run, Ratchet(Correlation(rules._node, new, old)))
     assert (run.errors, run.warnings) == ([], ["spec.a: Invalid value: 1: failed rule: self > 5"])
 
 

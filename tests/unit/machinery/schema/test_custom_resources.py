@@ -139,6 +139,17 @@ def complaints(schema: Object, text: str) -> list[str]:
         ({"type": "number", "maximum": 1000000}, "2e6", ["Invalid value: 2e+06: a in body should be less than or equal to 1e+06"]),
         ({"type": "number", "multipleOf": 0.5}, "1", ["Invalid value: 0: factor MultipleOf declared for a must be positive: 0"]),
         ({"type": "number", "multipleOf": 0.5}, "1.5", []),
+        ({"type": "number", "multipleOf": 0.1}, "0.30000000000000004", []),
+        (
+            {"type": "number", "maximum": 1e20},
+            "3",
+            ["Invalid value: 3: a in body should be less than or equal to -9223372036854775808"],
+        ),
+        (
+            {"type": "object", "required": ["b"], "allOf": [{"required": ["b"]}]},
+            "{}",
+            ["Required value", 'Invalid value: "": "a" must validate all the schemas (allOf). None validated'],
+        ),
         ({"type": "number", "enum": [1, 2.5]}, "1.7", []),
         ({"type": "number", "enum": [1, 2.5]}, "2.7", ['Unsupported value: 2.7: supported values: "1", "2.5"']),
         (
