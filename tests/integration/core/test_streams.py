@@ -65,6 +65,17 @@ async def test_a_kubelet_that_is_not_there(core: Core) -> None:
     assert (code, orjson.loads(body)["message"]) == (503, text)
 
 
+async def test_a_node_that_has_gone_is_told_as_what_was_asked_for(core: Core) -> None:
+    await core.pod("p", nodeName="n")
+    for path, kind in (
+        ("namespaces/default/pods/p/log", "pods"),
+        ("namespaces/default/pods/p/exec?command=ls", "pods"),
+        ("nodes/n/proxy/", "nodes"),
+    ):
+        code, body = await core.client.raw("GET", f"/api/v1/{path}")
+        assert (code, orjson.loads(body)["message"]) == (404, f'{kind} "n" not found')
+
+
 async def test_exec_asks_for_an_upgrade(core: Core) -> None:
     await core.node("n", 1)
     await core.pod("p", nodeName="n")

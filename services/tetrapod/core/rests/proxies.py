@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from tetrapod.core.rests.locations import Backends, check_host, check_proxyable, endpoint_of, kubelet_of, proxy, split_name
-from tetrapod.core.rests.stores import PODS, SERVICES, SLICES, Stores
+from tetrapod.core.rests.stores import NODES, PODS, SERVICES, SLICES, Stores
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
@@ -98,6 +98,6 @@ def _port_name(service: Object, number: int) -> str:
 class NodeProxyRest(_ProxyRest):
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "node")
-        kubelet = await kubelet_of(self._stores, self._backends, bare)
+        kubelet = await kubelet_of(self._stores, self._backends, bare, NODES)
         await check_host(kubelet.host)
         return kubelet if port in ("", str(kubelet.port)) else endpoint_of(kubelet.host, port, scheme)
