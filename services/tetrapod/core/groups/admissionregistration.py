@@ -19,6 +19,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class WebhooksStrategy(StaticNames):
+    tells_empty = True
+
     def __init__(self) -> None:
         super().__init__(
             default=defaults.default_webhooks,
@@ -33,10 +35,6 @@ class WebhooksStrategy(StaticNames):
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return [*super().warnings_on_update(ctx, new, old), *webhooks.warnings(new)]
-
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        """Upstream compares by reflect.DeepEqual: what is empty is told from what is absent."""
-        return bool(new.get("webhooks") != old.get("webhooks"))
 
 
 def definitions(access: ParamAccess) -> list[ResourceDefinition]:

@@ -103,12 +103,12 @@ def column_struct(column: Object) -> Object:
     return {**texts, "Priority": column.get("priority") or 0, "JSONPath": column.get("jsonPath") or ""}
 
 
-def _schemas(schemas: list[Object]) -> list[Object] | None:
-    return [schema_struct(s or {}) for s in schemas] or None
+def _schemas(schemas: list[Object]) -> list[Object]:
+    return [schema_struct(s or {}) for s in schemas]
 
 
-def _map(schemas: dict[str, Object]) -> dict[str, Object] | None:
-    return {name: schema_struct(schemas[name]) for name in sorted(schemas)} or None
+def _map(schemas: dict[str, Object]) -> dict[str, Object]:
+    return {name: schema_struct(schemas[name]) for name in sorted(schemas)}
 
 
 def _or_list(value: Any) -> Object:
@@ -139,8 +139,6 @@ def _docs(value: Object) -> Object:
 
 
 _NESTED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "Enum": lambda value: value or None,
-    "Required": lambda value: value or None,
     "Items": _or_list,
     "AllOf": _schemas,
     "OneOf": _schemas,
@@ -153,6 +151,5 @@ _NESTED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "AdditionalItems": _or_bool,
     "Definitions": _map,
     "ExternalDocs": _docs,
-    "XListMapKeys": lambda value: value or None,
-    "XValidations": lambda value: [rule_struct(rule) for rule in value] or None,
+    "XValidations": lambda value: [rule_struct(rule) for rule in value],
 }

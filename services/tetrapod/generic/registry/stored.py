@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from tetrapod.generic.registry.context import Context
@@ -9,6 +10,7 @@ from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, ResourceStorage
 from tetrapod.machinery.gvk import GroupKind, GroupResource
+from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class Declared(Protocol):
@@ -24,6 +26,12 @@ class Declared(Protocol):
     def group_resource(self) -> GroupResource: ...
     @property
     def group_kind(self) -> GroupKind: ...
+    @property
+    def custom(self) -> bool: ...
+    @property
+    def storage_version(self) -> str: ...
+    @property
+    def schema(self) -> Callable[[str], SchemaNode]: ...
 
 
 class Stored:

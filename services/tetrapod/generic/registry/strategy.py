@@ -31,6 +31,8 @@ class Strategy:
     """The status of a new object where `has_status`; None leaves it out. Built-in kinds have at least {}."""
     generation: tuple[str, ...] | None = None
     """Where given, metadata.generation is 1 at creation and grows when one of these top-level fields changes ("spec",)."""
+    tells_empty: bool = False
+    """Its generation grows with what is empty instead of absent too, where upstream compares by reflect.DeepEqual."""
     garbage_collection_default: str = "Background"
     """Propagation policy without DeleteOptions: "Background", "Orphan" (Job), or "Unsupported" (Event: never finalized)."""
     return_deleted_object: bool = False
@@ -45,6 +47,8 @@ class Strategy:
     """How metadata is validated: with finalizers that need a domain, without, or (upstream's own validation of the kind leaves
     metadata out) only when a new object is right in all else, and its name a path segment; or, where the server itself writes past
     the kind's rules, not at all."""
+    names_again: bool = False
+    """An update judges generateName by the kind's rule too, where upstream's ValidateUpdate is the whole validation once more."""
     repeats_errors: bool = False
     """An update's refusal says a complaint as often as it was made (custom resources); else each once."""
 
@@ -72,7 +76,8 @@ class Strategy:
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Whether an update begins a new generation, for kinds that have `generation`."""
-        return any(not same(new.get(part), old.get(part)) for part in self.generation or () if new.get(part) != old.get(part))
+        changed = [part for part in self.generation or () if new.get(part) != old.get(part)]
+        return bool(changed) if self.tells_empty else any(not same(new.get(part), old.get(part)) for part in changed)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return []

@@ -24,8 +24,9 @@ from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta, validate_object_meta_update
+from tetrapod.machinery.metadata import validate_generate_name, validate_kube_finalizers, validate_object_meta, validate_object_meta_update
 from tetrapod.machinery.names import name_is_path_segment
+from tetrapod.machinery.schema import emptied
 from tetrapod.machinery.status import StatusError, conflict, invalid
 
 _COMPARISON: Final = Histogram(
@@ -164,13 +165,23 @@ def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, 
     if strategy.has_status:
         _restore(new, old, "status")
     strategy.prepare_for_update(ctx, new, old)
-    if strategy.generation is not None and strategy.changes_generation(new, old):
+    if strategy.generation is not None and _begins_generation(store, strategy, new, old):
         meta["generation"] = (old_meta.get("generation") or 0) + 1
     _restore_system_fields(meta, old_meta)
     if errors := _update_errors(store, strategy, ctx, new, old):
         raise invalid(store.kind, meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_update(ctx, new, old))
     strategy.canonicalize(new)
+
+
+def _begins_generation(store: Stored, strategy: Strategy, new: Object, old: Object) -> bool:
+    definition = store.definition
+    if strategy.tells_empty or definition.custom:
+        return strategy.changes_generation(new, old)
+    told = emptied.omit(definition.schema(definition.storage_version), new)
+    changed = strategy.changes_generation(new, old)
+    emptied.put_back(new, told)
+    return changed
 
 
 def _restore(new: Object, old: Object, name: str) -> None:
@@ -197,11 +208,12 @@ def _update_errors(store: Stored, strategy: Strategy, ctx: Context, new: Object,
     meta, old_meta = new["metadata"], old["metadata"]
     if strategy.metadata_rules == "none":
         return strategy.validate_update(ctx, new, old)
-    if strategy.qualified_finalizers and strategy.metadata_rules == "kube":
-        errors = validate_kube_object_meta(meta, store.namespaced, strategy.validate_name)
-    else:
-        errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
+    errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
     errors += validate_object_meta_update(meta, old_meta)
+    if strategy.names_again:
+        errors += validate_generate_name(meta, strategy.validate_name)
+    if strategy.qualified_finalizers and strategy.metadata_rules == "kube":
+        errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
     errors += strategy.validate_update(ctx, new, old)
     return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)
 

@@ -18,31 +18,17 @@ from tetrapod.machinery.shapes.node import SchemaNode
 Forget: TypeAlias = Callable[[Any], None]
 
 Place: TypeAlias = tuple[str | int, ...]
-"""Where something is in an object; `EACH` stands for every element of a list."""
-EACH: Final = -1
+"""Where something is in an object."""
+Field: TypeAlias = tuple[str, str]
+"""Of a definition, by name."""
+Kept: TypeAlias = tuple[Place, Any]
+"""What was left out, and where."""
 
 _CORE: Final = "io.k8s.api.core.v1."
 _WEBHOOKS: Final = "io.k8s.api.admissionregistration.v1."
 _NETWORKING: Final = "io.k8s.api.networking.v1."
-_OF_WEBHOOKS: Final[tuple[Place, ...]] = (("webhooks",), ("webhooks", EACH, "rules"), ("webhooks", EACH, "matchConditions"))
-_CA_BUNDLES: Final[tuple[Place, ...]] = (("webhooks", EACH, "clientConfig", "caBundle"),)
-_OMITTED: Final[dict[str, tuple[Place, ...]]] = {
-    f"{_WEBHOOKS}MutatingWebhookConfiguration": _OF_WEBHOOKS,
-    f"{_WEBHOOKS}ValidatingWebhookConfiguration": _OF_WEBHOOKS,
-    "io.k8s.api.apps.v1.StatefulSet": (("spec", "volumeClaimTemplates"),),
-    f"{_NETWORKING}Ingress": (("spec", "rules"),),
-    f"{_NETWORKING}NetworkPolicy": (
-        ("spec", "ingress"),
-        ("spec", "egress"),
-        *(("spec", way, EACH, name) for way, peers in (("ingress", "from"), ("egress", "to")) for name in ("ports", peers)),
-    ),
-    "io.k8s.api.resource.v1.ResourceSlice": (("spec", "devices"), ("spec", "sharedCounters")),
-}
-"""What may be empty in a valid object of a kind."""
-_STORED: Final[dict[str, tuple[Place, ...]]] = {
-    f"{_WEBHOOKS}MutatingWebhookConfiguration": _CA_BUNDLES,
-    f"{_WEBHOOKS}ValidatingWebhookConfiguration": _CA_BUNDLES,
-}
+_CRD_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+_STORED: Final = frozenset({(f"{_WEBHOOKS}WebhookClientConfig", "caBundle")})
 """What is stored empty, and not written for a reader."""
 TOLD_FROM_ABSENT: Final = frozenset(
     {
@@ -57,13 +43,14 @@ TOLD_FROM_ABSENT: Final = frozenset(
         *((f"{_NETWORKING}NetworkPolicyIngressRule", name) for name in ("from", "ports")),
         *((f"{_NETWORKING}NetworkPolicyEgressRule", name) for name in ("to", "ports")),
         (f"{_NETWORKING}ServiceCIDRSpec", "cidrs"),
-        ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "dependencies"),
+        *((_CRD_SCHEMA, name) for name in ("enum", "allOf", "oneOf", "anyOf", "required", "properties", "patternProperties")),
+        *((_CRD_SCHEMA, name) for name in ("definitions", "dependencies", "x-kubernetes-list-map-keys", "x-kubernetes-validations")),
         ("io.k8s.api.apps.v1.StatefulSetSpec", "volumeClaimTemplates"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "devices"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "sharedCounters"),
         *((f"{_WEBHOOKS}{kind}WebhookConfiguration", "webhooks") for kind in ("Mutating", "Validating")),
         *((f"{_WEBHOOKS}{kind}Webhook", name) for kind in ("Mutating", "Validating") for name in ("rules", "matchConditions")),
-        (f"{_WEBHOOKS}WebhookClientConfig", "caBundle"),
+        *_STORED,
     }
 )
 """Fields with omitempty that a default, a refusal or a generation tells from absent ones when they are empty."""
@@ -79,50 +66,68 @@ def forget(node: SchemaNode, obj: Object) -> None:
             walk(obj)
 
 
-def omit(node: SchemaNode, obj: Object) -> list[Place]:
-    """Leave out in place what was kept until an object is stored. Returns the places, for `put_back`."""
-    return _left_out(obj, _OMITTED.get(node.definition, ()))
+def omit(node: SchemaNode, obj: Object) -> list[Kept]:
+    """Leave out in place what was kept until an object is stored. Returns it, for `put_back`."""
+    return [_take(obj, place) for place, field, _ in list(_empties(node, obj, (), False)) if field not in _STORED]
 
 
-def hide(node: SchemaNode, obj: Object) -> list[Place]:
+def hide(node: SchemaNode, obj: Object) -> list[Kept]:
     """As `omit`, with what is stored but not shown to a reader; lists that are owned as a whole stay as they are."""
-    places = (*_OMITTED.get(node.definition, ()), *_STORED.get(node.definition, ()))
-    return _left_out(obj, [place for place in places if not _within_atomic(node, place)])
+    return [_take(obj, place) for place, _, whole in list(_empties(node, obj, (), False)) if not whole]
 
 
-def _within_atomic(node: SchemaNode, place: Place) -> bool:
-    at = node
-    for step in place[:-1]:
-        below = at.items if step == EACH else at.properties[str(step)]
-        assert below is not None
-        if step == EACH and at.list_type != "map":
-            return True
-        at = below
-    return False
+def put_back(obj: Object, kept: list[Kept]) -> None:
+    for (*above, name), value in kept:
+        _at(obj, above)[name] = value
 
 
-def put_back(obj: Object, places: list[Place]) -> None:
-    for *above, name in places:
-        within: Any = obj
-        for step in above:
-            within = within[step]
-        within[name] = "" if name == "caBundle" else []
+def _take(obj: Object, place: Place) -> Kept:
+    *above, name = place
+    return place, _at(obj, above).pop(name)
 
 
-def _left_out(obj: Object, places: Iterable[Place]) -> list[Place]:
-    return [found for place in places for found in _leave_out(obj, place, ())]
+def _at(obj: Any, place: Iterable[str | int]) -> Any:
+    for step in place:
+        obj = obj[step]
+    return obj
 
 
-def _leave_out(value: Any, place: Place, within: Place) -> Iterator[Place]:
-    name, *rest = place
-    if name == EACH:
+def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> Iterator[tuple[Place, Field, bool]]:
+    """What is empty of `TOLD_FROM_ABSENT`, and whether it is in a list that is owned as a whole."""
+    if node is None:
+        return
+    if isinstance(value, list):
         for index, element in enumerate(value):
-            yield from _leave_out(element, tuple(rest), (*within, index))
-    elif rest:
-        yield from _leave_out(value.get(name) or {}, tuple(rest), (*within, name))
-    elif value.get(name) in ([], ""):
-        del value[name]
-        yield (*within, name)
+            yield from _empties(node.items, element, (*place, index), whole or node.list_type != "map")
+    elif not isinstance(value, dict):
+        return
+    elif node.properties:
+        told, children = _telling(node)
+        for name in told:
+            if (found := value.get(name)) is not None and not found:
+                yield (*place, name), (node.definition, name), whole
+        for name, child in children:
+            if value.get(name):
+                yield from _empties(child, value[name], (*place, name), whole)
+    elif node.additional_properties is not None:
+        for key, member in value.items():
+            yield from _empties(node.additional_properties, member, (*place, key), whole)
+    else:  # one of several forms, of which this is the element's
+        yield from _empties(node.items, value, place, whole)
+
+
+def _telling(node: SchemaNode) -> tuple[list[str], list[tuple[str, SchemaNode]]]:
+    """Of a struct the fields that are told from absent ones, and those with such fields below; found once."""
+    compiled = node.compiled
+    if "told" not in compiled:
+        told = [name for name in node.properties if (node.definition, name) in TOLD_FROM_ABSENT]
+        compiled["told"] = told, [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())]
+    found: tuple[list[str], list[tuple[str, SchemaNode]]] = compiled["told"]
+    return found
+
+
+def _is_told(parent: SchemaNode, name: str) -> bool:
+    return (parent.definition, name) in TOLD_FROM_ABSENT
 
 
 def _walk(node: SchemaNode) -> Forget | None:
@@ -130,7 +135,7 @@ def _walk(node: SchemaNode) -> Forget | None:
     compiled = node.compiled
     if "emptied" not in compiled:
         compiled["emptied"] = None
-        compiled["emptied"] = _compile(node) if _reaches(node, set()) else None
+        compiled["emptied"] = _compile(node) if _reaches(node, _nullable, set()) else None
     found: Forget | None = compiled["emptied"]
     return found
 
@@ -145,7 +150,7 @@ def _compile(node: SchemaNode) -> Forget:
 
 def _members(node: SchemaNode) -> Forget:
     nulls = frozenset(name for name, child in node.properties.items() if _may_be_null(child))
-    walks = {name: child for name, child in node.properties.items() if _reaches(child, set())}
+    walks = {name: child for name, child in node.properties.items() if _reaches(child, _nullable, set())}
 
     def walk(obj: Any) -> None:
         for name in nulls:
@@ -182,12 +187,16 @@ def _may_be_null(child: SchemaNode) -> bool:
     return child.presence == "n" and (child.type == "array" or child.additional_properties is not None)
 
 
-def _reaches(node: SchemaNode, seen: set[str]) -> bool:
-    """Whether something at or below the members of a node may be null."""
+def _nullable(parent: SchemaNode, name: str) -> bool:
+    return _may_be_null(parent.properties[name])
+
+
+def _reaches(node: SchemaNode, wanted: Callable[[SchemaNode, str], bool], seen: set[str]) -> bool:
+    """Whether one of the fields at or below a node is wanted."""
     if node.definition:
         if node.definition in seen:
             return False
         seen.add(node.definition)
-    if any(_may_be_null(child) or _reaches(child, seen) for child in node.properties.values()):
+    if any(wanted(node, name) or _reaches(child, wanted, seen) for name, child in node.properties.items()):
         return True
-    return any(child is not None and _reaches(child, seen) for child in (node.items, node.additional_properties))
+    return any(child is not None and _reaches(child, wanted, seen) for child in (node.items, node.additional_properties))

@@ -146,9 +146,8 @@ def test_empty_lists_without_omitempty_are_owned_then_null_except_where_json_is_
 def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is_stored() -> None:
     sent = decoded("StatefulSet", {"spec": {"volumeClaimTemplates": []}}, "apps/v1")
     assert sent["spec"]["volumeClaimTemplates"] == []
-    assert emptied.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent) == [
-        ("spec", "volumeClaimTemplates")
-    ]
+    left_out = emptied.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent)
+    assert left_out == [(("spec", "volumeClaimTemplates"), [])]
     assert "volumeClaimTemplates" not in sent["spec"]
 
 
@@ -159,9 +158,22 @@ def test_empty_rules_of_a_network_policy_are_told_from_absent_ones_until_they_ar
     )
     assert sent["spec"]["egress"] == [] and sent["spec"]["ingress"][0] == {"from": []}
     node = types.schema_for(GroupVersion.parse(version).with_kind(kind))
-    assert emptied.hide(node, sent) == [("spec", "egress")]  # the rules are owned as a whole
+    assert emptied.hide(node, sent) == [(("spec", "egress"), [])]  # the rules are owned as a whole
     emptied.omit(node, sent)
     assert sent["spec"] == {"podSelector": {}, "ingress": [{}, {"from": [{"podSelector": {}}]}]}
+
+
+def test_of_a_schema_inside_schemas_what_is_empty_is_left_out() -> None:
+    version, kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+    below: Any = [{"allOf": [{"required": []}]}]
+    inner = {"type": "object", "enum": [], "default": {"enum": []}, "items": below, "additionalProperties": False}
+    root = {"properties": {"a": inner, "enum": {}}, "not": {"properties": {}}, "definitions": {}}
+    sent = decoded(kind, {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": root}}]}}, version)
+    kept = sent["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert kept["definitions"] == {} and kept["properties"]["a"]["enum"] == []
+    emptied.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), sent)
+    left = {"type": "object", "default": {"enum": []}, "items": [{"allOf": [{}]}], "additionalProperties": False}
+    assert kept == {"properties": {"a": left, "enum": {}}, "not": {}}
 
 
 def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
