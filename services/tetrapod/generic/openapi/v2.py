@@ -43,13 +43,18 @@ async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
     collected = _Collected(form)
     for name in await source.index():
         async for part in source.parts(name):
-            await collected.add(part)
+            if part["info"] == INFO or not _is_group(name):  # of others' servers their group-versions alone, as upstream
+                await collected.add(part)
     tail = {
         "parameters": dict(sorted(collected.parameters.items())),
         "securityDefinitions": SECURITY,
         "security": [{"BearerToken": []}],
     }
     return form.document({"swagger": "2.0", "info": INFO}, collected.paths, collected.definitions, tail)
+
+
+def _is_group(name: str) -> bool:
+    return name.startswith("apis/") and name.count("/") == 1
 
 
 class _Collected:
@@ -81,7 +86,7 @@ class _Collected:
             if name in _IN_ALL_GROUPS:
                 kinds = kinds_in_all_groups(_IN_ALL_GROUPS[name], servers=True)
             self.definitions[name] = Definition(self._form.schema(found), None if kinds is None else list(kinds))
-        elif known.kinds is not None and name not in _IN_ALL_GROUPS:
+        elif known.kinds is not None:
             known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 
 
