@@ -48,10 +48,7 @@ _REQUIRED_OWNER_KEYS: Final = _OWNER_KEYS[:4]
 
 def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
     """Metadata at creation, after names were generated."""
-    errors: list[FieldError] = []
-    if generate_name := meta.get("generateName"):
-        at = field.child(path, "generateName")
-        errors += [field.invalid(at, generate_name, text) for text in name_check(generate_name, True)]
+    errors = validate_generate_name(meta, name_check, path)
     if name := meta.get("name"):
         errors += [field.invalid(field.child(path, "name"), name, text) for text in name_check(name, False)]
     else:
@@ -62,6 +59,11 @@ def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, 
     errors += _validate_common(meta, path)
     errors += validate_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
     return errors + validate_managed_fields(meta.get("managedFields") or [], field.child(path, "managedFields"))
+
+
+def validate_generate_name(meta: Object, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
+    base = meta.get("generateName")
+    return [field.invalid(field.child(path, "generateName"), base, text) for text in name_check(base, True)] if base else []
 
 
 def validate_kube_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
@@ -128,7 +130,7 @@ def validate_owner_references(owners: list[Object], path: str) -> list[FieldErro
             this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if controller:
                 text = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {this}'
-                errors.append(field.invalid(path, [_ordered_owner(o) for o in owners], text))
+                errors.append(field.invalid(path, [ordered_owner(o) for o in owners], text))
             else:
                 controller = this
     return errors
@@ -142,11 +144,11 @@ def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
     missing = [key for key in _REQUIRED_OWNER_KEYS if not owner.get(key)]
     errors += [field.required(field.child(path, key), "must not be empty") for key in missing]
     if api_version in ("v1", "/v1") and owner.get("kind") == "Event":
-        errors.append(field.invalid(path, _ordered_owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
+        errors.append(field.invalid(path, ordered_owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return errors
 
 
-def _ordered_owner(owner: Object) -> Object:
+def ordered_owner(owner: Object) -> Object:
     """As upstream's struct prints: the four names even when empty, the flags when set."""
     shown = {key: owner.get(key) or "" for key in _REQUIRED_OWNER_KEYS}
     shown.update({key: owner[key] for key in _OWNER_KEYS[4:] if owner.get(key) is not None})
