@@ -242,3 +242,9 @@ def test_what_the_policy_does_not_want_is_not_there_and_metrics_count(audited: A
     counted = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("apiserver_audit_")}
     assert counted["apiserver_audit_event_total"] > 20
     assert counted['apiserver_audit_level_total{level="RequestResponse"}'] > 10 < counted['apiserver_audit_level_total{level="None"}']
+
+
+def test_of_a_refusal_in_no_media_type_that_is_accepted_only_the_code_is_told(audited: Audited) -> None:
+    event = audited.last("GET", f"{MAPS}/nobody", accept="text/html")
+    assert event["responseStatus"] == {"metadata": {}, "code": 406}
+    assert "responseObject" not in event

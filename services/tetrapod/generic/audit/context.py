@@ -18,6 +18,7 @@ from tetrapod.generic.audit.metrics import EVENT_TOTAL
 from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
 from tetrapod.generic.audit.parties import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
+from tetrapod.generic.negotiation.documents import takes_status
 from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.duration import format_duration
@@ -81,7 +82,10 @@ class AuditContext:
             self._request_object = compacted(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
 
     def refusal(self, status: Object) -> None:
-        """The answer is a Status."""
+        """The answer is a Status. One in no media type that the client takes leaves its code only, as upstream's does."""
+        if not takes_status(self.request):
+            self.code(status["code"])
+            return
         self._refused = status
         self.status = _bounded(status)
         if self.level >= Level.REQUEST_RESPONSE:

@@ -1,13 +1,13 @@
-"""Counts and times every request (request_metrics.py), and writes the access log line (upstream: endpoints/metrics, server/httplog)."""
+"""Counts and times every request (request_metrics.py), and has it logged (access_log.py) (upstream: endpoints/metrics, server/httplog)."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import weakref
 from typing import Any
 
+from tetrapod.generic.filters import access_log
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.request_metrics import (
     ABORTS,
@@ -22,8 +22,6 @@ from tetrapod.generic.request_metrics import (
 )
 from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery.requestinfo import is_long_running
-
-access = logging.getLogger("tetrapod.access")
 
 _VALIDATED = frozenset({"POST", "PUT", "PATCH"})
 
@@ -48,26 +46,30 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
             raise
         finally:
             seconds = time.monotonic() - request.received
+            said = access_log.said_of(request) if access_log.wanted() else None
             IN_FLIGHT.add(kind, -1)
             if code == 429:
                 metrics.dropped(request)
             elif (series := metrics.series(request)) is not None:
                 if isinstance(response, StreamResponse | UpgradeResponse) and is_long_running(info):
-                    _until_ended(request, response, series, metrics.labels(request))
+                    _until_ended(request, response, series, metrics.labels(request), said)
+                    said = None
                 else:
                     series.count(code, seconds, seconds - request.excused, size)
                 if request.user.name == LOOPBACK.name:
                     series.count_self()
                 if request.method in _VALIDATED:
                     FIELD_VALIDATION.observe((field_validation_of(request.query_string),), seconds)
-            if access.isEnabledFor(logging.INFO):
-                _log(request, code, seconds)
+            if said is not None:
+                access_log.log(said, code, seconds)
 
     return instrumentation
 
 
-def _until_ended(request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...]) -> None:
-    """One that runs long is counted when it has ended, in whatever way."""
+def _until_ended(
+    request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...], said: dict[str, Any] | None
+) -> None:
+    """One that runs long is counted, and logged, when it has ended, in whatever way."""
     run, code, began = response.run, response.status, request.received
     LONG_RUNNING.add(labels, 1)
 
@@ -78,23 +80,9 @@ def _until_ended(request: Request, response: StreamResponse | UpgradeResponse, s
         LONG_RUNNING.add(labels, -1)
         seconds = time.monotonic() - began
         series.count(code, seconds, seconds, -1)
+        if said is not None:
+            access_log.log(said, code, seconds)
 
     # Not at the end of `run`: a client that has gone before its stream began never lets it run.
     weakref.finalize(run_long, ended).atexit = False
     response.run = run_long
-
-
-def _log(request: Request, code: int, seconds: float) -> None:
-    said = {
-        "verb": verb_of(request),
-        "URI": f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path,
-        "latency": f"{seconds * 1000:.3f}ms",
-        "userAgent": request.header(b"user-agent"),
-        "audit-ID": request.audit_id,
-        "srcIP": request.remote,
-        "user": request.user.name,
-        "resp": code,
-    }
-    if request.trace_id:
-        said["traceID"] = request.trace_id
-    access.info("HTTP", extra=said)

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
+from tetrapod.generic.filters import access_log
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.filters.turns import stream_in_turn
@@ -41,6 +42,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         queues = flow.level.queues
         work = LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
         meters.SEATS.count(flow.seats, work.seats)
+        if access_log.wanted():
+            access_log.note_flow(request, flow, work)
         if info.verb in MUTATING:
             meters.WATCHERS.observe(flow.labels, control.watches.interested(info))
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
@@ -53,6 +56,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             if not flow.exempt and not turns.taken(flow.key):
                 await turns.wait(flow.key)
             latency.took(clock() - ticket.arrival)
+            if forget is not None:
+                access_log.note_time(request, "apf_init_latency", clock() - ticket.arrival)
             response = await (handler(request) if flow.exempt else turns.each_step(flow.key, handler(request)))
         except BaseException as error:
             if forget is not None:
@@ -61,7 +66,9 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
                 error.headers.extend(flow.headers)
             raise
         finally:
-            meters.EXECUTION.count(flow.execution, clock() - ticket.started)
+            executed = clock() - ticket.started
+            meters.EXECUTION.count(flow.execution, executed)
+            access_log.note_time(request, "apf_execution_time", executed)
             queues.finish(ticket)
         response.headers = [*response.headers, *flow.headers]
         if forget is not None:

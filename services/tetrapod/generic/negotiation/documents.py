@@ -44,6 +44,11 @@ def encode_json(document: Any, pretty: bool = False) -> bytes:
     return without_exponents(orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE))
 
 
+def takes_status(request: Request) -> bool:
+    """Whether the client accepts a refusal in any of our media types."""
+    return choose(request.header(b"accept"), _DOCUMENT_OFFER) is not None
+
+
 def write_status(request: Request, error: StatusError, offer: Offer = _DOCUMENT_OFFER) -> Response:
     """A refusal as its answer, in the media type that the client takes; JSON where it takes none of those offered."""
     accepted = choose(request.header(b"accept"), offer) or _INDENTED

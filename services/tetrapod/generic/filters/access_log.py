@@ -1,0 +1,77 @@
+"""The line `HTTP` of each request, at -v 3 and above (upstream: k8s.io/apiserver/pkg/server/httplog, and who adds to it)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from tetrapod.generic.flowcontrol.controller import Flow
+from tetrapod.generic.flowcontrol.work import Estimate
+from tetrapod.generic.logs import ACCESS
+from tetrapod.generic.request import Request
+from tetrapod.generic.request_metrics import verb_of
+from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.duration import format_duration
+
+_access: Final = logging.getLogger(ACCESS)
+_NOTES: Final = "access log"
+_LONGEST: Final = 64
+
+
+def wanted() -> bool:
+    return _access.isEnabledFor(logging.INFO)
+
+
+def note_flow(request: Request, flow: Flow, work: Estimate) -> None:
+    """What it waits with, and how many seats it takes."""
+    level, schema = flow.labels
+    request.state[_NOTES] = {
+        "apf_pl": level[:_LONGEST],
+        "apf_fs": schema[:_LONGEST],
+        "apf_iseats": work.initial,
+        "apf_fseats": work.final,
+        "apf_additionalLatency": format_duration(work.linger),
+    }
+
+
+def note_time(request: Request, name: str, seconds: float) -> None:
+    """How long it took, of a request that has been noted."""
+    if (notes := request.state.get(_NOTES)) is not None:
+        notes[name] = format_duration(seconds)
+
+
+def said_of(request: Request) -> dict[str, Any]:
+    """All but how it ended."""
+    verb = verb_of(request)
+    said: dict[str, Any] = {
+        "verb": verb if verb != "other" else request.method,  # "other" is for the labels of metrics
+        "URI": f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path,
+        "latency": "",
+        "userAgent": request.header(b"user-agent"),
+        "contentType": request.header(b"content-type"),
+        "audit-ID": request.audit_id,
+        "srcIP": request.remote,
+        "user": request.user.name,
+        **request.state.get(_NOTES, {}),
+    }
+    if (impersonator := request.state.get("impersonator")) is not None:
+        said["addedInfo"] = f"{_shown(impersonator)} is impersonating {_shown(request.user)}"
+    if request.trace_id:
+        said["traceID"] = request.trace_id
+    return said
+
+
+def log(said: dict[str, Any], code: int, seconds: float) -> None:
+    """101 is a connection that is nobody's HTTP any more."""
+    if code == 101:
+        said["hijacked"] = True
+    else:
+        said["resp"] = code
+        if (info := said.pop("addedInfo", None)) is not None:
+            said["addedInfo"] = info
+    said["latency"] = format_duration(seconds)
+    _access.info("HTTP", extra=said)
+
+
+def _shown(user: UserInfo) -> str:
+    return f"{user.name}[{','.join(user.groups)}]" if user.groups else user.name
