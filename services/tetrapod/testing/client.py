@@ -5,8 +5,10 @@ Objects say themselves what they are: paths are found by discovery. For more use
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -55,9 +57,11 @@ class Resource(NamedTuple):
 
 
 class Client:
-    """One connection, used by one thread at a time; each watch has its own."""
+    """One connection, used by one thread at a time; each watch has its own. `close` may be called by any: it ends watches."""
 
-    def __init__(self, url: str, ca: Path | str, token: str, timeout: float = 60.0) -> None:
+    TIMEOUT: Final = 60.0
+
+    def __init__(self, url: str, ca: Path | str, token: str, timeout: float = TIMEOUT) -> None:
         parts = urlsplit(url)
         self._address = (parts.hostname or "", parts.port or 443)
         self._context = ssl.create_default_context(cafile=str(ca))
@@ -118,7 +122,10 @@ class Client:
         return self.request("DELETE", self.resource(api_version, kind).at(namespace, name) + _query(query))
 
     def watch(self, api_version: str, kind: str, namespace: str = "", **query: Any) -> Iterator[Event]:
-        """Events as they happen, from `resourceVersion` on if it is given. Ends when the server ends it; `close` the iterator to stop."""
+        """Events as they happen, from `resourceVersion` on if it is given.
+
+        Ends when the server ends it, or the client is closed; `close` the iterator to stop.
+        """
         path = self.resource(api_version, kind).at(namespace) + _query({**query, "watch": "true"})
         connection = self._connect()
         self._watches.append(connection)
@@ -133,8 +140,12 @@ class Client:
                 if event["type"] == "ERROR":
                     raise ApiError(int(event["object"].get("code", 500)), json.dumps(event["object"]).encode())
                 yield Event(event["type"], event["object"])
+        except (OSError, http.client.HTTPException):
+            if connection in self._watches:
+                raise
         finally:
-            self._watches.remove(connection)
+            if connection in self._watches:
+                self._watches.remove(connection)
             connection.close()
             if response is not None:
                 response.close()
@@ -179,8 +190,15 @@ class Client:
 
     def close(self) -> None:
         self._drop()
-        for connection in list(self._watches):
-            connection.close()
+        while self._watches:
+            _wake(self._watches.pop())
+
+
+def _wake(connection: http.client.HTTPSConnection) -> None:
+    """End what is read from it, by whichever thread: that one closes it. (`close` would wait for what that thread waits for.)"""
+    if connection.sock is not None:
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # TLS goes on, and finds the end
 
 
 def _query(query: Mapping[str, Any]) -> str:

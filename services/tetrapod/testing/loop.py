@@ -31,9 +31,9 @@ class LoopThread:
         if self._loop.is_closed():
             return
         self.call(_end_tasks())
+        self.call(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
 

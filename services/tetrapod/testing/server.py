@@ -43,8 +43,8 @@ class State:
 class Server:
     """A running server, ready when it is made. Use it as a context manager, or `close` it.
 
-    `flags` are those of `tetrapod up`. Controllers run as in a cluster (garbage collection, namespaces, service accounts …); pods are not
-    run by anybody. Methods may be called from any thread, and wait.
+    `flags` are those of `tetrapod up`, but for those that name another store. Controllers run as in a cluster (garbage collection,
+    namespaces, service accounts …); pods are not run by anybody. Methods may be called from any thread, and wait.
     """
 
     def __init__(self, flags: Sequence[str] = ()) -> None:
@@ -65,7 +65,7 @@ class Server:
             shutil.copytree(like.directory / "pki", self.directory / "pki")
         self._loop = LoopThread("tetrapod")
         try:
-            self._server = self._started(like)
+            self._counted = self._started(like)
             self._beginning = self.snapshot()
         except BaseException:
             self._loop.close()
@@ -85,6 +85,15 @@ class Server:
                 if attempt == _ATTEMPTS - 1:  # somebody else took the port each time
                     raise
         raise AssertionError
+
+    @property
+    def _server(self) -> Counted:
+        self._must_be_open()
+        return self._counted
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this server is closed")
 
     @property
     def url(self) -> str:
@@ -154,6 +163,7 @@ class Server:
 
     def fork(self) -> Server:
         """Another server that begins with all of this one's state, by the same certificates and token; closed with this one."""
+        self._must_be_open()
         fork = Server.__new__(Server)
         fork._flags = self._flags
         fork._start(self)
@@ -170,13 +180,14 @@ class Server:
             return
         self._closed = True
         self.close_forks()
+        self._client = None
         for client in self._clients:
             client.close()
         for api in self._others:
             api.close()
             api.rest_client.pool_manager.clear()
         try:
-            self._loop.call(self._server.stop())
+            self._loop.call(self._counted.stop())
         finally:
             self._loop.close()
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -195,7 +206,10 @@ def _options(directory: Path, tokens: Path, flags: Sequence[str]) -> Options:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     own = [f"--data-dir={directory}", f"--token-auth-file={tokens}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
-    return parsed("u", [*own, "--collection-delay=0", *flags])
+    options = parsed("u", [*own, "--collection-delay=0", *flags])
+    if options.data_dir != directory or options.etcd_servers:
+        raise ValueError("a test's server keeps its objects in memory: --data-dir and --etcd-servers are for `tetrapod up`")
+    return options
 
 
 async def _running(options: Options, store: SqliteBackend | None) -> Counted:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -223,3 +225,46 @@ def test_a_port_that_somebody_took_is_left_to_him(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(module, "_options", options)
         with Server() as server:
             assert server.client.request("GET", "/version")["major"] == "1"
+
+
+def test_it_starts_and_ends_within_a_loop_of_the_callers() -> None:
+    async def test() -> str:
+        with Server() as server:
+            found: str = server.client.get("v1", "Namespace", "default")["metadata"]["name"]
+            return found
+
+    assert asyncio.run(test()) == "default"
+
+
+def test_a_watch_that_another_thread_reads_ends_with_the_server() -> None:
+    begun, events = threading.Event(), []
+
+    def read(client: Client) -> None:
+        for event in client.watch("v1", "Namespace"):
+            events.append(event)
+            begun.set()
+
+    server = Server()
+    reader = threading.Thread(target=read, args=(server.connect(),))
+    reader.start()
+    assert begun.wait(30)
+    before = monotonic()
+    server.close()
+    reader.join(30)
+    assert not reader.is_alive()
+    assert monotonic() - before < Client.TIMEOUT / 2, "nothing was waited for until it timed out"
+
+
+def test_a_closed_server_says_so() -> None:
+    server = Server()
+    server.close()
+    server.close()
+    for use in (server.connect, server.snapshot, server.reset, server.fork, server.settle, lambda: server.client, lambda: server.url):
+        with pytest.raises(RuntimeError, match="closed"):
+            use()
+
+
+@pytest.mark.parametrize("flag", ["--data-dir=elsewhere", "--etcd-servers=http://127.0.0.1:2379"])
+def test_another_store_is_refused(flag: str) -> None:
+    with pytest.raises(ValueError, match="in memory"):
+        Server([flag])
