@@ -112,7 +112,7 @@ class AggregatorService:
             return await (self._proxy.handle(external, request) if external is not None else self._local(request))
         if len(parts) > 4:
             return await self._local(request)
-        return await self._discovery_handlers.handle(request) or not_found()
+        return await self._discovery_handlers.handle(request) or await self._local(request)  # a group may have lost its APIServices
 
     def _listed(self) -> Iterator[str]:
         """The paths of all groups, for `/`."""

@@ -79,6 +79,19 @@ async def test_local_groups_are_registered_and_discovered(world: World) -> None:
     assert await world.get("/apis/nope.example.com") == (404, b"404 page not found\n")
 
 
+async def test_a_local_group_that_has_lost_its_api_services_is_served_but_not_listed(world: World) -> None:
+    await world.until(lambda: _is(world, "v1.discovery.k8s.io", "Local"))
+    await world.client.delete(APISERVICES, "", "v1.discovery.k8s.io")
+    assert await groups(world) == ["apiregistration.k8s.io"]
+    _, found = await world.get("/apis", accept=AGGREGATED)
+    assert [item["metadata"]["name"] for item in found["items"]] == ["apiregistration.k8s.io", "discovery.k8s.io"]
+    assert (await world.get("/apis/discovery.k8s.io"))[1]["preferredVersion"]["version"] == "v1"
+
+
+async def _is(world: World, name: str, reason: str) -> bool:
+    return await world.reason(name) == reason
+
+
 async def test_requests_reach_the_external_server_with_the_identity_of_their_user(world: World, external: External) -> None:
     await join(world, external)
     status, found = await world.get(
