@@ -10,7 +10,7 @@ import pytest
 from integration.registry.conftest import MakeStore
 from integration.registry.kinds import ConfigMaps, Leases, Pods, Services, Widgets, new
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
+from tetrapod.generic.registry.status import ALL_METADATA, WHOLE_METADATA, PlainStatusStrategy, StatusStrategy
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery.gvk import Object
@@ -243,6 +243,37 @@ async def test_a_status_update_changes_status_only(make_store: MakeStore, ctx: C
     assert "annotations" not in obj["metadata"]
     obj = (await store.update(ctx, "p", patch(changes), strategy=StatusStrategy(store.strategy, keep_metadata=("labels",))))[0].object()
     assert (obj["metadata"]["labels"], obj["metadata"]["annotations"]) == ({"a": "b"}, {"e": "f"})
+
+
+async def test_generate_name_is_judged_by_the_kind_only_where_its_validation_runs_again(make_store: MakeStore, ctx: Context) -> None:
+    class Again(Pods):
+        names_again = True
+
+    for name, strategy, refused in (("pods", Pods(), False), ("others", Again(), True)):
+        store = make_store("Pod", name, strategy)
+        await store.create(ctx, new("Pod", "p"))
+        with pytest.raises(StatusError, match="may not contain '/'"):
+            await store.update(ctx, "p", patch({"generateName": "a/b"}))
+        if refused:
+            with pytest.raises(StatusError, match="a lowercase RFC 1123"):
+                await store.update(ctx, "p", patch({"generateName": "Bad_Name"}))
+        else:
+            entry, _ = await store.update(ctx, "p", patch({"generateName": "Bad_Name"}))
+            assert entry.object()["metadata"]["generateName"] == "Bad_Name"
+
+
+async def test_a_plain_status_takes_finalizers_without_a_domain(make_store: MakeStore, ctx: Context) -> None:
+    store = make_store("Pod", "pods", Pods())
+    await store.create(ctx, new("Pod", "p"))
+    with pytest.raises(StatusError, match="fully qualified"):
+        await store.update(ctx, "p", patch({"finalizers": ["x"]}), strategy=StatusStrategy(store.strategy))
+    await store.update(ctx, "p", patch({"finalizers": ["x"]}), strategy=PlainStatusStrategy(store.strategy))
+
+
+def test_who_keeps_more_than_a_member_of_metadata_says_that_it_keeps_all() -> None:
+    main = Pods()
+    assert StatusStrategy(main, keep_metadata=WHOLE_METADATA).reset_fields("v1") == [("spec",), ("metadata",)]
+    assert StatusStrategy(main, keep_metadata=("labels",)).reset_fields("v1") == [("spec",), ("metadata", "labels")]
 
 
 async def test_admission_refuses_with_both_objects_in_hand(store: Store, ctx: Context) -> None:

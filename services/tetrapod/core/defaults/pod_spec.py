@@ -17,7 +17,7 @@ _VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "proje
 
 
 def default_pod(pod: Object) -> None:
-    """A Pod itself: over its spec's, service links and requests taken from limits."""
+    """A Pod itself: over its spec's, service links, ports on the host's network and requests taken from limits."""
     if status := pod.get("status"):
         _alias_addresses(status)
     spec = pod.get("spec")
@@ -25,6 +25,8 @@ def default_pod(pod: Object) -> None:
         return
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
+    if spec.get("hostNetwork"):
+        _default_host_ports(spec)
     for container in _containers(spec, ephemeral=False):
         _requests_from_limits(container)
 
@@ -50,8 +52,6 @@ def default_pod_spec(spec: Object) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account  # the second is the old name of the first
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
-    if spec.get("hostNetwork"):
-        _default_host_ports(spec)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
     if spec.get("terminationGracePeriodSeconds") is None:

@@ -11,12 +11,13 @@ from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import job_status
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import PlainStatusStrategy
 
 
 def definitions() -> list[ResourceDefinition]:
     cron_job, job = CronJobStrategy(), JobStrategy()
     return [
-        builtin("batch", "cronjobs", cron_job, table=tables.CRON_JOBS, subresources={"status": status_of(cron_job)}),
+        builtin("batch", "cronjobs", cron_job, table=tables.CRON_JOBS, subresources={"status": PlainStatusStrategy(cron_job)}),
         replace(
             builtin("batch", "jobs", job, table=tables.JOBS, subresources={"status": status_of(job, validate=job_status.validate)}),
             store=JobStore,

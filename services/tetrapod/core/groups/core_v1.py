@@ -68,7 +68,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         builtin(
             "",
             "serviceaccounts",
-            ServiceAccountStrategy(returns_deleted=True, warnings=cluster_warnings.service_account_warnings),
+            ServiceAccountStrategy(returns_deleted=True, warnings=cluster_warnings.service_account_warnings, names_again=True),
             table=tables.SERVICE_ACCOUNTS,
             subresources={"token": rests["serviceaccounts/token"]},
         ),
@@ -90,12 +90,13 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
         validate=secrets.validate,
         whole_update=secrets.validate_update,
         warnings=cluster_warnings.secret_warnings,
+        names_again=True,
     )
     return [
         builtin(
             "",
             "configmaps",
-            KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update),
+            KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update, names_again=True),
             table=tables.CONFIG_MAPS,
         ),
         builtin(
@@ -106,6 +107,7 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
                 create_on_update=True,
                 validate=endpoints.validate,
                 whole_update=endpoints.validate_update,
+                names_again=True,
             ),
             storage_prefix="services/endpoints",
             table=network_tables.ENDPOINTS,
@@ -115,7 +117,9 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
         builtin(
             "",
             "limitranges",
-            LimitRangeStrategy(default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate),
+            LimitRangeStrategy(
+                default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate, names_again=True
+            ),
         ),
         builtin(
             "",
@@ -148,6 +152,7 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
         validate=nodes.validate,
         whole_update=nodes.validate_update,
         warnings=cluster_warnings.node_warnings,
+        names_again=True,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
     )
     return builtin(
@@ -169,6 +174,7 @@ def _volumes() -> list[ResourceDefinition]:
         validate=claims.validate,
         whole_update=claims.validate_update,
         warnings=volume_warnings.claim_warnings,
+        names_again=True,
     )
     volume = VolumeStrategy(
         default=volumes.default_persistent_volume,
@@ -178,6 +184,7 @@ def _volumes() -> list[ResourceDefinition]:
         validate=volumes_persistent.validate,
         whole_update=volumes_persistent.validate_update,
         warnings=volume_warnings.volume_warnings,
+        names_again=True,
     )
     return [
         builtin(

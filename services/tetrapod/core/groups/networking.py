@@ -10,6 +10,7 @@ from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
@@ -54,11 +55,13 @@ def definitions() -> list[ResourceDefinition]:
         status=True,
         initial_status={"loadBalancer": {}},
         generation=["spec"],
+        names_again=True,
     )
     ingress_class = KindStrategy(
         default=defaults.default_ingress_class,
         validate=ingresses.validate_class,
         whole_update=ingresses.validate_class_update,
+        names_again=True,
         generation=["spec"],
     )
     policy = NetworkPolicyStrategy(
@@ -73,6 +76,7 @@ def definitions() -> list[ResourceDefinition]:
         validate=service_networks.validate_address,
         validate_update=service_networks.validate_address_update,
         name=service_networks.address_name,
+        names_again=True,
     )
     return [
         builtin(GROUP, "ingressclasses", ingress_class, table=tables.INGRESS_CLASSES),
@@ -86,7 +90,9 @@ def definitions() -> list[ResourceDefinition]:
         ),
         builtin(GROUP, "ipaddresses", address, table=tables.IP_ADDRESSES),
         builtin(GROUP, "networkpolicies", policy, table=tables.NETWORK_POLICIES),
-        builtin(GROUP, "servicecidrs", cidr, table=tables.SERVICE_CIDRS, subresources={"status": status_of(cidr)}),
+        builtin(
+            GROUP, "servicecidrs", cidr, table=tables.SERVICE_CIDRS, subresources={"status": status_of(cidr, keep_metadata=ALL_METADATA)}
+        ),
         builtin(
             "discovery.k8s.io",
             "endpointslices",
@@ -94,6 +100,7 @@ def definitions() -> list[ResourceDefinition]:
                 default=defaults.default_endpoint_slice,
                 validate=endpoint_slices.validate,
                 whole_update=endpoint_slices.validate,
+                names_again=True,
                 warnings=warnings.endpoint_slice,
                 generation=["addressType", "endpoints", "ports"],
             ),

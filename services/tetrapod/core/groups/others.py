@@ -17,7 +17,7 @@ from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, WHOLE_METADATA
 from tetrapod.machinery.gvk import Object
 
 CERTIFICATES, FLOWCONTROL = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io"
@@ -97,6 +97,7 @@ def _coordination(event_ttl: int) -> list[ResourceDefinition]:
     runtime = KindStrategy(
         validate=classes.validate_runtime,
         whole_update=classes.validate_runtime_update,
+        names_again=True,
         warnings=warnings.runtime_class,
         create_on_update=True,
         unconditional_update=False,
@@ -117,10 +118,14 @@ def _coordination(event_ttl: int) -> list[ResourceDefinition]:
 
 
 def _flow_control() -> list[ResourceDefinition]:
-    schema = KindStrategy(default=defaults.default_flow_schema, validate=flow_schemas.validate, status=True, generation=["spec"])
-    level = KindStrategy(default=defaults.default_priority_level, validate=flow_schemas.validate_level, status=True, generation=["spec"])
-    schema_status = status_of(schema, keep_metadata=ALL_METADATA, validate=flow_schemas.validate_status)
-    level_status = status_of(level, keep_metadata=ALL_METADATA, validate=flow_schemas.validate_status)
+    schema = KindStrategy(
+        default=defaults.default_flow_schema, validate=flow_schemas.validate, status=True, generation=["spec"], names_again=True
+    )
+    level = KindStrategy(
+        default=defaults.default_priority_level, validate=flow_schemas.validate_level, status=True, generation=["spec"], names_again=True
+    )
+    schema_status = status_of(schema, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    level_status = status_of(level, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     return [
         builtin(FLOWCONTROL, "flowschemas", schema, table=tables.FLOW_SCHEMAS, subresources={"status": schema_status}),
         builtin(FLOWCONTROL, "prioritylevelconfigurations", level, table=tables.PRIORITY_LEVELS, subresources={"status": level_status}),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import disruption_budgets
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import PlainStatusStrategy
 
 _NOTHING_YET: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 
@@ -28,6 +29,6 @@ def definitions() -> list[ResourceDefinition]:
             "poddisruptionbudgets",
             budget,
             table=tables.POD_DISRUPTION_BUDGETS,
-            subresources={"status": status_of(budget, validate=disruption_budgets.validate_status)},
+            subresources={"status": PlainStatusStrategy(budget, validate=disruption_budgets.validate_status)},
         )
     ]

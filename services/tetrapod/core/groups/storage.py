@@ -12,7 +12,7 @@ from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery.gvk import Object
 
 GROUP = "storage.k8s.io"
@@ -24,6 +24,15 @@ class CSIDriverStrategy(KindStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         if new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+
+class NodeStatusStrategy(StatusStrategy):
+    """The health of a node's storage is dropped: the gate CSIVolumeHealth is off (upstream: csinode/strategy.go)."""
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        if not (old.get("status") or {}).get("storageHealth"):
+            (new.get("status") or {}).pop("storageHealth", None)
 
 
 def definitions() -> list[ResourceDefinition]:
@@ -42,6 +51,7 @@ def _csi() -> list[ResourceDefinition]:
     node = KindStrategy(
         validate=csi.validate_node,
         whole_update=csi.validate_node_update,
+        names_again=True,
         status=True,
         unconditional_update=False,
         returns_deleted=True,
@@ -49,12 +59,15 @@ def _csi() -> list[ResourceDefinition]:
     capacity = KindStrategy(
         validate=csi.validate_capacity,
         validate_update=csi.validate_capacity_update,
+        names_again=True,
         warnings=warnings.storage_capacity,
         unconditional_update=False,
     )
     return [
         builtin(GROUP, "csidrivers", driver, table=tables.CSI_DRIVERS),
-        builtin(GROUP, "csinodes", node, table=tables.CSI_NODES, subresources={"status": status_of(node)}),
+        builtin(
+            GROUP, "csinodes", node, table=tables.CSI_NODES, subresources={"status": NodeStatusStrategy(node, keep_metadata=ALL_METADATA)}
+        ),
         builtin(GROUP, "csistoragecapacities", capacity),
     ]
 
@@ -64,10 +77,16 @@ def _classes() -> list[ResourceDefinition]:
         default=defaults.default_storage_class,
         validate=classes.validate,
         validate_update=classes.validate_update,
+        names_again=True,
         warnings=warnings.storage_class,
         returns_deleted=True,
     )
-    attributes = KindStrategy(validate=classes.validate_attributes, whole_update=classes.validate_attributes_update, returns_deleted=True)
+    attributes = KindStrategy(
+        validate=classes.validate_attributes,
+        whole_update=classes.validate_attributes_update,
+        returns_deleted=True,
+        names_again=True,
+    )
     return [
         builtin(GROUP, "storageclasses", storage, table=tables.STORAGE_CLASSES),
         builtin(GROUP, "volumeattributesclasses", attributes, table=tables.VOLUME_ATTRIBUTES_CLASSES),
@@ -78,18 +97,23 @@ def _attachments() -> ResourceDefinition:
     attachment = KindStrategy(
         validate=volume_attachments.validate,
         whole_update=volume_attachments.validate_update,
+        names_again=True,
         status=True,
         initial_status={"attached": False},
         unconditional_update=False,
         returns_deleted=True,
     )
-    status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status)
+    status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status, names_again=True)
     return builtin(GROUP, "volumeattachments", attachment, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status})
 
 
 def _migrations() -> ResourceDefinition:
     migration = KindStrategy(
-        validate=migrations.validate, validate_update=migrations.validate_update, status=True, unconditional_update=False
+        validate=migrations.validate,
+        validate_update=migrations.validate_update,
+        status=True,
+        unconditional_update=False,
+        names_again=True,
     )
     return builtin(
         "storagemigration.k8s.io",

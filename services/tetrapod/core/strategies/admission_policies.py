@@ -26,6 +26,7 @@ class StaticNames(KindStrategy):
     """What has a name that manifests have is warned of; validation refuses to make one."""
 
     metadata_rules = "plain"
+    names_again = True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return [f"metadata.name: {error.detail}" for error in reserved_name(new)]

@@ -24,6 +24,7 @@ class NamespaceStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
     field_labels = ("status.phase",)
+    names_again = True
 
     def default(self, obj: Object, version: str) -> None:
         default_namespace(obj)
@@ -85,6 +86,7 @@ def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldErro
 
 class NamespaceStatusStrategy(NamespaceStrategy):
     has_status = False
+    names_again = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
@@ -108,6 +110,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
     has_status = False
     tabular = False
+    names_again = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})

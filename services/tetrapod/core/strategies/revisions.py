@@ -22,7 +22,7 @@ _TEXT: Final = "dataText"
 
 class RevisionStrategy(KindStrategy):
     def __init__(self) -> None:
-        super().__init__(validate=validate_revision, whole_update=validate_revision_update)
+        super().__init__(validate=validate_revision, whole_update=validate_revision_update, names_again=True)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(ctx, new, old)

@@ -9,6 +9,7 @@ import difflib
 import json
 from typing import Any, Final
 
+from tetrapod.core.validation import shown
 from tetrapod.core.validation.internal_types import fields_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
@@ -29,6 +30,8 @@ def internal(type_name: str, wire: Object) -> Object:
     for go in fields_of(type_name):
         if go.kind == "+":
             found.update(internal(go.type, wire))
+        elif go.kind == "meta":
+            found.update(shown.metadata(wire.get(go.key)))
         else:
             found[go.name] = _value(go.kind, go.type, wire.get(go.key))
     return found
@@ -36,6 +39,10 @@ def internal(type_name: str, wire: Object) -> Object:
 
 def internal_list(type_name: str, wires: list[Object] | None) -> list[Object] | None:
     return None if wires is None else [internal(type_name, wire) for wire in wires]
+
+
+def pod_template(template: Object) -> Object:
+    return {**shown.metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
 
 
 def _value(kind: str, type_name: str, value: Any) -> Any:
@@ -50,6 +57,8 @@ def _value(kind: str, type_name: str, value: Any) -> Any:
             return dict(sorted(value.items())) if value else None
         case "resources":
             return None if value is None else {name: str(Quantity.of(value[name])) for name in sorted(value)}
+        case "selector":
+            return shown.selector(value)
         case "list":
             return value
         case "quantity":

@@ -2,8 +2,8 @@
 
 Upstream prints differences of immutable specs as JSON of its internal structs, which have no JSON names and leave nothing out.
 A field is written `Name`, with `:int`, `:bool`, `:ptr` (a scalar or absent), `:quantity`, `:port` (int or string), `:list`, `:map`,
-`:resources`, `:wire` (an apimachinery type, as on the wire), `*Type`, `=Type` (by value), `[]Type` or `+Type` (inlined).
-Order and names: pkg/apis/core/types.go.
+`:resources`, `:wire` (as on the wire), `:selector` (a LabelSelector), `:meta` (an ObjectMeta, inlined), `*Type`, `=Type` (by value),
+`[]Type` or `+Type` (inlined). Order and names: pkg/apis/core/types.go.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ _TYPES: Final = {
     "PodAffinity": (
         "RequiredDuringSchedulingIgnoredDuringExecution[]PodAffinityTerm PreferredDuringSchedulingIgnoredDuringExecution[]WeightedPod"
     ),
-    "PodAffinityTerm": "LabelSelector:wire Namespaces:list TopologyKey NamespaceSelector:wire MatchLabelKeys:list MismatchLabelKeys:list",
+    "PodAffinityTerm": (
+        "LabelSelector:selector Namespaces:list TopologyKey NamespaceSelector:selector MatchLabelKeys:list MismatchLabelKeys:list"
+    ),
     "WeightedPod": "Weight:int PodAffinityTerm=PodAffinityTerm",
     "Toleration": "Key Operator Value Effect TolerationSeconds:ptr",
     "Taint": "Key Value Effect TimeAdded:ptr",
@@ -110,7 +112,7 @@ _TYPES: Final = {
     "DNSOption": "Name Value:ptr",
     "ReadinessGate": "ConditionType",
     "TopologySpread": (
-        "MaxSkew:int TopologyKey WhenUnsatisfiable LabelSelector:wire MinDomains:ptr NodeAffinityPolicy:ptr NodeTaintsPolicy:ptr"
+        "MaxSkew:int TopologyKey WhenUnsatisfiable LabelSelector:selector MinDomains:ptr NodeAffinityPolicy:ptr NodeTaintsPolicy:ptr"
         " MatchLabelKeys:list"
     ),
     "PodResourceClaim": "Name ResourceClaimName:ptr ResourceClaimTemplateName:ptr",
@@ -119,9 +121,18 @@ _TYPES: Final = {
     "NodeAddress": "Type Address",
     "IPHolder": "IP",
     "PersistentVolumeClaimSpec": (
-        "AccessModes:list Selector:wire Resources=VolumeResources VolumeName StorageClassName:ptr VolumeMode:ptr DataSource*TypedRef"
+        "AccessModes:list Selector:selector Resources=VolumeResources VolumeName StorageClassName:ptr VolumeMode:ptr DataSource*TypedRef"
         " DataSourceRef*NamespacedRef VolumeAttributesClassName:ptr"
     ),
+    "PersistentVolumeClaim": "Metadata:meta Spec=PersistentVolumeClaimSpec Status=PersistentVolumeClaimStatus",
+    "PersistentVolumeClaimStatus": (
+        "Phase AccessModes:list Capacity:resources Conditions[]ClaimCondition AllocatedResources:resources AllocatedResourceStatuses:map"
+        " CurrentVolumeAttributesClassName:ptr ModifyVolumeStatus*ModifyVolumeStatus HealthStatus*VolumeHealthStatus"
+    ),
+    "ClaimCondition": "Type Status LastProbeTime:ptr LastTransitionTime:ptr Reason Message",
+    "ModifyVolumeStatus": "TargetVolumeAttributesClassName Status",
+    "VolumeHealthStatus": "HealthConditions[]VolumeHealthCondition LastTransitionTime:ptr",
+    "VolumeHealthCondition": "Status Reason Message",
     "VolumeResources": "Limits:resources Requests:resources",
     "TypedRef": "APIGroup:ptr Kind Name",
     "NamespacedRef": "APIGroup:ptr Kind Name Namespace:ptr",
@@ -186,7 +197,7 @@ _TYPES: Final = {
     "NamedBag": "Name Items[]KeyToPath Optional:ptr",
     "DownwardItems": "Items[]DownwardFile",
     "TokenSource": "Audience ExpirationSeconds:int Path User:ptr",
-    "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:wire Optional:ptr Path User:ptr",
+    "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:selector Optional:ptr Path User:ptr",
     "PodCertificate": (
         "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map User:ptr"
     ),
@@ -205,7 +216,7 @@ _TYPES: Final = {
         " NodeExpandSecretRef*SecretReference"
     ),
     "Ephemeral": "VolumeClaimTemplate*ClaimTemplate",
-    "ClaimTemplate": "Metadata:wire Spec=PersistentVolumeClaimSpec",
+    "ClaimTemplate": "Metadata:meta Spec=PersistentVolumeClaimSpec",
     "Image": "Reference PullPolicy",
 }
 

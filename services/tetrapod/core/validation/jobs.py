@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tetrapod.core.validation import job_policies, shown
 from tetrapod.core.validation.apps import matching_labels
-from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.domain_paths import domain_prefixed_path
 from tetrapod.core.validation.names import known, not_negative
 from tetrapod.core.validation.pod_templates import pod_template_spec
@@ -206,7 +206,7 @@ def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldEr
     """The template is frozen, but for what the scheduler reads while the job is suspended and has not begun."""
     template, old = spec.get("template") or {}, before.get("template") or {}
     if not _may_reschedule(before, status):
-        return shown.immutable(template, old, "spec.template", shown.pod_template(template))
+        return shown.immutable(template, old, "spec.template", pod_template(template))
     inner, kept = template.get("spec") or {}, dict(old.get("spec") or {})
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         kept[name] = inner.get(name)

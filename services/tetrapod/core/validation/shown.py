@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.metadata import FIELD_ORDER
+from tetrapod.machinery.metadata import FIELD_ORDER, ordered_owner
 
 _POINTERS: Final = ("deletionGracePeriodSeconds",)
 
@@ -47,11 +46,9 @@ def metadata(value: Mapping[str, Any] | None) -> Object:
     for key in ("labels", "annotations"):
         if key in found:
             found[key] = dict(sorted(found[key].items()))
+    if "ownerReferences" in found:
+        found["ownerReferences"] = [ordered_owner(owner) for owner in found["ownerReferences"]]
     return found
-
-
-def pod_template(template: Object) -> Object:
-    return {**metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
 
 
 def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:

@@ -7,7 +7,7 @@ from typing import Final
 from tetrapod.core.validation import rolling, shown
 from tetrapod.core.validation.apps import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
 from tetrapod.core.validation.claims import claim_spec
-from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative
 from tetrapod.core.validation.pod_templates import pod_template_spec
 from tetrapod.machinery import field
@@ -115,28 +115,8 @@ def _shown(name: str, value: object) -> object:
     if name == "selector":
         return shown.selector(value)  # type: ignore[arg-type]
     if name == "volumeClaimTemplates" and isinstance(value, list):
-        return [_claim(claim) for claim in value]
+        return internal_list("PersistentVolumeClaim", value)
     return value
-
-
-def _claim(claim: Object) -> Object:
-    """A PersistentVolumeClaim as the internal struct prints."""
-    spec, status = claim.get("spec") or {}, claim.get("status") or {}
-    return {
-        **shown.metadata(claim.get("metadata")),
-        "Spec": internal("PersistentVolumeClaimSpec", spec),
-        "Status": {
-            "Phase": status.get("phase") or "",
-            "AccessModes": status.get("accessModes"),
-            "Capacity": status.get("capacity"),
-            "Conditions": status.get("conditions"),
-            "AllocatedResources": status.get("allocatedResources"),
-            "AllocatedResourceStatuses": status.get("allocatedResourceStatuses"),
-            "CurrentVolumeAttributesClassName": status.get("currentVolumeAttributesClassName"),
-            "ModifyVolumeStatus": status.get("modifyVolumeStatus"),
-            "HealthStatus": status.get("healthStatus"),
-        },
-    }
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:

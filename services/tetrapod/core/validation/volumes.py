@@ -123,7 +123,7 @@ def _ephemeral(source: Object, path: str) -> list[FieldError]:
     errors = validate_annotations(meta.get("annotations"), f"{at}.metadata.annotations")
     errors += validate_labels(meta.get("labels"), f"{at}.metadata.labels")
     errors += [
-        field.forbidden(f"{at}.metadata.{key}", "cannot be set")
+        field.forbidden(f"{at}.metadata.{'uID' if key == 'uid' else key}", "cannot be set")  # the Go name, in part
         for key in FIELD_ORDER
         if meta.get(key) and key not in ("annotations", "labels")
     ]

@@ -14,10 +14,13 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import FIELD_ORDER
 
 _NOT_KEPT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 ALL_METADATA: Final = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
-"""For kinds whose status update changes no metadata at all (upstream: metav1.ResetObjectMetaForStatus)."""
+"""For kinds whose status update changes no metadata that matters (upstream: metav1.ResetObjectMetaForStatus)."""
+WHOLE_METADATA: Final = tuple(name for name in FIELD_ORDER if name not in ("managedFields", "resourceVersion"))
+"""For those that put the old metadata back."""
 ValidateStatus = Callable[[Object, Object], list[FieldError]]
 
 
@@ -33,11 +36,14 @@ class SpecStatusStrategy(Strategy):
 class StatusStrategy(Strategy):
     """`keep_metadata` names what of metadata stays as it is ("labels" for Deployment); `validate` looks at (new, old)."""
 
-    def __init__(self, main: Strategy, *, keep_metadata: tuple[str, ...] = (), validate: ValidateStatus | None = None) -> None:
+    def __init__(
+        self, main: Strategy, *, keep_metadata: tuple[str, ...] = (), validate: ValidateStatus | None = None, names_again: bool = False
+    ) -> None:
         self.main = main
         self.namespaced = main.namespaced
         self.allow_unconditional_update = main.allow_unconditional_update
         self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
+        self.names_again = names_again
         self._keep_metadata = keep_metadata
         self._validate = validate
 
@@ -71,4 +77,12 @@ class StatusStrategy(Strategy):
         return self.main.ttl(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("spec",), *(("metadata", key) for key in self._keep_metadata)]
+        """Who keeps more of metadata than one member says that it keeps all of it."""
+        several = len(self._keep_metadata) > 1
+        return [("spec",), *([("metadata",)] if several else [("metadata", key) for key in self._keep_metadata])]
+
+
+class PlainStatusStrategy(StatusStrategy):
+    """Of kinds whose status is validated without its object's metadata: finalizers need no domain here."""
+
+    metadata_rules = "plain"

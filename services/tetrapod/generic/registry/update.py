@@ -210,10 +210,10 @@ def _update_errors(store: Stored, strategy: Strategy, ctx: Context, new: Object,
         return strategy.validate_update(ctx, new, old)
     errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
     errors += validate_object_meta_update(meta, old_meta)
-    if strategy.names_again:
-        errors += validate_generate_name(meta, strategy.validate_name)
     if strategy.qualified_finalizers and strategy.metadata_rules == "kube":
         errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
+    if strategy.names_again:
+        errors += validate_generate_name(meta, strategy.validate_name)
     errors += strategy.validate_update(ctx, new, old)
     return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)
 

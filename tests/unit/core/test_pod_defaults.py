@@ -1,0 +1,19 @@
+"""Defaults that a pod has and a template of pods has not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrapod.core.defaults.pod_spec import default_pod, default_pod_template
+
+
+def _spec() -> dict[str, Any]:
+    return {"hostNetwork": True, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}
+
+
+def test_ports_on_the_hosts_network_are_the_hosts_in_pods_only() -> None:
+    pod, template = {"spec": _spec()}, {"spec": _spec()}
+    default_pod(pod)
+    default_pod_template(template)
+    assert pod["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "hostPort": 80}]
+    assert template["spec"]["containers"][0]["ports"] == [{"containerPort": 80}]
