@@ -88,6 +88,8 @@ _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", 
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES: Final = "application/apply-patch"
 _NONE: Final = RequestInfo(False, "", "")
+PAGE: Final = "page"
+"""In `Request.state`: group, version and name of a page that is counted as if it were a resource."""
 _PATHS: Final = {
     "/healthz": ("/healthz", ""),
     "/livez": ("/livez", ""),
@@ -146,6 +148,11 @@ class RequestMetrics:
         info = request.info or _NONE
         dry_run = dry_run_of(request.query_string) if "dryRun" in request.query_string else ""
         if not info.is_resource_request:
+            if (page := request.state.get(PAGE)) is not None:
+                key = (*page, request.method, dry_run)
+                return self._known.get(key) or self._known.setdefault(
+                    key, Series(verb_of(request), dry_run, (*page, "", "", self._component))
+                )
             found = _PATHS.get(request.path.rstrip("/") or "/")
             if found is None:
                 return None

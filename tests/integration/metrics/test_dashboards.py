@@ -7,6 +7,7 @@ alerts/kube_apiserver.libsonnet, alerts/kubernetes_system.libsonnet) and of the 
 from __future__ import annotations
 
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
@@ -176,3 +177,21 @@ def test_counts_survive_a_client_that_leaves_its_watch(server: Server) -> None:
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60):
         assert watches() == before + 1
     door.until(lambda _: watches() == before, "GET", "/version")
+
+
+def test_pages_are_counted_as_if_they_were_resources(server: Server) -> None:
+    """/statusz and /flagz, by the version of the document that was asked for."""
+    door = Door(server.kubeconfig)
+    for accept in ("text/plain", "application/json;as=Flagz;v=v1beta1;g=config.k8s.io", "text/html"):
+        request = urllib.request.Request(f"{server.url}/flagz", headers={"authorization": "Bearer admin-token", "accept": accept})
+        try:
+            urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60).close()
+        except urllib.error.HTTPError as refused:
+            refused.close()
+    counted = [labels for labels in labels_of(scraped(door), "apiserver_request_total") if labels["resource"] == "flagz"]
+    assert {(labels["group"], labels["version"], labels["code"]) for labels in counted} == {
+        ("", "", "200"),
+        ("config.k8s.io", "v1beta1", "200"),
+        ("", "", "406"),
+    }
+    assert {(labels["verb"], labels["scope"], labels["component"]) for labels in counted} == {("GET", "", "apiserver")}

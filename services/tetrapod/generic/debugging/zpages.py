@@ -16,6 +16,7 @@ from tetrapod.generic.negotiation.accept import JSON, YAML, Offer, parse_accept
 from tetrapod.generic.negotiation.choosing import wants_pretty
 from tetrapod.generic.negotiation.documents import encode_document, write_status
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.request_metrics import PAGE
 from tetrapod.generic.version import KUBERNETES, version_info
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, not_acceptable
@@ -53,6 +54,7 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
 
 
 def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
+    request.state[PAGE] = "", "", kind.lower()
     try:
         media_type, version = _negotiate(request, kind)
     except StatusError as error:
@@ -60,6 +62,7 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
     if not version:
         heading = _HEADING.format(component=COMPONENT, page=kind.lower())
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
+    request.state[PAGE] = GROUP, version, kind.lower()
     if version != _VERSIONS[0]:
         request.warnings.append(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
     document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **content}
