@@ -179,6 +179,24 @@ async def test_any_method_is_get(handlers: OpenAPIHandlers) -> None:
     assert (await handlers.document(get("/openapi/v3/version", method="POST"))).status == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "coding", "compressed"),
+    [
+        ("GET", "/openapi/v2", "identity, GZIP;q=0.5", True),
+        ("GET", "/openapi/v2", "gzip;q=0.0", False),
+        ("GET", "/openapi/v2", "deflate, *", False),
+        ("HEAD", "/openapi/v2", "gzip", False),
+        ("GET", "/openapi/v3/apis/apps/v1", "gzip", False),
+    ],
+)
+async def test_swagger_alone_is_compressed_for_who_takes_it(
+    handlers: OpenAPIHandlers, method: str, path: str, coding: str, compressed: bool
+) -> None:
+    request = Request(method, path, headers=[(b"accept-encoding", coding.encode())])
+    answer = await (handlers.v2 if path == "/openapi/v2" else handlers.document)(request)
+    assert (header(answer, b"content-encoding") == "gzip") == compressed
+
+
 async def test_swagger_in_both_forms(handlers: OpenAPIHandlers) -> None:
     plain, compressed = await asyncio.gather(
         handlers.v2(get("/openapi/v2")), handlers.v2(get("/openapi/v2", accept_encoding="gzip, deflate"))

@@ -18,20 +18,21 @@ from tetrapod.generic.openapi.pieces import sendable
 from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome, outcome, range_of, ranges
 from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
-_COMPRESSED_FROM: Final = 128 * 1024
 BY_CODING: Final = (b"vary", b"Accept-Encoding")
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
     """`pieces` are the body, written a few at a time where there are several. `etag` with its quotes, or "" for none; `modified` is
-    compared with the times that a request names. `further` headers tell caches what the answer depends on, and how long it holds."""
+    compared with the times that a request names. `further` headers tell caches what the answer depends on, and how long it holds.
+    `compressed`: for who takes gzip."""
 
     pieces: Sequence[bytes]
     media_type: str
     modified: datetime
     etag: str = ""
     further: Sequence[tuple[bytes, bytes]] = ()
+    compressed: bool = False
 
     def settled(self, request: Request) -> Response | None:
         """The answer that needs no body, where the request's conditions make it one: it need not be made then."""
@@ -52,10 +53,7 @@ class Content:
         if (asked := range_of(request, self.etag, self.modified)) and (part := self._part(asked, headers)) is not None:
             return part
         headers += [(b"content-type", self.media_type.encode()), (b"accept-ranges", b"bytes")]
-        large = self._size >= _COMPRESSED_FROM
-        gzip = large and "gzip" in _codings(request)
-        if large and BY_CODING not in headers:
-            headers.append(BY_CODING)
+        gzip = self.compressed and request.method != "HEAD" and _takes_gzip(request)
         if gzip:
             headers.append((b"content-encoding", b"gzip"))
         elif len(self.pieces) == 1:
@@ -118,8 +116,13 @@ class Content:
         return b"".join(found)
 
 
-def _codings(request: Request) -> set[str]:
-    return {part.partition(";")[0].strip() for part in request.header(b"accept-encoding").split(",")}
+def _takes_gzip(request: Request) -> bool:
+    """By the rules of NYTimes' gziphandler, which upstream has in front of Swagger alone."""
+    for part in request.header(b"accept-encoding").split(","):
+        coding, *parameters = (word.strip().lower() for word in part.split(";"))
+        if coding == "gzip":
+            return all(parameter.replace(" ", "").strip("0.") != "q=" for parameter in parameters)
+    return False
 
 
 def _content_range(start: int, length: int, size: int) -> bytes:

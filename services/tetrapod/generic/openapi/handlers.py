@@ -80,7 +80,7 @@ class OpenAPIHandlers:
                 _BY_ACCEPT,
             ]
             return Response(301, headers)
-        content = Content((), media_type, self._time_of(name, digest), etag, (*_NEGOTIATED, *(_for_ever() if asked else ())))
+        content = Content((), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_for_ever() if asked else ())))
         form = JsonFormV3() if media_type == _JSON else ProtobufFormV3()
         return await self._answer(request, content, name, digest, lambda: written_v3(self._source, name, form))
 
@@ -91,7 +91,7 @@ class OpenAPIHandlers:
         hashes = await self._source.index()
         digest = hash_of("v2", sorted(hashes.items()))
         form = JsonForm() if media_type == _JSON else ProtobufForm()
-        content = Content((), media_type, self._time_of("v2", digest), f'"{digest}"', _NEGOTIATED)
+        content = Content((), media_type, self._time_of("v2", digest), f'"{digest}"', _NEGOTIATED, compressed=True)
         return await self._answer(request, content, "v2", digest, lambda: swagger(self._source, form))
 
     async def _answer(self, request: Request, content: Content, name: str, digest: str, build: Build) -> Response:
