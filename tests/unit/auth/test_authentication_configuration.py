@@ -129,3 +129,22 @@ def test_an_address_as_a_name_asks_whether_it_is_verified(expression: str, verif
     config = from_flags(OidcFlags("https://x", "a"))
     config["jwt"][0]["claimMappings"]["username"] = {"expression": expression}
     assert (validate(config) == []) is verified
+
+
+@pytest.mark.parametrize(
+    ("expression", "at"),
+    [
+        ("claims.g.exists(x, x == 'a')", 7),
+        ("claims.?g.orValue([]).map(x, x).size() == 1", 18),
+        ("claims['g'].all(x, true)", 7),
+        ("claims.g.all(i, v, true)", 7),
+        ("dyn(claims.g).all(x, true)", 0),
+        ("claims.g.h.all(x, true)", 0),  # what is inside a claim is dynamic
+        ("claims.all(name, name != '')", 0),
+    ],
+)
+def test_a_claim_is_anything_and_nothing_to_go_through(expression: str, at: int) -> None:
+    config = from_flags(OidcFlags("https://x", "a"))
+    config["jwt"][0]["claimValidationRules"] = [{"expression": expression}]
+    text = f"ERROR: <input>:1:{at}: expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)"
+    assert (text in aggregate(validate(config))) is bool(at)

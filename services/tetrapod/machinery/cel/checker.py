@@ -313,7 +313,7 @@ class Checker:
             first, second = (types.INT, over.params[0]) if node.var2 else (over.params[0], ERROR)
         elif over.kind == "map":
             first, second = over.params
-        elif over.kind in ("dyn", "any", "error", "param"):
+        elif over.kind in ("dyn", "error", "param"):
             self._subs.assign(DYN, over)
             first = second = DYN
         else:
