@@ -21,6 +21,7 @@ from tetrapod.extensions.validation.names import validate_names, validate_requir
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
 from tetrapod.machinery.conditions import is_true
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError, child, index, invalid, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_immutable
@@ -183,13 +184,19 @@ def _lenient(old: Spec, options: Options) -> Options:
             valid_types=all(not s.get("type") or s["type"] in TYPES for s in inner),
             atomic_sets=not any(set_item_errors(items, "") for s, items in lists if s.get("x-kubernetes-list-type") == "set"),
             keyed_lists=not any(keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed),
-            pruned_defaults=not any(e.detail == "must not have unknown fields" for s in schemas for e in validate_defaults(s, "")),
+            pruned_defaults=not any(
+                e.detail == "must not have unknown fields" for s in schemas for e in validate_defaults(copy_value(s), "")
+            ),
         ),
         schemas_required=not _missing_schemas(old, Options(), ""),
         recognized_review_version=has_recognized_version(old.conversion),
         any_ca=options.any_ca,
         unchanged=options.unchanged,
     )
+
+
+def _unpruned(schema: Object) -> bool:
+    return any(error.detail == "must not have unknown fields" for error in validate_defaults(copy_value(schema), ""))
 
 
 def _unchanged(new: Object, old: Object) -> frozenset[str]:

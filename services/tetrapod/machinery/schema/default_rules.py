@@ -33,7 +33,10 @@ class _Place:
 
 
 def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list[FieldError]:
-    """Of a whole openAPIV3Schema that is structural. `pruned`: unknown fields are refused."""
+    """Of a whole openAPIV3Schema that is structural. `pruned`: unknown fields are refused.
+
+    The metadata of resources in defaults is decoded in place, so that the schema is stored without what ObjectMeta lacks.
+    """
     root = {**schema, _EMBEDDED: True}
     return _validate(root, path, _Place(root), _Checks(pruned))
 
@@ -77,7 +80,7 @@ def _validate(s: Object, path: str, place: _Place, checks: _Checks) -> list[Fiel
 
 
 def _default_errors(s: Object, at: str, checks: _Checks, root: bool) -> list[FieldError]:
-    node, value = build(s), copy(s["default"])
+    node, value = build(s), s["default"]
     errors: list[FieldError] = []
     if checks.pruned and pruning.prune(node, copy(value), root=bool(s.get(_EMBEDDED))):
         errors.append(invalid(at, sorted_keys(s["default"]), "must not have unknown fields"))

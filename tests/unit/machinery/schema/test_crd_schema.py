@@ -10,6 +10,7 @@ import pytest
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import crd_schema
+from tetrapod.machinery.schema.default_rules import validate_defaults
 
 FACTS = Path(__file__).parents[3] / "facts/schema/crd_schemas.json"
 AT = "spec.validation.openAPIV3Schema"
@@ -124,3 +125,12 @@ def test_defaults_of_int_or_strings_are_judged_by_their_anyof() -> None:
     plain = {"x-kubernetes-int-or-string": True, "default": {}}
     assert texts(properties={"a": plain}) == []
     assert len(texts(properties={"a": {**plain, "anyOf": [{"type": "integer"}, {"type": "string"}]}})) == 2
+
+
+@pytest.mark.parametrize(("sent", "kept"), [({"name": "a", "zz": 1}, {"name": "a"}), ({"creationTimestamp": None}, {}), (None, {})])
+def test_what_metadata_has_not_is_left_out_of_the_default_of_an_embedded_resource(sent: Any, kept: Any) -> None:
+    default = {"apiVersion": "v1", "kind": "Pod", "metadata": sent}
+    embedded = {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True, "default": default}
+    metadata = {"metadata": {"type": "object"}}
+    assert validate_defaults({"type": "object", "properties": {"o": {"type": "object", **embedded, "properties": metadata}}}, "") == []
+    assert default == {"apiVersion": "v1", "kind": "Pod", "metadata": kept}
