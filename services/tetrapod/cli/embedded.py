@@ -14,6 +14,7 @@ from pathlib import Path
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.auth.service import AuthService
+from tetrapod.cli.admission_options import chosen_admission
 from tetrapod.cli.audit import audit_of, audited
 from tetrapod.cli.auth_options import auth_options
 from tetrapod.cli.authentication_data import authentication_data
@@ -32,10 +33,8 @@ from tetrapod.cli.options import Options
 from tetrapod.cli.renewal import renewing
 from tetrapod.cli.serving import serving_tls
 from tetrapod.cli.webhooks import webhook_client
-from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
-from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
@@ -102,8 +101,7 @@ class Embedded:
             options.break_glass,
             (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
         )
-        chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
-        self.admission = Chain(chosen)
+        self.admission = chosen_admission(surroundings, options)
         self._assemble_core()
         self._assemble_extensions()
         self._assemble_front()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tetrapod.cli.admission_options import chosen_admission
 from tetrapod.cli.authentication_data import authentication_data
 from tetrapod.cli.front_door import reachable_address
 from tetrapod.cli.kubelet import kubelet_config
@@ -9,9 +10,7 @@ from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import side_of
-from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
-from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
@@ -40,10 +39,8 @@ class RemoteCore(RemoteService):
             options.break_glass,
             (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
         )
-        chosen = plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins)
-        self.server = GenericAPIServer(
-            "core", self.storage, Chain(chosen), self.lifecycle, authorizer=authorizer, profiling=options.profiling
-        )
+        admission = chosen_admission(surroundings, options)
+        self.server = GenericAPIServer("core", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
         controllers = NearestClient(
             in_process_client(self._director, "kube-controller-manager"),
             self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager"),

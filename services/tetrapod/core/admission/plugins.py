@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tetrapod.core.admission.certificates import CertificateApproval, CertificateSigning, CertificateSubjectRestriction
 from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
+from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.limit_ranger import LimitRanger
+from tetrapod.core.admission.narrowing import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
 from tetrapod.core.admission.node_restriction import NodeRestriction
-from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, PodResize
+from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
 from tetrapod.core.admission.pod_security import PodSecurity
 from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.resource_quota import ResourceQuota
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
-from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
+from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration, TaintNodesByCondition
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
 from tetrapod.generic.admission.dynamic import DYNAMIC, Make
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.machinery.field import go_quote
 
 ORDERED: Final[dict[str, Make]] = {
     "NamespaceLifecycle": lambda s: NamespaceLifecycle(s.storages),
+    "LimitPodHardAntiAffinityTopology": lambda s: LimitPodHardAntiAffinityTopology(),
     "LimitRanger": lambda s: LimitRanger(s.storages),
     "ServiceAccount": lambda s: ServiceAccount(s.storages),
     "NodeRestriction": lambda s: NodeRestriction(s.storages),
     "TaintNodesByCondition": lambda s: TaintNodesByCondition(),
+    "AlwaysPullImages": lambda s: AlwaysPullImages(),
     "PodSecurity": lambda s: PodSecurity(s.storages),
     "Priority": lambda s: Priority(s.storages),
     "DefaultTolerationSeconds": lambda s: DefaultTolerationSeconds(*s.toleration_seconds),
+    "ExtendedResourceToleration": lambda s: ExtendedResourceToleration(),
     "DefaultStorageClass": lambda s: DefaultStorageClass(s.storages),
     "StorageObjectInUseProtection": lambda s: StorageObjectInUseProtection(),
     "PersistentVolumeClaimResize": lambda s: PersistentVolumeClaimResize(s.storages),
@@ -40,16 +46,62 @@ ORDERED: Final[dict[str, Make]] = {
     "CertificateSigning": lambda s: CertificateSigning(s.authorizer),
     "CertificateSubjectRestriction": lambda s: CertificateSubjectRestriction(),
     "DefaultIngressClass": lambda s: DefaultIngressClass(s.storages),
+    "DenyServiceExternalIPs": lambda s: DenyServiceExternalIPs(),
     "PodTopologyLabels": lambda s: PodTopologyLabels(s.storages),
-    "PodResize": lambda s: PodResize(s.storages),
     "NodeDeclaredFeatureValidator": lambda s: NodeDeclaredFeatureValidator(s.storages),
+    "PodResizeValidator": lambda s: PodResizeValidator(s.storages),
     **DYNAMIC,
     "ResourceQuota": lambda s: ResourceQuota(s.storages),  # last: it charges what all others let through
 }
-OFF_BY_DEFAULT: Final = frozenset({"NodeRestriction"})
+OFF_BY_DEFAULT: Final = frozenset(
+    {
+        "AlwaysPullImages",
+        "DenyServiceExternalIPs",
+        "ExtendedResourceToleration",
+        "LimitPodHardAntiAffinityTopology",
+        "NodeRestriction",
+    }
+)
+WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PodGroupProtection"})
+"""Upstream's that say nothing, or nothing while the feature that they belong to is off by default."""
+NOT_BUILT_IN: Final = frozenset(
+    {
+        "AlwaysDeny",
+        "EventRateLimit",
+        "ImagePolicyWebhook",
+        "NamespaceAutoProvision",
+        "NamespaceExists",
+        "OwnerReferencesPermissionEnforcement",
+        "PodNodeSelector",
+        "PodTolerationRestriction",
+    }
+)
+
+
+class UnusablePlugins(ValueError):
+    """Plugins are named that there are not, or in both ways; the text is upstream's (AdmissionOptions.Validate)."""
 
 
 def plugins(surroundings: Surroundings, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
-    """Those that are on by default or turned on, but not turned off. Names that upstream knows and we lack are passed over."""
+    """Those that are on by default or turned on, but not turned off.
+
+    Raises:
+        UnusablePlugins
+    """
+    if problems := [*_problems(enabled, disabled)]:
+        raise UnusablePlugins("; ".join(problems))
     wanted = (ORDERED.keys() - OFF_BY_DEFAULT | set(enabled)) - set(disabled)
     return [make(surroundings) for name, make in ORDERED.items() if name in wanted]
+
+
+def _problems(enabled: Sequence[str], disabled: Sequence[str]) -> Iterator[str]:
+    """What should guard and is not there is no less than an error."""
+    for flag, names in (("enable", enabled), ("disable", disabled)):
+        for name in names:
+            if name not in ORDERED.keys() | WITHOUT_EFFECT | NOT_BUILT_IN:
+                yield f"{flag}-admission-plugins plugin {go_quote(name)} is unknown"
+    for name in enabled:
+        if name in NOT_BUILT_IN:
+            yield f"enable-admission-plugins plugin {go_quote(name)} is not built in"
+    if both := sorted(set(enabled) & set(disabled)):
+        yield f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped"

@@ -41,10 +41,10 @@ class _ResizePlugin(Plugin):
         return found
 
 
-class PodResize(_ResizePlugin):
+class PodResizeValidator(_ResizePlugin):
     """Refuses what the node could never give, whatever else runs on it."""
 
-    name = "PodResize"
+    name = "PodResizeValidator"
 
     async def validate(self, attributes: Attributes) -> None:
         node = await self._node(attributes)

@@ -1,6 +1,5 @@
-"""DefaultTolerationSeconds and TaintNodesByCondition: how long pods stay on nodes in trouble, and that new nodes begin unready.
-
-Upstream: plugin/pkg/admission/{defaulttolerationseconds,nodetaint}.
+"""DefaultTolerationSeconds, ExtendedResourceToleration and TaintNodesByCondition: where pods may go and stay, and that new nodes
+begin unready. Upstream: plugin/pkg/admission/{defaulttolerationseconds,extendedresourcetoleration,nodetaint}.
 """
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
+from tetrapod.core.validation.quantities import is_extended
 from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.machinery.gvk import Object
 
@@ -38,6 +38,27 @@ class DefaultTolerationSeconds(PodPlugin):
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
     return any((t.get("key") or "") in ("", key) and (t.get("effect") or "") in ("", "NoExecute") for t in tolerations)
+
+
+class ExtendedResourceToleration(PodPlugin):
+    """Who asks for a device may go to the nodes that are kept for it. Off by default."""
+
+    name = "ExtendedResourceToleration"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of(attributes)
+        asking = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        wanted = {name for one in asking for name in (one.get("resources") or {}).get("requests") or () if is_extended(name)}
+        for key in sorted(wanted):
+            added = {"key": key, "operator": "Exists", "effect": "NoSchedule"}
+            found = spec.get("tolerations") or []
+            alike = [added if _alike(one, added) else one for one in found]
+            spec["tolerations"] = alike if added in alike else [*alike, added]
+
+
+def _alike(one: Object, other: Object) -> bool:
+    return all((one.get(part) or "") == (other.get(part) or "") for part in ("key", "operator", "effect", "value"))
 
 
 class TaintNodesByCondition(Plugin):

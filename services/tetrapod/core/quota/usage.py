@@ -7,6 +7,7 @@ from typing import Final
 
 from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
 from tetrapod.core.quota.pods import Usage, counts_as_pod, pod_totals
+from tetrapod.core.validation.quantities import is_native
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -80,7 +81,7 @@ def _claim(claim: Object, used: Usage) -> None:
     storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if storage is not None:
         allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
-        quantity = max(Quantity.of(storage), Quantity.of(allocated)) if allocated is not None else Quantity.of(storage)
+        quantity = max(Quantity.of(q).round_up(0) for q in (storage, allocated) if q is not None)  # whole bytes
         used["requests.storage"] = quantity
         if prefix:
             used[f"{prefix}requests.storage"] = quantity
@@ -107,8 +108,7 @@ def _concerns(resource: GroupResource, name: str, around: Surroundings) -> bool:
 
 
 def _is_extended(name: str) -> bool:
-    native = "/" not in name or "kubernetes.io/" in name
-    return name.startswith(REQUESTS) and (not native or name.startswith(f"{REQUESTS}{IMPLICIT}"))
+    return name.startswith(REQUESTS) and (not is_native(name) or name.startswith(f"{REQUESTS}{IMPLICIT}"))
 
 
 def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:

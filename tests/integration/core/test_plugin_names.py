@@ -1,0 +1,43 @@
+"""Which admission plugins there are, by the names that flags give."""
+
+from __future__ import annotations
+
+import pytest
+
+from integration.core.conftest import Core
+from tetrapod.core.admission.plugins import ORDERED, UnusablePlugins, plugins
+from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
+from tetrapod.generic.webhook.services import StoredServices
+
+
+@pytest.fixture
+def surroundings(core: Core, storages: StorageFactory, allow_all: Authorizer) -> Surroundings:
+    webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
+    return Surroundings(storages, allow_all, in_process_client(core.director, "kube-apiserver"), Lifecycle().background, webhooks)
+
+
+@pytest.mark.parametrize(
+    ("enabled", "disabled", "told"),
+    [
+        (["Nope"], ["Zip"], 'enable-admission-plugins plugin "Nope" is unknown; disable-admission-plugins plugin "Zip" is unknown'),
+        (["EventRateLimit"], [], 'enable-admission-plugins plugin "EventRateLimit" is not built in'),
+        (["Priority"], ["Priority"], r"\[Priority\] in enable-admission-plugins and disable-admission-plugins overlapped"),
+    ],
+)
+def test_plugins_that_there_are_not_are_refused(surroundings: Surroundings, enabled: list[str], disabled: list[str], told: str) -> None:
+    with pytest.raises(UnusablePlugins, match=f"^{told}$"):
+        plugins(surroundings, enabled, disabled)
+
+
+def test_plugins_stand_in_the_order_of_upstream_and_may_be_turned_off_though_they_are_not_there(surroundings: Surroundings) -> None:
+    made = plugins(surroundings, ["AlwaysPullImages", "AlwaysAdmit", "ServiceAccount"], ["EventRateLimit", "PodSecurity"])
+    names = [plugin.name for plugin in made]
+    assert names[:4] == ["NamespaceLifecycle", "LimitRanger", "ServiceAccount", "TaintNodesByCondition"]
+    assert names.index("AlwaysPullImages") == 4
+    assert "PodSecurity" not in names
+    assert names == [name for name in ORDERED if name in names]

@@ -1,0 +1,84 @@
+"""Admission plugins that are off until they are named."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tetrapod.core.admission.images import AlwaysPullImages
+from tetrapod.core.admission.narrowing import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
+from tetrapod.core.admission.tolerations import ExtendedResourceToleration
+from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
+from tetrapod.machinery.status import StatusError
+
+
+def written(obj: Any, old: Any = None, resource: str = "pods", subresource: str = "") -> Attributes:
+    return Attributes(
+        operation="CREATE" if old is None else "UPDATE",
+        kind=GroupVersionKind("", "v1", "Any"),
+        resource=GroupVersionResource("", "v1", resource),
+        subresource=subresource,
+        namespace="default",
+        name="x",
+        object=obj,
+        old_object=old,
+        options={},
+        dry_run=False,
+        user=UserInfo("somebody"),
+    )
+
+
+def pod(*images: str, policy: str = "IfNotPresent", **spec: Any) -> Any:
+    return {"spec": {"containers": [{"name": i, "image": i, "imagePullPolicy": policy} for i in images], **spec}}
+
+
+def test_images_are_always_pulled_and_nothing_may_change_that() -> None:
+    plugin, new = AlwaysPullImages(), pod("a", "b", volumes=[{"name": "v", "image": {"reference": "r", "pullPolicy": "Never"}}])
+    asyncio.run(plugin.admit(written(new)))
+    assert [c["imagePullPolicy"] for c in new["spec"]["containers"]] == ["Always", "Always"]
+    assert new["spec"]["volumes"][0]["image"]["pullPolicy"] == "Always"
+    asyncio.run(plugin.validate(written(new)))
+    with pytest.raises(StatusError, match=r'pods "x" is forbidden: spec.containers\[0\].imagePullPolicy: Unsupported value: "Never"'):
+        asyncio.run(plugin.validate(written(pod("a", policy="Never"))))
+
+
+def test_what_names_no_new_image_is_left_alone() -> None:
+    plugin = AlwaysPullImages()
+    assert not plugin.handles(written(pod("a"), pod("a", "b")))
+    assert plugin.handles(written(pod("a", "c"), pod("a", "b")))
+    assert not plugin.handles(written(pod("a"), subresource="ephemeralcontainers"))
+
+
+@pytest.mark.parametrize(("keys", "refused"), [(["kubernetes.io/hostname"], ""), (["kubernetes.io/hostname", "zone"], "zone"), ([], "")])
+def test_pods_keep_others_off_their_node_at_most(keys: list[str], refused: str) -> None:
+    terms = [{"topologyKey": key} for key in keys]
+    asked = written(pod("a", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}))
+    if not refused:
+        asyncio.run(LimitPodHardAntiAffinityTopology().validate(asked))
+        return
+    with pytest.raises(StatusError, match=f"has TopologyKey {refused} but only key kubernetes.io/hostname is allowed"):
+        asyncio.run(LimitPodHardAntiAffinityTopology().validate(asked))
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "allowed"), [([], None, True), (["1.2.3.4"], None, False), (["1.2.3.4"], ["5.6.7.8", "1.2.3.4"], True)]
+)
+def test_external_addresses_are_not_taken_anew(new: list[str], old: list[str] | None, allowed: bool) -> None:
+    asked = written({"spec": {"externalIPs": new}}, None if old is None else {"spec": {"externalIPs": old}}, "services")
+    if allowed:
+        asyncio.run(DenyServiceExternalIPs().validate(asked))
+        return
+    with pytest.raises(StatusError, match="Use of external IPs is denied by admission control"):
+        asyncio.run(DenyServiceExternalIPs().validate(asked))
+
+
+def test_who_asks_for_a_device_tolerates_its_taint() -> None:
+    resources = {"requests": {"example.com/gpu": "1", "cpu": "1", "a.b/c": "1"}}
+    given = [{"key": "a.b/c", "operator": "Exists", "effect": "NoSchedule"}, {"key": "example.com/gpu", "operator": "Exists"}]
+    new = {"spec": {"containers": [{"name": "c", "resources": resources}], "tolerations": given}}
+    asyncio.run(ExtendedResourceToleration().admit(written(new)))
+    assert new["spec"]["tolerations"] == [*given, {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
