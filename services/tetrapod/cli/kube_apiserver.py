@@ -37,10 +37,12 @@ def kube_apiserver(options: Options) -> None:
     More flags are read from the environment variable TETRAPOD_FLAGS.
     """
     from tetrapod.cli.embedded import Embedded
+    from tetrapod.cli.process import tell_flags
     from tetrapod.cli.running import run
     from tetrapod.generic.logs import configure
 
     configure(options.logging_format, options.verbosity)
+    tell_flags(options.flags())
     options, forget = _with_directory(options)
     try:
         options, store = _with_store(options)

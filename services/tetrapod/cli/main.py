@@ -16,6 +16,7 @@ from tetrapod.cli.flags import with_flags
 from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.migrate import migrate
 from tetrapod.cli.options import Options
+from tetrapod.cli.process import tell_flags
 from tetrapod.cli.trace import trace
 from tetrapod.generic.logs import configure
 
@@ -30,6 +31,7 @@ def main() -> None:
 def _prepare(options: Options) -> None:
     gc.set_threshold(100_000)  # what is imported stays: looking at it again and again took a twentieth of the start (see running.py)
     configure(options.logging_format, options.verbosity)
+    tell_flags(options.flags())
     if options.ignored:
         log.warning("flags without a meaning here, ignored: %s", ", ".join(f"--{name}" for name in options.ignored))
 
@@ -40,9 +42,16 @@ def up(options: Options) -> None:
     _prepare(options)
     from tetrapod.cli.embedded import Embedded
     from tetrapod.cli.running import run
+    from tetrapod.generic.configuration.files import complaint
 
-    options.data_dir.mkdir(parents=True, exist_ok=True)
-    sys.exit(run(lambda: Embedded(options)))
+    def embedded() -> Embedded:
+        try:
+            options.data_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(complaint("mkdir", str(options.data_dir), error)) from None
+        return Embedded(options)
+
+    sys.exit(run(embedded))
 
 
 @main.group()

@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 import logging
 import resource
+from collections.abc import Mapping
 from typing import Any
+
+from tetrapod.machinery.field import go_quote
 
 log = logging.getLogger(__name__)
 
@@ -26,3 +29,9 @@ def quiet_ends(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None
         log.info("TLS connection lost: %s", context.get("exception"))
         return
     loop.default_exception_handler(context)
+
+
+def tell_flags(flags: Mapping[str, str]) -> None:
+    """One line each, at -v 2 and above (upstream: component-base/cli/flag, PrintFlags)."""
+    for name, value in sorted(flags.items()):
+        log.info("FLAG: --%s=%s", name, go_quote(value))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
+import pytest
+
 from tetrapod.cli.options import Options
+from tetrapod.cli.process import tell_flags
 
 
 def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
@@ -10,3 +15,10 @@ def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
     assert flags["request-timeout"] == "1m30s" and flags["event-ttl"] == "1h0m0s"
     assert (flags["audit-log-batch-throttle-qps"], flags["audit-webhook-batch-throttle-qps"]) == ("0", "2.5")
     assert flags["etcd-servers"] == "[https://***@etcd:2379]"
+
+
+def test_the_log_tells_them_as_upstreams_does(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        tell_flags(Options(tls_min_version='V"', request_timeout=90.0).flags())
+    lines = [record.getMessage() for record in caplog.records]
+    assert {'FLAG: --request-timeout="1m30s"', 'FLAG: --tls-min-version="V\\""', 'FLAG: --v="1"'} <= set(lines)
