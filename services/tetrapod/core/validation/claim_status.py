@@ -41,6 +41,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     for i, user in enumerate(reserved if found.fits(reserved, "status.reservedFor", _MOST_USERS) else ()):
         at = f"status.reservedFor[{i}]"
         found.written += [field.required(f"{at}.{key}") for key in ("resource", "name", "uid") if not user.get(key)]
+    devices, of_devices = status.get("devices") or [], Complaints()
+    for i, device in enumerate(devices):
+        _device_status(device, allocation, f"status.devices[{i}]", of_devices)
+    found.written += of_devices.written
     if reserved and allocation is None:
         found.written.append(field.forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
     elif reserved and new["metadata"].get("deletionTimestamp") and any(u not in (before.get("reservedFor") or []) for u in reserved):
@@ -54,10 +58,8 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     users = [{key: u[key] for key in ("apiGroup", "resource", "name", "uid") if u.get(key)} for u in reserved]
     if len(reserved) <= _MOST_USERS:
         found.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
-    devices = status.get("devices") or []
     found.once(map(_device_key, devices), "status.devices", map(_shown, devices))
-    for i, device in enumerate(devices):
-        _device_status(device, allocation, f"status.devices[{i}]", found)
+    found.declared += of_devices.declared
     return found.all()
 
 
