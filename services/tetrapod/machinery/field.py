@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.gonumbers import as_go_writes
 
 _OMITTED: Final = object()
 """The bad value of an error that shows none."""
@@ -82,7 +83,7 @@ def format_value(value: Any) -> str:
         return go_quote(value)
     if isinstance(value, float):
         return go_float(value)
-    return orjson.dumps(value).decode().translate(_HTML)
+    return as_go_writes(orjson.dumps(value)).decode().translate(_HTML)
 
 
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})

@@ -5,7 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tetrapod.machinery.serializer.numbers import integral, without_exponents
+from tetrapod.machinery.field import format_value
+from tetrapod.machinery.gonumbers import without_exponents
+from tetrapod.machinery.serializer.numbers import integral
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,10 @@ from tetrapod.machinery.serializer.numbers import integral, without_exponents
 def test_whole_floats_are_integers_of_the_shortest_digits(sent: float, kept: float) -> None:
     [found] = integral([sent])
     assert (found, type(found)) == (kept, type(kept))
+
+
+def test_values_in_refusals_are_written_so_too() -> None:
+    assert format_value({"a": [1.0, -0.0, 1.5, 1e20, 10.05, "1.0"]}) == '{"a":[1,-0,1.5,100000000000000000000,10.05,"1.0"]}'
 
 
 @pytest.mark.parametrize(

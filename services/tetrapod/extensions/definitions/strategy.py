@@ -13,6 +13,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
+from tetrapod.machinery.serializer.numbers import integral
 
 
 class CrdStrategy(Strategy):
@@ -52,6 +53,10 @@ class CrdStrategy(Strategy):
         warnings = [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in known]
         kept = _set_warnings(old)
         return warnings + [warning for warning in _set_warnings(new) if warning not in kept]
+
+    def canonicalize(self, obj: Object) -> None:
+        """Numbers of defaults, enums and examples are judged as they were written, and stored as they are read back."""
+        integral(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

@@ -10,9 +10,9 @@ from tetrapod.generic.negotiation.accept import PROTOBUF, YAML, Accepted, Offer,
 from tetrapod.generic.negotiation.choosing import wants_pretty
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
+from tetrapod.machinery.gonumbers import without_exponents
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import cleaned
-from tetrapod.machinery.serializer.numbers import without_exponents
 from tetrapod.machinery.status import StatusError, not_acceptable
 
 _DOCUMENT_OFFER: Final = Offer(table=False, partial=False)

@@ -13,8 +13,8 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
+from tetrapod.machinery.gonumbers import without_exponents
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.numbers import without_exponents
 
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
 

@@ -11,7 +11,6 @@ from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk
 from tetrapod.machinery.schema.decode_times import micro_time, time
-from tetrapod.machinery.serializer.numbers import integral
 from tetrapod.machinery.shapes.node import SchemaNode
 
 
@@ -96,7 +95,7 @@ _WALKS: Final[dict[str, Walk]] = {
     "IntOrString": _int_or_string,
     "RawExtension": _anything,
     "FieldsV1": _anything,
-    "JSON": integral,
+    "JSON": _anything,
 }
 
 

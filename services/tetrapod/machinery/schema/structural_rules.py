@@ -52,6 +52,8 @@ def unsupported(schema: Object) -> str:
             value = schema.get(name)
             if value is not None and (value or name in ("additionalItems", "dependencies")):
                 return f"OpenAPIV3Schema '{shown}' is not supported"
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     if isinstance(schema.get("items"), list) and schema["items"]:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     for below in _below(schema):

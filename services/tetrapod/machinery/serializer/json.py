@@ -16,9 +16,9 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gonumbers import without_exponents
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError, NumberError
-from tetrapod.machinery.serializer.numbers import without_exponents
 from tetrapod.machinery.serializer.syntax import explain
 
 _INT64: Final = 1 << 63

@@ -1,7 +1,4 @@
-"""Numbers as Go's encoder writes them: a float64 of 1.0 is `1` on its next way through JSON, and no exponent is shown below 1e21.
-
-Upstream: floatEncoder of Go's encoding/json.
-"""
+"""Numbers without a fraction as Go's encoder writes them: a float64 of 1.0 is `1` on its next way through JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ _SIGNS: Final = (b".0", b"e+16", b"e+17", b"e+18")
 """One of these is in every encoding of a whole float below 2^63; looking for them costs a tenth of the expression below."""
 _WITHOUT: Final = frozenset({int, str, bool, type(None)})
 _whole_float = re.compile(rb"[0-9]\.0[,\]}]|[0-9]\.0$|[0-9]e\+1[678]").search
-_EXPONENTS: Final = (b"e+16", b"e+17", b"e+18", b"e+19", b"e+20", b"e-6")
-_text_or_float = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e(?:\+1[6-9]|\+20|-6)(?![0-9])')
 
 
 def integral(value: Any) -> Any:
@@ -47,15 +42,3 @@ def _integral(value: Any) -> Any:
 def shortest_integer(value: float) -> int:
     """A whole float with the digits that Go writes of it: no more than tell it from others, then zeros."""
     return int(value) if abs(value) <= _EXACT else int(Decimal(repr(value)))
-
-
-def without_exponents(encoded: bytes) -> bytes:
-    """A document of orjson's whose floats between 1e-6 and 1e21 are written as Go writes them."""
-    if not any(sign in encoded for sign in _EXPONENTS):
-        return encoded
-    return _text_or_float.sub(_in_go, encoded)
-
-
-def _in_go(match: re.Match[bytes]) -> bytes:
-    found = match[0]
-    return found if found.startswith(b'"') else format(Decimal(found.decode()), "f").encode()

@@ -134,3 +134,8 @@ def test_what_metadata_has_not_is_left_out_of_the_default_of_an_embedded_resourc
     metadata = {"metadata": {"type": "object"}}
     assert validate_defaults({"type": "object", "properties": {"o": {"type": "object", **embedded, "properties": metadata}}}, "") == []
     assert default == {"apiVersion": "v1", "kind": "Pod", "metadata": kept}
+
+
+def test_a_schema_that_cannot_be_read_says_nothing_of_its_defaults() -> None:
+    found = texts(properties={"a": {"type": "integer", "maximum": 1, "default": 2, "x-kubernetes-preserve-unknown-fields": False}})
+    assert len(found) == 1 and "must be true or undefined" in found[0]

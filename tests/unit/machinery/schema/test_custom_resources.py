@@ -140,6 +140,7 @@ def complaints(schema: Object, text: str) -> list[str]:
         ({"type": "number", "multipleOf": 0.5}, "1", ["Invalid value: 0: factor MultipleOf declared for a must be positive: 0"]),
         ({"type": "number", "multipleOf": 0.5}, "1.5", []),
         ({"type": "number", "multipleOf": 0.1}, "0.30000000000000004", []),
+        ({"type": "boolean", "not": {}}, "true", ['Invalid value: "": "a" must not validate the schema (not)']),
         (
             {"type": "number", "maximum": 1e20},
             "3",
