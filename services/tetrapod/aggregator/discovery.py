@@ -19,9 +19,8 @@ from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.handlers import DiscoverySource
-from tetrapod.generic.discovery.negotiation import AGGREGATED
+from tetrapod.generic.discovery.negotiation import is_aggregated
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.negotiation.accept import parse_accept
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import GroupVersion, Object
@@ -177,7 +176,7 @@ class ExternalDiscovery:
             return None
         if answer.status == 503:
             raise ValueError("status 503 of /apis")
-        if answer.status == 200 and _is_aggregated(answer.media_type):
+        if answer.status == 200 and is_aggregated(answer.media_type):
             found = read_aggregated(answer.body).get(gv, {"version": gv.version})
             return _Known(answer.etag, {**found, "freshness": "Current"})
         return _Known("", {**await self._classic(obj, gv), "freshness": "Current"})
@@ -198,9 +197,3 @@ class _Known(NamedTuple):
 
 def _stale(gv: GroupVersion) -> Object:
     return {"version": gv.version, "freshness": "Stale"}
-
-
-def _is_aggregated(media_type: str) -> bool:
-    """Upstream: client-go/discovery, ContentTypeIsGVK."""
-    clauses = parse_accept(media_type)
-    return bool(clauses) and clauses[0].type == "application" and all(dict(clauses[0].parameters).get(k) == v for k, v in AGGREGATED)

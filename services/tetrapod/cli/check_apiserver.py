@@ -42,16 +42,17 @@ def check_apiserver(
     from tetrapod.generic.certificates.pki import Pki
     from tetrapod.machinery.gvk import GroupVersion
 
+    group, _, version = group_version.partition("/")
+    if not (group and version):
+        raise click.UsageError(f"want GROUP/VERSION, got {group_version}")
+    if not url.startswith("https://"):
+        raise click.UsageError(f"want https://HOST:PORT, got {url}: the aggregator speaks TLS to every server")
     certificate, key = Pki(data_dir / "pki").front_proxy_client
     talk = Conversation(url, proxy_client_cert_file or certificate, proxy_client_key_file or key, certificate_authority)
     for file in (talk.certificate, talk.key):
         if not file.is_file():
             raise click.ClickException(f"no such file: {file}; --proxy-client-cert-file and --proxy-client-key-file name a front proxy's")
-    try:
-        subject = Subject(talk, GroupVersion.parse(group_version))
-    except ValueError as error:
-        raise click.ClickException(str(error)) from None
-    findings = list(run_checks(subject))
+    findings = list(run_checks(Subject(talk, GroupVersion(group, version))))
     if output == "json":
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:

@@ -95,3 +95,18 @@ def test_who_fails_on_bad_bodies_or_speaks_html_is_told_so(certificates: Path) -
 
 def test_nobody_there_is_a_failure_of_each_check_and_no_accident(certificates: Path) -> None:
     assert set(outcomes(f"https://127.0.0.1:{free_port()}", certificates).values()) == {"fail", "skip"}
+
+
+def test_a_document_that_does_not_say_its_form_is_one_that_the_aggregator_does_not_read(certificates: Path) -> None:
+    group, _, version = GROUP_VERSION.partition("/")
+    aggregated = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": group}, "versions": [{"version": version}]}]}
+    with serving(certificates, lambda path: (200, aggregated)) as url:
+        assert outcomes(url, certificates)["aggregated discovery"] == "fail"
+
+
+@pytest.mark.parametrize("arguments", [("http://localhost:1", GROUP_VERSION), ("https://localhost:1", "v1"), ("https://localhost:1", "g/")])
+def test_what_is_no_server_or_no_group_version_is_refused(arguments: tuple[str, str]) -> None:
+    ended = subprocess.run(
+        command("check-apiserver", *arguments), env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, "Error: want " in ended.stderr) == (2, True)

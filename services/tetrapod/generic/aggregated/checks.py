@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from tetrapod.generic.aggregated.conversation import MASTER, NOBODY, Answer, Conversation
+from tetrapod.generic.discovery.negotiation import is_aggregated
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 Outcome = Literal["pass", "fail", "skip"]
@@ -139,14 +140,22 @@ def asks_who_may(subject: Subject) -> None:
         _status(_must(subject.talk.ask(f"{subject.root}/{resource['name']}", NOBODY), 403), "Forbidden")
 
 
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
 @_check("aggregated discovery", "one request instead of one for each version; the aggregator asks for it first")
 def aggregated_discovery(subject: Subject) -> None:
-    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-    found = _object(_must(subject.talk.ask("/apis", accept=accept), 200))
-    if found.get("kind") == "APIGroupList":
+    answer = subject.talk.ask("/apis", accept=_AGGREGATED)
+    if answer.status == 503:
+        raise Failed("503: the aggregator takes the server for one that is away")
+    if answer.status != 200 or _object(answer).get("kind") == "APIGroupList":
         raise Skipped("not offered: the aggregator falls back to the older form")
+    found = _object(answer)
     if found.get("kind") != "APIGroupDiscoveryList":
         raise Failed(f"want kind APIGroupDiscoveryList or APIGroupList, got {found.get('kind')!r}")
+    said = answer.headers.get("content-type", "")
+    if not is_aggregated(said):
+        raise Failed(f"its Content-Type is {said!r}: without the parameters of {_AGGREGATED} the aggregator does not read it")
     groups = {(group.get("metadata") or {}).get("name"): group for group in found.get("items") or ()}
     versions = [v.get("version") for v in (groups.get(subject.group_version.group) or {}).get("versions") or ()]
     if subject.group_version.version not in versions:

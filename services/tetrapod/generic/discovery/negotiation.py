@@ -17,7 +17,7 @@ from tetrapod.machinery.gvk import Object
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
 _OFFER: Final = Offer(table=False, partial=False)
 
-__all__ = ["aggregated_media_type", "answer_document", "check_route_accept"]
+__all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is_aggregated"]
 
 
 def aggregated_media_type(request: Request) -> str | None:
@@ -34,6 +34,15 @@ def _aggregated(header: str) -> str | None:
         if media_type and all(given.get(key) == value for key, value in AGGREGATED):
             return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     return None
+
+
+def is_aggregated(media_type: str) -> bool:
+    """Whether an answer of this Content-Type is the aggregated form (upstream: client-go/discovery, ContentTypeIsGVK)."""
+    clauses = parse_accept(media_type)
+    if not clauses or clauses[0].type != "application":
+        return False
+    given = dict(clauses[0].parameters)
+    return all(given.get(key) == value for key, value in AGGREGATED)
 
 
 def answer_document(request: Request, document: Object) -> Response:
