@@ -61,6 +61,20 @@ async def test_space_around_a_value_is_no_part_of_it(serve: Serve) -> None:
     assert orjson.loads(body)["headers"][1:] == [["a", "b c"], ["d", ""]]
 
 
+async def test_targets_beyond_ascii_are_taken_as_if_they_were_encoded(serve: Serve) -> None:
+    client = await Client.connect(await serve(echo))
+    for _ in range(2):
+        client.send("GET /a/é?x=ü HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        said = orjson.loads((await client.answer())[2])
+        assert (said["path"], said["raw"], said["query"]) == ("/a/é", "/a/%C3%A9", "x=%C3%BC")
+    await client.close()
+    for refused in (b"GET a/\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /\x01\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n"):
+        client = await Client.connect(await serve(echo))
+        client.send(refused)
+        assert (await client.answer())[0] == 400
+        await client.close()
+
+
 @pytest.mark.parametrize("method", ["BREW", "get", "LIST", "PROPFIND", "CONNECT", "TRACE"])
 async def test_any_token_is_a_method(serve: Serve, method: str) -> None:
     client = await Client.connect(await serve(echo))

@@ -31,6 +31,7 @@ IDLE_TIMEOUT: Final = 90.0
 LINGER: Final = 0.5
 MAX_EARLY: Final = 1 << 20
 _METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
 class FrontState(ServerState):
@@ -129,6 +130,8 @@ class HttpProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserInvalidMethodError:
             self._feed_unknown_method(data)
+        except httptools.HttpParserInvalidURLError:
+            self._feed_raw_target(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrade_asked(data[upgrade.args[0] :])
         except httptools.HttpParserError:
@@ -155,12 +158,24 @@ class HttpProtocol(HttpToolsProtocol):
         if match is None or self.head_size or self.exchange is not None:
             self.refuse(400, "Bad Request")
             return
-        self.parser = httptools.HttpRequestParser(self)
         self.method = match[1].decode()
+        self._feed_instead(b"GET" + data[match.end(1) :])
+
+    def _feed_raw_target(self, data: bytes) -> None:
+        """llhttp wants targets in ASCII; upstream takes what is beyond as if it were percent-encoded."""
+        line, newline, rest = data.partition(b"\n")
+        escaped = _BEYOND_ASCII.sub(lambda found: b"%%%02X" % found[0][0], line)
+        if escaped == line or not newline or self.head_size or self.exchange is not None:
+            self.refuse(400, "Bad Request")
+            return
+        self._feed_instead(escaped + newline + rest)
+
+    def _feed_instead(self, data: bytes) -> None:
+        self.parser = httptools.HttpRequestParser(self)
         try:
-            self.parser.feed_data(b"GET" + data[match.end(1) :])
+            self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._upgrade_asked(data[match.end(1) - 3 :][upgrade.args[0] :])
+            self._upgrade_asked(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.refuse(400, "Bad Request")
 
