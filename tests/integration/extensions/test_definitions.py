@@ -155,3 +155,27 @@ async def test_a_ca_bundle_that_is_none_keeps_a_definition_from_being_establishe
     patch = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
     assert (await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)).status == 200
     await cluster.until(f"{CRDS}/widgets.example.com", established)
+
+
+async def test_what_is_stored_in_a_version_that_is_lost_is_unreadable_until_the_version_is_back(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    await cluster.create(WIDGETS, widget())
+    crd, later = f"{CRDS}/widgets.example.com", WIDGETS.replace("/v1/", "/v2/")
+    both = {"spec": {"versions": [version("v1", storage=False), version("v2")]}}
+    for path, patch in (
+        (crd, both),
+        (f"{crd}/status", {"status": {"storedVersions": ["v2"]}}),
+        (crd, {"spec": {"versions": [version("v2")]}}),
+    ):
+        assert (await cluster.call("PATCH", path, patch, content_type=MERGE)).status == 200
+    why = "request to convert CR from an invalid group/version: example.com/v1"
+    for method, path in (("GET", later), ("GET", f"{later}?watch=1")):
+        answer = await cluster.call(method, path)
+        assert answer.status == 429 and answer.json["message"].endswith(why)
+    for method in ("GET", "DELETE"):
+        answer = await cluster.call(method, f"{later}/w")
+        assert answer.status == 500 and "Key: /example.com/widgets/ns/w, " in answer.json["message"]
+    answer = await cluster.call("PATCH", f"{later}/w", {"spec": {}}, content_type=MERGE)
+    assert answer.status == 500 and answer.json["message"].startswith("object not decodable revision=")
+    assert (await cluster.call("PATCH", crd, both, content_type=MERGE)).status == 200
+    assert (await cluster.get(f"{later}/w")).json["apiVersion"] == "example.com/v2"

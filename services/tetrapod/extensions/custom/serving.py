@@ -17,7 +17,7 @@ from tetrapod.extensions.custom.admission import TerminatingAdmission
 from tetrapod.extensions.custom.columns import table_convertor
 from tetrapod.extensions.custom.converted_serving import ConvertedServing
 from tetrapod.extensions.custom.definition import custom_definition
-from tetrapod.extensions.custom.storage import CurrentStorage
+from tetrapod.extensions.custom.storage import CurrentStorage, LostVersion
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
 from tetrapod.generic.admission.interface import AdmissionChain
@@ -62,7 +62,7 @@ class Serving:
         config = StorageConfig(self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced)
         prefix = type_prefix(hub.kind, hub.api_version)
         updater = _updater(self.definition, strategy)
-        self.storage = CurrentStorage(storages.resource(config), prefix, updater, crd.entry.revision)
+        self.storage = CurrentStorage(storages.resource(config), self.definition.group_resource, prefix, updater, crd.entry.revision)
         self.store = CustomStore(self.definition, self.storage)
         self._converted: ConvertedServing | None = None
         conversion = declared["spec"].get("conversion") or {}
@@ -122,8 +122,9 @@ def _updater(definition: ResourceDefinition, strategy: CustomStrategy) -> Callab
     def update(obj: Object) -> None:
         given = obj.get("apiVersion") or hub
         written = versions.get(GroupVersion.parse(given).version)
-        if written is not None:
-            defaulting.apply(written.node, obj)
+        if written is None:
+            raise LostVersion(f"request to convert CR from an invalid group/version: {given}")
+        defaulting.apply(written.node, obj)
         if given != hub:
             obj["apiVersion"] = hub
         pruning.prune(versions[stored].node, obj)

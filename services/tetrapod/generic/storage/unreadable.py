@@ -22,6 +22,22 @@ class NotTransformable(Exception):
         super().__init__(reason)
         self.reason, self.key, self.more = reason, key, more
 
+    @property
+    def what(self) -> str:
+        return f"data from the storage is not transformable revision=0: {self.reason}"
+
+
+class NotDecodable(NotTransformable):
+    """An object that is stored as what nobody reads any more."""
+
+    def __init__(self, reason: str, revision: int, key: str) -> None:
+        super().__init__(reason, key)
+        self.revision = revision
+
+    @property
+    def what(self) -> str:
+        return f"object not decodable revision={self.revision}: {self.reason}"
+
 
 class CannotEncrypt(Exception):
     """A value cannot be made ready to be stored."""
@@ -32,8 +48,7 @@ class NotReady(Unavailable):
 
 
 def object_text(error: NotTransformable, key: str) -> str:
-    what = f"data from the storage is not transformable revision=0: {error.reason}"
-    return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {what}"
+    return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {error.what}"
 
 
 def list_text(error: NotTransformable, resource: GroupResource) -> str:
