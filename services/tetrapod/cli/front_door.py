@@ -33,11 +33,13 @@ def reachable_address(options: Options) -> str:
     """Where others reach this server: as a flag says, or the address of the interface that leads outside.
 
     Upstream: DefaultAdvertiseAddress, ResolveBindAddress, which names that interface for a server on loopback too. Nobody could reach it
-    there, so that ours is then known by loopback, and is no endpoint of `kubernetes`.
+    there, so that ours is then known by loopback, and is no endpoint of `kubernetes`. And upstream refuses to start on `::` with IPv4
+    services; ours, which IPv4 reaches there too, is known by an address of the services' family.
     """
     if options.advertise_address or options.bind_address not in EVERYWHERE:
         return options.local_address
-    family, anywhere = (socket.AF_INET6, "2001:db8::1") if options.bind_address == "::" else (socket.AF_INET, "192.0.2.1")
+    six = options.bind_address == "::" and ":" in options.service_cluster_ip_range.partition(",")[0]
+    family, anywhere = (socket.AF_INET6, "2001:db8::1") if six else (socket.AF_INET, "192.0.2.1")
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((anywhere, 9))  # sends nothing: the kernel says which way it would go

@@ -40,6 +40,10 @@ def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_lea
         assert "https://127.0.0.1:" in server.kubeconfig.read_text()
 
 
+def test_a_server_of_both_families_is_known_by_the_one_of_its_services() -> None:
+    assert reachable_address(Options(bind_address="::")) == reachable_address(Options(bind_address="0.0.0.0"))
+
+
 def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) -> None:
     assert reachable_address(Options(bind_address="127.0.0.1")) == "127.0.0.1"
     with running(tmp_path) as server:

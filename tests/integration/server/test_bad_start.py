@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -126,6 +127,21 @@ def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, An
 def test_it_is_said_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
     said = complaint(tmp_path, *flags.format(d=files).split())
     assert said.startswith("Error: ") and text in said
+
+
+def test_an_address_that_is_taken_or_somebody_elses_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = complaint(tmp_path, f"--secure-port={address.partition(':')[2]}")
+    text = "Error: failed to create listener: failed to listen on {0}: listen tcp {0}: bind: {1}"
+    assert said == text.format(address, "address already in use")
+    said = complaint(tmp_path, "--bind-address=192.0.2.1", "--secure-port=6443")
+    assert said == text.format("192.0.2.1:6443", "cannot assign requested address")
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert complaint(tmp_path / "file" / "data") == f"Error: mkdir {tmp_path}/file/data: not a directory"
 
 
 def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:

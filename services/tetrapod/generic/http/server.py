@@ -181,9 +181,11 @@ def _bind(host: str, port: int) -> list[socket.socket]:
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     try:
         listener.bind((host, port))
-    except OSError:
+    except OSError as error:
         listener.close()
-        raise
+        address = f"[{host}]:{port}" if family is socket.AF_INET6 else f"{host}:{port}"
+        why = (error.strerror or str(error)).lower()
+        raise OSError(f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {why}") from None
     listener.setblocking(False)
     return [listener]
 
