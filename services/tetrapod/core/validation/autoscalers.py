@@ -233,4 +233,7 @@ def _policy(policy: Object, path: str) -> list[FieldError]:
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     status = new.get("status") or {}
-    return [e for name in ("currentReplicas", "desiredReplicas") for e in not_negative(status.get(name), f"status.{name}")]
+    errors: list[FieldError] = []
+    for i, condition in enumerate(status.get("conditions") or ()):
+        errors += not_negative(condition.get("observedGeneration"), f"status.conditions[{i}].observedGeneration")
+    return errors + [e for name in ("currentReplicas", "desiredReplicas") for e in not_negative(status.get(name), f"status.{name}")]

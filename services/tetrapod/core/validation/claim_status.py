@@ -28,6 +28,7 @@ from tetrapod.machinery.gvk import Object
 _MOST_USERS: Final = 256
 _MOST_ADDRESSES: Final = 16
 _MOST_CONDITIONS: Final = 8
+_USER_KEYS: Final = ("apiGroup", "resource", "name", "uid")
 _KEYS: Final = ("driver", "pool", "device", "shareID")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NO_INTERFACE: Final = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
@@ -55,7 +56,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
             found.declared.append(field.invalid("status.allocation", None, "field cannot be modified once set"))
     elif allocation is not None:
         _allocation(allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), found)
-    users = [{key: u[key] for key in ("apiGroup", "resource", "name", "uid") if u.get(key)} for u in reserved]
+    users = [{key: u.get(key) or "" for key in _USER_KEYS if u.get(key) or key != "apiGroup"} for u in reserved]
     if len(reserved) <= _MOST_USERS:
         found.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
     found.once(map(_device_key, devices), "status.devices", map(_shown, devices))
