@@ -86,6 +86,33 @@ async def test_addresses_are_repaired(core: Core) -> None:
         await eventually(lambda: reasons(core), lambda found: found == told)
 
 
+async def test_an_address_is_not_leaked_as_soon_as_its_service_goes(core: Core) -> None:
+    """It is freed a moment later. Addresses of nobody, looked at in their turn, show that the other one's turn has passed."""
+    addresses = ClusterIPs("10.0.0.0/24", core.client)
+    services = Informer(core.client, SERVICES)
+    await cidr(core, "kubernetes", "10.0.0.0/24")
+    labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
+
+    async def hold(address: str, service: str) -> None:
+        parent = {"resource": "services", "namespace": NS, "name": service}
+        await core.client.create(ADDRESSES, "", {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}})
+
+    repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=-1)
+    async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
+        await services.synced.wait()
+        spec = {"type": "ClusterIP", "clusterIP": "10.0.0.200", "clusterIPs": ["10.0.0.200"]}
+        going = services.objects[NS, "going"] = {"metadata": {"namespace": NS, "name": "going"}, "spec": spec}
+        await hold("10.0.0.200", "going")
+        await hold("10.0.0.201", "nobody")
+        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.201"), lambda found: found is None)
+        del services.objects[NS, "going"]
+        for handler in services.handlers:
+            handler(going, None)
+        await hold("10.0.0.202", "nobody")
+        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.202"), lambda found: found is None)
+        assert await present(core, ADDRESSES, "", "10.0.0.200")
+
+
 async def test_an_address_outside_of_all_networks_is_told(core: Core) -> None:
     addresses = ClusterIPs("10.0.0.0/24", core.client)
     services = Informer(core.client, SERVICES)

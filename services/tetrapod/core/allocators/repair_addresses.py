@@ -89,8 +89,8 @@ class AddressRepair:
     def _on_service(self, old: Object | None, new: Object | None) -> None:
         service = new or old or {}
         self._of_services.add((service["metadata"]["namespace"], service["metadata"]["name"]))
-        for address in _cluster_ips(old or {}):  # they may be left over
-            self._of_addresses.add(address)
+        for address in _cluster_ips(old or {}):  # they may be left over, but whoever deletes a service is about to free them
+            self._of_addresses.add_after(address, _BEING_UNDONE)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:
         address = new or old or {}
