@@ -30,13 +30,14 @@ _NETWORKING: Final = "io.k8s.api.networking.v1."
 _CRD_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _STORED: Final = frozenset({(f"{_WEBHOOKS}WebhookClientConfig", "caBundle")})
 """What is stored empty, and not written for a reader."""
+_ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
+"""What validating admission tells from absent: RuntimeClass refuses it."""
 TOLD_FROM_ABSENT: Final = frozenset(
     {
         ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
         (f"{_CORE}PersistentVolumeSpec", "accessModes"),
         (f"{_CORE}PersistentVolumeSpec", "capacity"),
         (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
-        (f"{_CORE}PodSpec", "overhead"),
         (f"{_CORE}VolumeResourceRequirements", "requests"),
         (f"{_NETWORKING}IngressSpec", "rules"),
         *((f"{_NETWORKING}NetworkPolicySpec", name) for name in ("ingress", "egress")),
@@ -51,6 +52,7 @@ TOLD_FROM_ABSENT: Final = frozenset(
         *((f"{_WEBHOOKS}{kind}WebhookConfiguration", "webhooks") for kind in ("Mutating", "Validating")),
         *((f"{_WEBHOOKS}{kind}Webhook", name) for kind in ("Mutating", "Validating") for name in ("rules", "matchConditions")),
         *_STORED,
+        *_ADMITTED,
     }
 )
 """Fields with omitempty that a default, a refusal or a generation tells from absent ones when they are empty."""
@@ -68,7 +70,7 @@ def forget(node: SchemaNode, obj: Object) -> None:
 
 def omit(node: SchemaNode, obj: Object) -> list[Kept]:
     """Leave out in place what was kept until an object is stored. Returns it, for `put_back`."""
-    return [_take(obj, place) for place, field, _ in list(_empties(node, obj, (), False)) if field not in _STORED]
+    return [_take(obj, place) for place, field, _ in list(_empties(node, obj, (), False)) if field not in _STORED | _ADMITTED]
 
 
 def hide(node: SchemaNode, obj: Object) -> list[Kept]:
