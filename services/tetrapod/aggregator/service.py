@@ -41,6 +41,8 @@ class AggregatorConfig:
     enable_aggregator_routing: bool = False
     proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
     reject_forwarding_redirect: bool = True
+    server_address: str = ""
+    """host:port of the front, for `/api`."""
 
 
 class AggregatorService:
@@ -72,7 +74,7 @@ class AggregatorService:
         self._backends = Backends(self.pool, resolver, config.proxy_certificate)
         self._proxy = ExternalProxy(self._backends, redirects=not config.reject_forwarding_redirect)
         self.discovery = MergedDiscovery(self.records, self._sources, self._backends)
-        self._discovery_handlers = DiscoveryHandlers(self.discovery)
+        self._discovery_handlers = DiscoveryHandlers(self.discovery, config.server_address)
         self.external_openapi: DocumentSource = ExternalOpenAPI(self.records, self._backends)
         self.registration = AutoRegistration(client, self.records)
         self._availability = AvailabilityController(client, self.records, self._cluster, self._backends)

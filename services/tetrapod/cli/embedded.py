@@ -24,7 +24,7 @@ from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add
 from tetrapod.cli.delegation import Delegation
 from tetrapod.cli.encryption import encryption_of
 from tetrapod.cli.flow_control import flow_control
-from tetrapod.cli.front_door import presence, reachable_address
+from tetrapod.cli.front_door import external_address, presence, reachable_address
 from tetrapod.cli.kubelet import kubelet_config
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.listening import Door, listener
@@ -178,6 +178,7 @@ class Embedded:
             options.enable_aggregator_routing,
             ProxyCertificate(options.proxy_client_cert_file or str(certificate), options.proxy_client_key_file or str(key)),
             options.aggregator_reject_forwarding_redirect,
+            external_address(options),
         )
         servers = [self.core_server, self.auth_server, self.extensions_server]
         self.aggregator = AggregatorService(

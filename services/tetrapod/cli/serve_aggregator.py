@@ -6,7 +6,7 @@ from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.cli.audit import audited
 from tetrapod.cli.flow_control import flow_control
-from tetrapod.cli.front_door import presence, reachable_address
+from tetrapod.cli.front_door import external_address, presence, reachable_address
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
@@ -48,7 +48,9 @@ class RemoteAggregator(RemoteService):
         self.presence = presence(options, client, self.backend, reachable_address(options))
         self.aggregator = AggregatorService(
             server,
-            AggregatorConfig(options.enable_aggregator_routing, certificate, options.aggregator_reject_forwarding_redirect),
+            AggregatorConfig(
+                options.enable_aggregator_routing, certificate, options.aggregator_reject_forwarding_redirect, external_address(options)
+            ),
             client,
             local=self.delegation.handle,
             sources=[server.source, *sides.values()],

@@ -66,6 +66,12 @@ def test_the_keys_of_service_account_tokens_are_at_the_address_for_others(tmp_pa
         assert about["jwks_uri"] == f"https://{ADDRESS}:{urlsplit(server.url).port}/openid/v1/jwks"
 
 
+def test_discovery_says_where_the_server_is_to_be_reached(tmp_path: Path) -> None:
+    with running(tmp_path, "--external-hostname=api.example:443") as server:
+        versions = Door(server.kubeconfig, url=server.url).call("GET", "/api").body
+        assert versions["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "api.example:443"}]
+
+
 def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
     assert external_address(Options(bind_address="::1")) == "[::1]:6443"
     assert external_address(Options(external_hostname="api.example")) == "api.example:6443"

@@ -44,6 +44,8 @@ class DiscoverySource(Protocol):
 
 
 class DiscoveryHandlers:
+    """`server_address` is where the server says it is, host:port (upstream: discovery.DefaultAddresses); "": where it is asked at."""
+
     def __init__(self, source: DiscoverySource, server_address: str = "") -> None:
         self._source = source
         self._server_address = server_address
@@ -86,7 +88,7 @@ class DiscoveryHandlers:
         media_type = aggregated_media_type(request)
         if media_type is not None:
             return self._aggregated(request, True, media_type)
-        address = request.header(b"host") or self._server_address
+        address = self._server_address or request.header(b"host")
         document = {
             "kind": "APIVersions",
             "versions": self._source.core_versions(),
