@@ -12,13 +12,13 @@ from tetrapod.generic.routes import Routes
 
 
 def flow_control(
-    options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None
+    options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None, *, passes_on: bool = False
 ) -> FlowControl | None:
-    """None where it is switched off, or nothing is limited at all."""
+    """None where it is switched off, or nothing is limited at all. `passes_on`: requests go on to other processes."""
     limit = options.max_requests_inflight + options.max_mutating_requests_inflight
     if not options.enable_priority_and_fairness or limit <= 0:
         return None
-    control = FlowControl(limit, statistics)
+    control = FlowControl(limit, statistics, passes_on=passes_on)
     control.follow(client, lifecycle)
     dump.install(routes, control)
     return control

@@ -105,6 +105,27 @@ async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
     assert not turns.crowded()
 
 
+async def test_steps_that_had_to_wait_for_a_cpu_say_that_they_are_scarce() -> None:
+    cpu = wall = 0.0
+    turns = Turns(lambda: cpu, lambda: wall)
+
+    async def steps(on_cpu: float, by_the_clock: float) -> None:
+        nonlocal cpu, wall
+        for _ in range(100):
+            assert turns.taken("one")
+            cpu += on_cpu
+            wall += by_the_clock
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    await steps(0.0001, 0.000102)
+    assert not turns.pressed()
+    await steps(0.0001, 0.0002)
+    assert turns.pressed()
+    await steps(0.0001, 0.0001)
+    assert not turns.pressed()
+
+
 async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_requests_that_have_not_begun() -> None:
     served = Served()
     stored: asyncio.Future[str] = asyncio.get_running_loop().create_future()

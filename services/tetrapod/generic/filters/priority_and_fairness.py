@@ -17,6 +17,7 @@ from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.filters.turns import stream_in_turn
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
+from tetrapod.generic.flowcontrol.pace import HEAVY, LIGHT, Sent
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
@@ -30,7 +31,7 @@ _LONGEST_WAIT: Final = 60.0
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
     clock = time.monotonic
 
-    turns = control.turns
+    turns, pace = control.turns, control.pace
     latency = FilterLatency("priorityandfairness")
 
     async def priority_and_fairness(request: Request) -> Response:
@@ -51,8 +52,12 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             return _refuse(flow)
         if ticket.decision is None and not flow.exempt:
             meters.WAIT.observe((*ticket.labels, "true"), 0.0)  # one that need not wait counts too, as upstream's does
+        sent: Sent | None = None
         forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
+            if pace is not None and not flow.exempt:
+                weight = LIGHT if info.verb == "get" else HEAVY
+                sent = pace.enter(flow.key, weight) or await pace.wait(flow.key, weight)
             if not flow.exempt and not turns.taken(flow.key):
                 await turns.wait(flow.key)
             latency.took(clock() - ticket.arrival)
@@ -62,6 +67,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         except BaseException as error:
             if forget is not None:
                 forget()
+            if pace is not None and sent is not None:
+                pace.leave(sent)
             if isinstance(error, StatusError):
                 error.headers.extend(flow.headers)
             raise
@@ -75,6 +82,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             _when_ended(response, forget)
         elif isinstance(response, StreamResponse) and not flow.exempt:
             response.run = stream_in_turn(response.run, turns, flow.key)
+        if pace is not None and sent is not None:
+            pace.leave_after(response, sent)
         return response
 
     return priority_and_fairness

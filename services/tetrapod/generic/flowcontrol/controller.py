@@ -20,6 +20,7 @@ from tetrapod.generic.flowcontrol import gauges, meters
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
+from tetrapod.generic.flowcontrol.pace import Pace
 from tetrapod.generic.flowcontrol.rules import Matcher, matcher
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
 from tetrapod.generic.flowcontrol.turns import Turns
@@ -61,13 +62,14 @@ class _Schema(NamedTuple):
 
 
 class FlowControl:
-    """`limit` is the seats of the whole server: the two --max-…-inflight flags together."""
+    """`limit` is the seats of the whole server: the two --max-…-inflight flags together. `passes_on`: to other processes."""
 
-    def __init__(self, limit: int, stats: Stats | None = None) -> None:
+    def __init__(self, limit: int, stats: Stats | None = None, *, passes_on: bool = False) -> None:
         self.limit = limit
         self.levels: dict[str, Level] = {}
         self.watches = Watches()
         self.turns = Turns()
+        self.pace = Pace(self.turns.in_company, self.turns.pressed) if passes_on else None
         self.stats: Stats = stats or _unknown
         self._schemas: list[_Schema] = []
         self._flows: dict[tuple[Any, ...], Flow] = {}

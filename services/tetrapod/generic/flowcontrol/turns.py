@@ -23,6 +23,9 @@ STEP: Final = 0.0005
 MOST: Final = 32
 SPARE: Final = 8
 """So many flows more may begin in a step that have just come: they are not to wait, but a hundred users are a flood too."""
+ENOUGH: Final = 0.87
+"""The part of a step's time by the clock that was time on a CPU, from which on there are CPUs for everybody."""
+_KEPT: Final = 0.98
 COMPANY: Final = 1.0
 """Seconds for which two flows that had a turn one after the other are in each other's way."""
 
@@ -55,12 +58,22 @@ class Turns:
         self._since = 0.0
         self._begun = 0  # in this step
         self._most = 8
+        self._stepped_at = 0.0
+        self._cpu = self._wall = 0.0  # seconds of steps, the later ones above all
         self._last: Hashable = None  # flow that took a turn or asked for one
         self._alone_from = 0.0  # two different ones are long enough ago then
 
     def crowded(self) -> bool:
         """Whether anybody waits behind others than himself."""
-        return bool(self._waiting) and self._now() < self._alone_from
+        return bool(self._waiting) and self.in_company()
+
+    def in_company(self) -> bool:
+        """Whether two flows had turns, or asked for them, one after the other just now."""
+        return self._now() < self._alone_from
+
+    def pressed(self) -> bool:
+        """Whether steps lately had to wait for a CPU."""
+        return self._cpu < ENOUGH * self._wall
 
     def taken(self, flow: Hashable) -> bool:
         """Take a turn that need not be waited for; false where there is none."""
@@ -107,11 +120,14 @@ class Turns:
 
     def _next_step(self) -> None:
         self._since = self._clock()
+        self._stepped_at = self._now()
         asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
         """Called once in each step while there is something to do."""
         took = self._clock() - self._since
+        self._cpu = _KEPT * self._cpu + took
+        self._wall = _KEPT * self._wall + self._now() - self._stepped_at
         if took > STEP:
             self._most = max(1, self._most - 1 - self._most // 4)
         elif self._begun >= self._most and took < STEP / 2:

@@ -1,0 +1,138 @@
+"""Promises of pace: in company a flow has few young requests under way; whoever waits goes on when one is answered or has grown old."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from support.waiting import eventually
+from tetrapod.generic.flowcontrol.pace import HEAVY, LIGHT, ROOM, SCARCE, YOUNG, Pace, Sent
+from tetrapod.generic.request import ForwardingWriter, Response, StreamResponse, StreamWriter
+
+MOST = ROOM // LIGHT
+
+
+class Nowhere(ForwardingWriter):
+    def __init__(self) -> None:
+        return
+
+    def write(self, data: bytes) -> None:
+        return
+
+
+class Front:
+    """Sends requests on, with a clock and company of the test's own."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.company, self.pressed = True, False
+        self.pace = Pace(lambda: self.company, lambda: self.pressed, lambda: self.now)
+        self.sent: list[Sent] = []
+
+    async def request(self, flow: str, weight: int = LIGHT) -> None:
+        self.sent.append(self.pace.enter(flow, weight) or await self.pace.wait(flow, weight))
+
+    def flood(self, count: int, weight: int = LIGHT) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self.request("flood", weight)) for _ in range(count)]
+
+    async def under_way(self) -> int:
+        return len(self.sent)
+
+    async def steps(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_who_is_alone_is_not_held_up() -> None:
+    front = Front()
+    front.company = False
+    await asyncio.gather(*front.flood(100))
+    assert len(front.sent) == 100
+
+
+async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -> None:
+    front = Front()
+    flood = front.flood(20)
+    await front.steps()
+    assert len(front.sent) == MOST
+    await front.request("quiet")
+    assert len(front.sent) == MOST + 1
+    for answered in range(MOST):
+        front.pace.leave(front.sent[answered])
+        await front.steps()
+        assert len(front.sent) == MOST + 2 + answered
+    for sent in front.sent:  # none of them twice
+        front.pace.leave(sent)
+    front.company = False
+    await asyncio.gather(*flood)
+
+
+@pytest.mark.parametrize(("pressed", "room"), [(False, ROOM), (True, SCARCE)])
+@pytest.mark.parametrize("weight", [LIGHT, HEAVY])
+async def test_fewer_are_under_way_where_they_are_heavy_or_cpus_are_scarce(pressed: bool, room: int, weight: int) -> None:
+    front = Front()
+    front.pressed = pressed
+    flood = front.flood(20, weight)
+    await front.steps()
+    assert len(front.sent) == room // weight
+    front.company = False
+    await asyncio.gather(*flood)
+
+
+async def test_what_takes_long_holds_nobody_up() -> None:
+    front = Front()
+    flood = front.flood(3 * MOST)
+    await front.steps()
+    assert len(front.sent) == MOST
+    front.now += 2 * YOUNG
+    await eventually(front.under_way, lambda count: count == 2 * MOST)
+    front.now += 2 * YOUNG
+    await asyncio.gather(*flood)
+    assert len(front.sent) == 3 * MOST
+
+
+async def test_when_the_others_have_gone_nobody_waits() -> None:
+    front = Front()
+    flood = front.flood(50)
+    await front.steps()
+    front.company = False
+    await asyncio.gather(*flood)
+    assert len(front.sent) == 50
+
+
+async def test_who_goes_while_waiting_costs_nobody_a_place() -> None:
+    front = Front()
+    flood = front.flood(MOST + 10)
+    await front.steps()
+    for task in flood[MOST : MOST + 9]:
+        task.cancel()
+    await front.steps()
+    front.pace.leave(front.sent[0])
+    await flood[-1]
+    assert len(front.sent) == MOST + 1
+
+
+@pytest.mark.parametrize("endless", [False, True])
+async def test_a_streamed_answer_is_under_way_until_its_end_but_for_a_watch(endless: bool) -> None:
+    front = Front()
+    flood = front.flood(MOST + 1)
+    await front.steps()
+
+    async def run(writer: StreamWriter) -> None:
+        await asyncio.sleep(0)
+
+    response = StreamResponse(200, [], run, endless=endless)
+    front.pace.leave_after(response, front.sent[0])
+    await front.steps()
+    assert len(front.sent) == (MOST + 1 if endless else MOST)
+    await response.run(Nowhere())
+    await asyncio.gather(*flood)
+
+
+async def test_an_answer_that_is_whole_is_not_under_way_any_more() -> None:
+    front = Front()
+    flood = front.flood(MOST + 1)
+    await front.steps()
+    front.pace.leave_after(Response(200, []), front.sent[0])
+    await asyncio.gather(*flood)
