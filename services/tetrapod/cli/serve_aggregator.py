@@ -31,7 +31,7 @@ class RemoteAggregator(RemoteService):
         authenticator, authorizer = self.delegated()
         own = in_process_client(audited(self._director, self.audit), "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
-        admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
+        admission = Chain(standard_plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins))
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
         certificate = ProxyCertificate(
             self.file("front-proxy-client.crt", options.proxy_client_cert_file),

@@ -36,7 +36,7 @@ class RemoteAuth(RemoteService):
         surroundings = Surroundings(
             self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
         )
-        admission = Chain(standard_plugins(surroundings, options.disable_admission_plugins))
+        admission = Chain(standard_plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins))
         self.server = GenericAPIServer(
             "auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer, profiling=options.profiling
         )

@@ -24,7 +24,7 @@ class RemoteExtensions(RemoteService):
         client = self.client_of(self.options.aggregator_url, "aggregator", "kube-apiserver")
         self.hold_identity(client)
         surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass)
-        admission = Chain(standard_plugins(surroundings, self.options.disable_admission_plugins))
+        admission = Chain(standard_plugins(surroundings, self.options.enable_admission_plugins, self.options.disable_admission_plugins))
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, self.webhooks, authorizer)
         self.server = GenericAPIServer(
             "extensions",

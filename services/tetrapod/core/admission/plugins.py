@@ -20,14 +20,14 @@ from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration, TaintNodesByCondition
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
-from tetrapod.generic.admission.dynamic import DYNAMIC, Make
+from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.machinery.field import go_quote
 
 ORDERED: Final[dict[str, Make]] = {
-    "NamespaceLifecycle": lambda s: NamespaceLifecycle(s.storages),
+    "NamespaceLifecycle": GENERAL["NamespaceLifecycle"],
+    "NamespaceExists": GENERAL["NamespaceExists"],
     "LimitPodHardAntiAffinityTopology": lambda s: LimitPodHardAntiAffinityTopology(),
     "LimitRanger": lambda s: LimitRanger(s.storages),
     "ServiceAccount": lambda s: ServiceAccount(s.storages),
@@ -40,6 +40,7 @@ ORDERED: Final[dict[str, Make]] = {
     "ExtendedResourceToleration": lambda s: ExtendedResourceToleration(),
     "DefaultStorageClass": lambda s: DefaultStorageClass(s.storages),
     "StorageObjectInUseProtection": lambda s: StorageObjectInUseProtection(),
+    "OwnerReferencesPermissionEnforcement": GENERAL["OwnerReferencesPermissionEnforcement"],
     "PersistentVolumeClaimResize": lambda s: PersistentVolumeClaimResize(s.storages),
     "RuntimeClass": lambda s: RuntimeClass(s.storages),
     "CertificateApproval": lambda s: CertificateApproval(s.authorizer),
@@ -53,7 +54,7 @@ ORDERED: Final[dict[str, Make]] = {
     **DYNAMIC,
     "ResourceQuota": lambda s: ResourceQuota(s.storages),  # last: it charges what all others let through
 }
-OFF_BY_DEFAULT: Final = frozenset(
+OFF_BY_DEFAULT: Final = GENERAL_OFF_BY_DEFAULT | frozenset(
     {
         "AlwaysPullImages",
         "DenyServiceExternalIPs",
@@ -70,8 +71,6 @@ NOT_BUILT_IN: Final = frozenset(
         "EventRateLimit",
         "ImagePolicyWebhook",
         "NamespaceAutoProvision",
-        "NamespaceExists",
-        "OwnerReferencesPermissionEnforcement",
         "PodNodeSelector",
         "PodTolerationRestriction",
     }

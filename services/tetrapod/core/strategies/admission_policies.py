@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.core.validation.admission_rules import reserved_name
-from tetrapod.generic.admission.policy.params import find_resource
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.kinds import find_resource
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo

@@ -1,15 +1,18 @@
-"""The plugins that users configure: policies and webhooks. Every service has them, for what it serves itself.
+"""The plugins that are for objects of every kind, above all those that users configure: policies and webhooks. Every service has them, for
+what it serves itself.
 
 In upstream's order (AllOrderedPlugins of pkg/kubeapiserver/options/plugins.go); each can be turned off by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from typing import Final
 
 from tetrapod.generic.admission.interface import Plugin
+from tetrapod.generic.admission.plugins.namespace_exists import NamespaceExists
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from tetrapod.generic.admission.plugins.owner_references import OwnerReferencesPermissionEnforcement
 from tetrapod.generic.admission.policy.mutating import MutatingAdmissionPolicy
 from tetrapod.generic.admission.policy.validating import ValidatingAdmissionPolicy
 from tetrapod.generic.admission.surroundings import Surroundings
@@ -26,7 +29,17 @@ DYNAMIC: Final[dict[str, Make]] = {
 }
 
 
-def standard_plugins(surroundings: Surroundings, disabled: Sequence[str]) -> list[Plugin]:
-    """What a service has that has no plugins of its own."""
-    made: list[Plugin] = [] if "NamespaceLifecycle" in disabled else [NamespaceLifecycle(surroundings.storages)]
-    return made + [make(surroundings) for name, make in DYNAMIC.items() if name not in disabled]
+GENERAL: Final[dict[str, Make]] = {
+    "NamespaceLifecycle": lambda s: NamespaceLifecycle(s.storages),
+    "NamespaceExists": lambda s: NamespaceExists(s.storages),
+    "OwnerReferencesPermissionEnforcement": lambda s: OwnerReferencesPermissionEnforcement(s.authorizer, s.client),
+    **DYNAMIC,
+}
+"""Those that are for objects of every kind, in upstream's order."""
+GENERAL_OFF_BY_DEFAULT: Final = frozenset({"NamespaceExists", "OwnerReferencesPermissionEnforcement"})
+
+
+def standard_plugins(surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
+    """What a service has that has no plugins of its own; what else is named is for others."""
+    wanted = (GENERAL.keys() - GENERAL_OFF_BY_DEFAULT | set(enabled)) - set(disabled)
+    return [make(surroundings) for name, make in GENERAL.items() if name in wanted]

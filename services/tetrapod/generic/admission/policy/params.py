@@ -10,13 +10,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-import orjson
-
 from tetrapod.generic.admission.surroundings import Background
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.unavailable import Unavailable
-from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+from tetrapod.generic.client.kinds import Mapping, find_resource
+from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.labels import from_label_selector
 from tetrapod.machinery.status import StatusError
 
@@ -28,30 +26,6 @@ _NAMESPACE_GIVEN: Final = "paramRef.namespace must not be provided for a cluster
 
 class ConfigurationError(Exception):
     """A policy or a binding that cannot be applied as it is; the text is upstream's."""
-
-
-class Mapping(NamedTuple):
-    """Where the objects of a kind are served."""
-
-    resource: GroupVersionResource
-    namespaced: bool
-
-
-async def find_resource(client: Client, kind: GroupVersionKind) -> Mapping | None:
-    """By discovery; None if nobody serves the kind (or nobody says)."""
-    path = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    try:
-        code, body = await client.raw("GET", path)
-    except (StatusError, Unavailable, OSError):
-        return None
-    if code != 200:
-        return None
-    for found in orjson.loads(body).get("resources") or ():
-        if found.get("kind") != kind.kind or "/" in found["name"]:
-            continue
-        if found.get("group", kind.group) == kind.group and found.get("version", kind.version) == kind.version:
-            return Mapping(GroupVersionResource(kind.group, kind.version, found["name"]), found["namespaced"])
-    return None
 
 
 class _Followed(NamedTuple):

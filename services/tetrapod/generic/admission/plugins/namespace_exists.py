@@ -1,0 +1,28 @@
+"""NamespaceExists, off by default: nothing is written or deleted in a namespace that is not there.
+
+NamespaceLifecycle, which is on, does more. Upstream: plugin/pkg/admission/namespace/exists.
+"""
+
+from __future__ import annotations
+
+from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.gvk import GroupResource
+from tetrapod.machinery.status import not_found
+
+
+class NamespaceExists(Plugin):
+    name = "NamespaceExists"
+    operations = frozenset({"CREATE", "UPDATE", "DELETE"})
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._namespaces = Lister(storages, NAMESPACES)
+
+    async def validate(self, attributes: Attributes) -> None:
+        name = attributes.namespace
+        if not name or (attributes.kind.group, attributes.kind.kind) == ("", "Namespace"):
+            return
+        if await self._namespaces.get("", name) is None and await self._namespaces.get_live("", name) is None:
+            raise not_found(GroupResource("", "namespaces"), name)

@@ -1,0 +1,107 @@
+"""OwnerReferencesPermissionEnforcement, off by default: who may say whose an object is, and keep its owner from going.
+
+Follows plugin/pkg/admission/gc/gc_admission.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.authorization.interface import Answer, Authorizer, Decision
+from tetrapod.generic.authorization.interface import Attributes as Asked
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.kinds import Mapping, find_resource
+from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.status import StatusError
+
+_NO_DELETE: Final = "cannot set an ownerRef on a resource you can't delete"
+_NO_FINALIZERS: Final = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+
+
+class OwnerReferencesPermissionEnforcement(Plugin):
+    """Owners of what is there are changed by who may delete it; who blocks an owner's deletion may set its finalizers."""
+
+    name = "OwnerReferencesPermissionEnforcement"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, authorizer: Authorizer, client: Client) -> None:
+        self._authorizer = authorizer
+        self._client = client
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return (group, resource, attributes.subresource) != ("", "pods", "status")
+
+    async def validate(self, attributes: Attributes) -> None:
+        before, now = _owners(attributes.old_object), _owners(attributes.object)
+        if before == now:
+            return
+        if attributes.operation != "CREATE":
+            await self._require_deletion(attributes)
+        blocking = _newly_blocking(before, now)
+        if not blocking or (await self._may_finalize_anything(attributes)):
+            return
+        for owner in blocking:
+            await self._require_finalizers(attributes, owner)
+
+    async def _require_deletion(self, attributes: Attributes) -> None:
+        group, version, resource = attributes.resource
+        answer = await self._authorizer.authorize(
+            Asked(
+                attributes.user,
+                "delete",
+                attributes.namespace,
+                group,
+                version,
+                resource,
+                attributes.subresource,
+                attributes.name,
+                resource_request=True,
+            )
+        )
+        if answer.decision is not Decision.ALLOW:
+            raise _refused(attributes, _NO_DELETE, answer)
+
+    async def _may_finalize_anything(self, attributes: Attributes) -> bool:
+        """Asked first: to look an owner's kind up takes discovery, which may be what is just being repaired."""
+        asked = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
+        return (await self._authorizer.authorize(asked)).decision is Decision.ALLOW
+
+    async def _require_finalizers(self, attributes: Attributes, owner: Object) -> None:
+        mapping = await self._mapping(attributes, owner)
+        group, version, resource = mapping.resource
+        namespace = attributes.namespace if mapping.namespaced else ""
+        name = owner.get("name") or ""
+        asked = Asked(attributes.user, "update", namespace, group, version, resource, "finalizers", name, resource_request=True)
+        answer = await self._authorizer.authorize(asked)
+        if answer.decision is not Decision.ALLOW:
+            raise _refused(attributes, _NO_FINALIZERS, answer)
+
+    async def _mapping(self, attributes: Attributes, owner: Object) -> Mapping:
+        api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
+        mapping = None
+        try:
+            why = f"no matches for kind {go_quote(kind)} in version {go_quote(api_version)}"
+            mapping = await find_resource(self._client, GroupVersion.parse(api_version).with_kind(kind))
+        except ValueError as error:
+            why = str(error)
+        if mapping is None:
+            where = f"APIVersion {api_version} Kind {kind}"
+            raise forbidden(attributes, f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {where}: {why}")
+        return mapping
+
+
+def _owners(obj: Object | None) -> Sequence[Object]:
+    return ((obj or {}).get("metadata") or {}).get("ownerReferences") or ()
+
+
+def _newly_blocking(before: Sequence[Object], now: Sequence[Object]) -> list[Object]:
+    blocked = {owner.get("uid") or "" for owner in before if owner.get("blockOwnerDeletion")}
+    return [owner for owner in now if owner.get("blockOwnerDeletion") and (owner.get("uid") or "") not in blocked]
+
+
+def _refused(attributes: Attributes, why: str, answer: Answer) -> StatusError:
+    return forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")

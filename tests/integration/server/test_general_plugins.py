@@ -1,0 +1,111 @@
+"""Admission plugins for objects of every kind that are off until they are named, through the public door."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from support.server import running
+
+TOKENS = "admin-token,admin,1,system:masters\neditor-token,editor,2\nfinalizer-token,finalizer,3\ndeleter-token,deleter,4\n"
+MAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+UID = "11111111-2222-3333-4444-555555555555"
+
+
+class Door(NamedTuple):
+    url: str
+
+    def ask(self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json") -> tuple[int, str]:
+        """The code, and the message of a refusal."""
+        code, answer = self.call(user, method, path, body, content_type)
+        return code, answer["message"] if code >= 400 else ""
+
+    def call(self, user: str, method: str, path: str, body: Any, content_type: str = "application/json") -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"authorization": f"Bearer {user}-token", "content-type": content_type}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+
+def rights(door: Door, user: str, *rules: tuple[str, list[str]]) -> None:
+    role = {"metadata": {"name": user}, "rules": [{"apiGroups": ["*"], "resources": [what], "verbs": verbs} for what, verbs in rules]}
+    subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]
+    binding = {
+        "metadata": {"name": user},
+        "subjects": subjects,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
+    }
+    assert door.ask("admin", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)[0] == 201
+    assert door.ask("admin", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)[0] == 201
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    directory = tmp_path_factory.mktemp("plugins")
+    (directory / "tokens.csv").write_text(TOKENS)
+    flags = ["--enable-admission-plugins=NamespaceExists,OwnerReferencesPermissionEnforcement"]
+    with running(directory, *flags, f"--token-auth-file={directory}/tokens.csv") as server:
+        door = Door(server.url)
+        writes = ["create", "update", "patch", "get"]
+        rights(door, "editor", ("configmaps", writes))
+        rights(door, "deleter", ("configmaps", [*writes, "delete"]))
+        rights(door, "finalizer", ("configmaps", [*writes, "delete"]), ("replicasets/finalizers", ["update"]))
+        yield door
+
+
+def owned(name: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **more: Any) -> Any:
+    owner = {"apiVersion": api_version, "kind": kind, "name": "owner", "uid": UID} | more
+    return {"metadata": {"name": name, "ownerReferences": [owner]}}
+
+
+def test_who_creates_an_object_may_name_its_owner(door: Door) -> None:
+    assert door.ask("editor", "POST", MAPS, owned("mine")) == (201, "")
+
+
+def test_owners_are_changed_by_who_may_delete_the_object(door: Door) -> None:
+    assert door.ask("admin", "POST", MAPS, {"metadata": {"name": "theirs"}})[0] == 201
+    code, message = door.ask("editor", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)
+    assert code == 403
+    assert message == 'configmaps "theirs" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>'
+    assert door.ask("editor", "PATCH", f"{MAPS}/theirs", {"data": {"a": "b"}}, MERGE)[0] == 200
+    assert door.ask("deleter", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)[0] == 200
+
+
+def test_who_blocks_an_owners_deletion_may_set_its_finalizers(door: Door) -> None:
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    owner = {"metadata": {"name": "owner"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}}
+    _, made = door.call("admin", "POST", "/apis/apps/v1/namespaces/default/replicasets", owner)
+    blocking = owned("blocking", blockOwnerDeletion=True, uid=made["metadata"]["uid"])
+    code, message = door.ask("deleter", "POST", MAPS, blocking)
+    assert code == 403
+    refusal = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
+    assert message == f'configmaps "blocking" is forbidden: {refusal}'
+    assert door.ask("finalizer", "POST", MAPS, blocking)[0] == 201
+    assert door.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # it is blocked already
+
+
+def test_an_owner_of_a_kind_that_nobody_serves_cannot_be_blocked(door: Door) -> None:
+    code, message = door.ask("deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))
+    assert code == 403
+    assert message.endswith(
+        "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion example.com/v1 Kind Thing: "
+        'no matches for kind "Thing" in version "example.com/v1"'
+    )
+    assert door.ask("admin", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))[0] == 201
+
+
+def test_nothing_is_deleted_in_a_namespace_that_is_not_there(door: Door) -> None:
+    missing = "/api/v1/namespaces/nowhere/configmaps"
+    assert door.ask("admin", "POST", missing, {"metadata": {"name": "x"}}) == (404, 'namespaces "nowhere" not found')
