@@ -167,7 +167,7 @@ def test_what_cannot_be_reached_is_said(world: World) -> None:
         assert f"dial tcp 127.0.0.1:{closed}: connect: connection refused" in kubectl.fails("exec", name, "--", "true")
         gone = f"gone-{closed}"
         add_pod(kubectl, gone, gone)
-        assert f'nodes "{gone}" not found' in kubectl.fails("exec", gone, "--", "true")
+        assert f'pods "{gone}" not found' in kubectl.fails("exec", gone, "--", "true")
 
 
 def test_a_kubelet_of_another_authority_is_not_believed(world: World, tmp_path: Path) -> None:
