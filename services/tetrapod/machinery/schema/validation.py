@@ -32,17 +32,18 @@ _FORMATS: Final = {int: "int64", float: "float64"}
 def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | None = None) -> list[FieldError]:
     """The errors of a value, each once (upstream: Result.AddErrors); `path` stands before theirs."""
     errors: list[FieldError] = []
-    _ratcheted(validator(node), obj, (), errors, before)
+    validator(node)(obj, (), errors, None)
+    if errors and before is not None:  # what stayed as it was is looked for only now
+        errors = []
+        _ratcheted(validator(node), obj, (), errors, before)
     errors = distinct(errors) if len(errors) > 1 else errors
     if not path:
         return errors
     return [error if error.field == "<nil>" else replace(error, field=joined(path, error.field)) for error in errors]
 
 
-def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
+def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation) -> int:
     """Upstream: ratchetingValueValidator of apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go."""
-    if before is None:
-        return check(value, path, errors, None)
     found: list[FieldError] = []
     passed = check(value, path, found, before)
     if found and not before.unchanged:
@@ -139,11 +140,17 @@ def _object_check(node: SchemaNode) -> Validator:
         passed = 0
         for key, item in value.items():
             child = properties.get(key)
-            known = None if before is None or (not path and key in TYPE_META) else before.key(key)
             if child is not None:
-                passed += _ratcheted(validator(child), item, (path, key), errors, known)
+                at: Path = (path, key)
             elif rest is not None:  # upstream joins its key with a dot even where there is nothing before
-                passed += _ratcheted(validator(rest), item, (path, key if path else f".{key}"), errors, known)
+                child, at = rest, (path, key if path else f".{key}")
+            else:
+                continue
+            known = None if before is None or (not path and key in TYPE_META) else before.key(key)
+            if known is None:
+                passed += validator(child)(item, at, errors, None)
+            else:
+                passed += _ratcheted(validator(child), item, at, errors, known)
         errors.extend(FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value)
         return passed
 
@@ -159,7 +166,11 @@ def _list_check(node: SchemaNode) -> Validator:
         if items is not None:
             check_item = validator(items)
             for index, item in enumerate(value):
-                passed += _ratcheted(check_item, item, (path, index), errors, None if before is None else before.index(index))
+                known = None if before is None else before.index(index)
+                if known is None:
+                    passed += check_item(item, (path, index), errors, None)
+                else:
+                    passed += _ratcheted(check_item, item, (path, index), errors, known)
         size = len(value)
         if least is not None and size < least:
             name = text_of(path)
