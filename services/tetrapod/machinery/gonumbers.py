@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_large = re.compile(rb"[0-9]e\+(?:1[6-9]|20)(?:[,\]}]|$)").search
-_small = re.compile(rb"[0-9]e-6(?:[,\]}]|$)").search
+_ends = re.compile(rb"(?:e\+(?:1[6-9]|20)|e-6)(?:[,\]}]|$)").match
 _text_or_whole = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+\.0(?![0-9e])')
 _text_or_float = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e(?:\+1[6-9]|\+20|-6)(?![0-9])')
 
@@ -20,10 +19,17 @@ def without_exponents(encoded: bytes) -> bytes:
 
 
 def _has_exponent(encoded: bytes) -> bool:
-    """Perhaps only in a text. Nearly every document has none, which is told by what is found fastest: one byte, then two, then a pattern."""
-    if b"+" in encoded and b"e+" in encoded and _large(encoded) is not None:
-        return True
-    return b"e-6" in encoded and _small(encoded) is not None
+    """Perhaps only in a text. Nearly every document has none, and is told so without an expression that looks at all of it."""
+    return (b"+" in encoded and _has(encoded, b"e+")) or _has(encoded, b"e-6")
+
+
+def _has(encoded: bytes, sign: bytes) -> bool:
+    at = encoded.find(sign)
+    while at >= 0:
+        if encoded[at - 1 : at].isdigit() and _ends(encoded, at) is not None:
+            return True
+        at = encoded.find(sign, at + 1)
+    return False
 
 
 def as_go_writes(encoded: bytes) -> bytes:
