@@ -48,7 +48,7 @@ NOTES: Final[dict[tuple[str, str], str]] = {
         "crd-served",
     ): "two writes of status follow, each with its commit to disk; 16 to 34 ms were seen with 300 CRDs.",
     ("embedded", "flood-write"): (
-        "1.9, 1.7 and 1.8 in three runs of 2026-11-22: a GET waits for the step of the loop that runs, half a millisecond of CPU, up to two in "
+        "1.9, 1.7 and 1.8 in runs of 2026-11-22: a GET waits for the step of the loop that runs, half a millisecond of CPU, up to two in "
         "one of a hundred."
     ),
     ("embedded", "crd-stall"): f"no step of the loop took longer than 100 ms in asyncio's debug mode; {_CROWD}.",
