@@ -81,10 +81,14 @@ class ExternalOpenAPI(Whole):
         body = await self._get(obj, "/openapi/v3")
         gv = group_version(obj)
         found: dict[str, _Entry] = {}
+        try:
+            paths = orjson.loads(body or b"{}")["paths"]
+        except (ValueError, KeyError, TypeError):
+            return found
         for name in (gv_name(gv), f"apis/{gv.group}") if gv.group else (gv_name(gv),):
             try:
-                url = str(orjson.loads(body or b"{}")["paths"][name]["serverRelativeURL"])
-            except (ValueError, KeyError, TypeError):
+                url = str(paths[name]["serverRelativeURL"])
+            except (KeyError, TypeError):
                 continue
             given = parse_qs(urlsplit(url).query).get("hash", [""])[0]
             found[name] = _Entry(given or hash_of(obj["metadata"].get("uid", ""), url), url)

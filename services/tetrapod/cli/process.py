@@ -33,5 +33,7 @@ def quiet_ends(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None
 
 def tell_flags(flags: Mapping[str, str]) -> None:
     """One line each, at -v 2 and above (upstream: component-base/cli/flag, PrintFlags)."""
+    if not log.isEnabledFor(logging.INFO):
+        return
     for name, value in sorted(flags.items()):
         log.info("FLAG: --%s=%s", name, go_quote(value))

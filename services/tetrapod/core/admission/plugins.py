@@ -20,7 +20,7 @@ from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration, TaintNodesByCondition
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
-from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make
+from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, chosen
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.machinery.field import go_quote
@@ -89,8 +89,7 @@ def plugins(surroundings: Surroundings, enabled: Sequence[str], disabled: Sequen
     """
     if problems := [*_problems(enabled, disabled)]:
         raise UnusablePlugins("; ".join(problems))
-    wanted = (ORDERED.keys() - OFF_BY_DEFAULT | set(enabled)) - set(disabled)
-    return [make(surroundings) for name, make in ORDERED.items() if name in wanted]
+    return chosen(ORDERED, OFF_BY_DEFAULT, surroundings, enabled, disabled)
 
 
 def _problems(enabled: Sequence[str], disabled: Sequence[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ In upstream's order (AllOrderedPlugins of pkg/kubeapiserver/options/plugins.go);
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from tetrapod.generic.admission.interface import Plugin
@@ -39,7 +39,14 @@ GENERAL: Final[dict[str, Make]] = {
 GENERAL_OFF_BY_DEFAULT: Final = frozenset({"NamespaceExists", "OwnerReferencesPermissionEnforcement"})
 
 
+def chosen(
+    table: Mapping[str, Make], off: Collection[str], surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]
+) -> list[Plugin]:
+    """Those of a table that are not `off` by default, or enabled, but not disabled, in its order; other names are passed over."""
+    wanted = (table.keys() - set(off) | set(enabled)) - set(disabled)
+    return [make(surroundings) for name, make in table.items() if name in wanted]
+
+
 def standard_plugins(surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
     """What a service has that has no plugins of its own; what else is named is for others."""
-    wanted = (GENERAL.keys() - GENERAL_OFF_BY_DEFAULT | set(enabled)) - set(disabled)
-    return [make(surroundings) for name, make in GENERAL.items() if name in wanted]
+    return chosen(GENERAL, GENERAL_OFF_BY_DEFAULT, surroundings, enabled, disabled)

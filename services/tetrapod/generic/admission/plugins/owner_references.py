@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
-from tetrapod.generic.authorization.interface import Answer, Authorizer, Decision
 from tetrapod.generic.authorization.interface import Attributes as Asked
+from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.kinds import Mapping, find_resource
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.status import StatusError
 
 _NO_DELETE: Final = "cannot set an ownerRef on a resource you can't delete"
 _NO_FINALIZERS: Final = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
@@ -48,22 +47,14 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             await self._require_finalizers(attributes, owner)
 
     async def _require_deletion(self, attributes: Attributes) -> None:
-        group, version, resource = attributes.resource
-        answer = await self._authorizer.authorize(
-            Asked(
-                attributes.user,
-                "delete",
-                attributes.namespace,
-                group,
-                version,
-                resource,
-                attributes.subresource,
-                attributes.name,
-                resource_request=True,
-            )
-        )
+        gvr, where = attributes.resource, attributes.namespace
+        asked = Asked(attributes.user, "delete", where, *gvr, attributes.subresource, attributes.name, resource_request=True)
+        await self._require(attributes, asked, _NO_DELETE)
+
+    async def _require(self, attributes: Attributes, asked: Asked, why: str) -> None:
+        answer = await self._authorizer.authorize(asked)
         if answer.decision is not Decision.ALLOW:
-            raise _refused(attributes, _NO_DELETE, answer)
+            raise forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
         """Asked first: to look an owner's kind up takes discovery, which may be what is just being repaired."""
@@ -72,13 +63,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
 
     async def _require_finalizers(self, attributes: Attributes, owner: Object) -> None:
         mapping = await self._mapping(attributes, owner)
-        group, version, resource = mapping.resource
-        namespace = attributes.namespace if mapping.namespaced else ""
-        name = owner.get("name") or ""
-        asked = Asked(attributes.user, "update", namespace, group, version, resource, "finalizers", name, resource_request=True)
-        answer = await self._authorizer.authorize(asked)
-        if answer.decision is not Decision.ALLOW:
-            raise _refused(attributes, _NO_FINALIZERS, answer)
+        namespace, name = attributes.namespace if mapping.namespaced else "", owner.get("name") or ""
+        asked = Asked(attributes.user, "update", namespace, *mapping.resource, "finalizers", name, resource_request=True)
+        await self._require(attributes, asked, _NO_FINALIZERS)
 
     async def _mapping(self, attributes: Attributes, owner: Object) -> Mapping:
         api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
@@ -101,7 +88,3 @@ def _owners(obj: Object | None) -> Sequence[Object]:
 def _newly_blocking(before: Sequence[Object], now: Sequence[Object]) -> list[Object]:
     blocked = {owner.get("uid") or "" for owner in before if owner.get("blockOwnerDeletion")}
     return [owner for owner in now if owner.get("blockOwnerDeletion") and (owner.get("uid") or "") not in blocked]
-
-
-def _refused(attributes: Attributes, why: str, answer: Answer) -> StatusError:
-    return forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")
