@@ -30,14 +30,25 @@ async def test_create_gives_uid_time_namespace_and_version(store: Store, ctx: Co
     assert (await store.get(ctx, "a")).peek() == entry.peek()
 
 
-async def test_create_drops_what_only_the_server_sets_but_keeps_generation(store: Store, ctx: Context) -> None:
-    given = {"creationTimestamp": "2001-01-01T00:00:00Z", "deletionTimestamp": "2001-01-01T00:00:00Z", "uid": "mine"}
-    obj = new("ConfigMap", "b", selfLink="/x", generation=5, deletionGracePeriodSeconds=4, **given)
+async def test_create_sets_uid_and_time_and_keeps_generation(store: Store, ctx: Context) -> None:
+    obj = new("ConfigMap", "b", selfLink="/x", generation=5, creationTimestamp="2001-01-01T00:00:00Z", uid="mine")
     meta = (await store.create(ctx, obj)).peek()["metadata"]
     assert meta["generation"] == 5
-    assert not {"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} & meta.keys()
+    assert "selfLink" not in meta
     assert meta["uid"] != "mine"
     assert meta["creationTimestamp"] > "2020"
+
+
+async def test_what_admission_says_of_deletion_is_stored(store: Store, ctx: Context) -> None:
+    """Requests cannot say it: the endpoint takes it away before admission."""
+    deletion = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4}
+    meta = (await store.create(ctx, new("ConfigMap", "b", finalizers=["example.com/hold"], **deletion))).peek()["metadata"]
+    assert deletion.items() <= meta.items()
+
+
+async def test_a_dry_run_shows_the_version_that_it_was_given(store: Store, dry: Context) -> None:
+    entry = await store.create(dry, new("ConfigMap", "a", resourceVersion="5"))
+    assert entry.object()["metadata"]["resourceVersion"] == "5"
 
 
 async def test_another_namespace_is_refused(store: Store, ctx: Context) -> None:

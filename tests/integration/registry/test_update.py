@@ -103,6 +103,19 @@ async def test_a_stale_version_is_a_conflict(store: Store, ctx: Context) -> None
     )
 
 
+async def test_versions_are_compared_as_numbers(store: Store, ctx: Context) -> None:
+    version = (await store.create(ctx, new("ConfigMap", "a"))).revision
+    entry, _ = await store.update(ctx, "a", patch({"resourceVersion": f"0{version}"}, data={"k": "v"}))
+    assert entry.object()["data"] == {"k": "v"}
+
+
+async def test_a_self_link_is_shown_by_a_dry_run_and_never_stored(store: Store, ctx: Context, dry: Context) -> None:
+    await store.create(ctx, new("ConfigMap", "a"))
+    for context, shown in ((dry, True), (ctx, False)):
+        entry, _ = await store.update(context, "a", patch({"selfLink": "/x"}, data={"k": "v"}))
+        assert ("selfLink" in entry.object()["metadata"]) is shown
+
+
 async def test_absence_is_not_found(store: Store, ctx: Context, dry: Context) -> None:
     for context in (ctx, dry):
         refusal = await refused(store, context, "a", new("ConfigMap", "a"))
@@ -147,7 +160,7 @@ async def test_put_creates_where_the_kind_allows_it(make_store: MakeStore, ctx: 
     store = make_store("Lease", "leases", Leases(), group="coordination.k8s.io")
     entry, created = await store.update(dry, "l", put(new("Lease", "l", resourceVersion="5")))
     assert created
-    assert "resourceVersion" not in entry.object()["metadata"]
+    assert entry.object()["metadata"]["resourceVersion"] == "5"
     entry, created = await store.update(ctx, "l", put(new("Lease", "l", resourceVersion="5")))
     assert created
     assert entry.object()["metadata"]["uid"]

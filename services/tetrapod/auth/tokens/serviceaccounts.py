@@ -16,7 +16,7 @@ from typing import Any, Final
 from tetrapod.auth.rbac.covers import quoted
 from tetrapod.auth.tokens import metrics
 from tetrapod.auth.tokens.issuer import LEGACY_ISSUER
-from tetrapod.auth.tokens.jwts import JwtVerifier
+from tetrapod.auth.tokens.jwts import JwtVerifier, number_of, object_of, text_of
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.authentication.serviceaccount import (
@@ -36,6 +36,8 @@ from tetrapod.machinery.timestamps import parse
 
 LEEWAY: Final = 60.0
 """Clocks may differ by this much; what is being deleted stays valid as long."""
+_END_OF_TIME: Final = 1 << 63
+"""Go's clock turns over there: such a token has long expired."""
 _INVALIDATED: Final = "service account token has been invalidated"
 INVALID_SINCE_LABEL: Final = "kubernetes.io/legacy-token-invalid-since"
 _STALE: Final = "authentication.k8s.io/stale-token"
@@ -85,9 +87,9 @@ class BoundTokenAuthenticator:
         accepted = accepted_audiences(_audiences_of(claims) or self._audiences, audiences or self._audiences)
         annotations = _without_audience(claims)
         now = self._clock()
-        user = await _BoundToken(claims, self._objects, now).user()
-        warn_after = claims["kubernetes.io"].get("warnafter")
-        if isinstance(warn_after, int | float) and warn_after:  # the client is expected to ask for a new one at that time
+        bound = _BoundToken(claims, self._objects, now)
+        user = await bound.user()
+        if warn_after := bound.warn_after:  # the client is expected to ask for a new one at that time
             if now > warn_after:
                 metrics.STALE.add()
                 late = int(now) - int(warn_after)
@@ -102,16 +104,16 @@ class _BoundToken:
 
     def __init__(self, claims: Claims, objects: Objects, now: float) -> None:
         self._claims, self._objects, self._now = claims, objects, now
-        about = claims.get("kubernetes.io")
-        self._about: Claims = about if isinstance(about, dict) else {}
-        self._namespace = str(self._about.get("namespace") or "")
+        self._about = object_of(claims, "kubernetes.io") or {}
+        self._namespace = text_of(self._about, "namespace")
+        self.warn_after = number_of(self._about, "warnafter")
 
     async def user(self) -> UserInfo:
         self._check_times()
         name, uid = self._reference("serviceaccount") or ("", "")
+        secret, pod, node = self._reference("secret"), self._reference("pod"), self._reference("node")
         await self._check_account(name, uid)
         extra = self._credential_id()
-        secret, pod, node = self._reference("secret"), self._reference("pod"), self._reference("node")
         if secret is not None:
             await self._check_bound(SECRETS, "secret", secret)
         if pod is not None:
@@ -126,20 +128,22 @@ class _BoundToken:
         return UserInfo(make_username(self._namespace, name), uid, make_group_names(self._namespace), extra)
 
     def _check_times(self) -> None:
-        expiry, not_before = self._claims.get("exp"), self._claims.get("nbf")
-        if not isinstance(expiry, int | float) or self._now - LEEWAY > expiry:
+        expiry, not_before, issued = (number_of(self._claims, key) for key in ("exp", "nbf", "iat"))
+        if expiry is None or self._now - LEEWAY > expiry or expiry >= _END_OF_TIME:
             raise InvalidToken("service account token has expired")
-        if isinstance(not_before, int | float) and self._now + LEEWAY < not_before:
+        if not_before is not None and self._now + LEEWAY < not_before:
             raise InvalidToken("service account token is not valid yet")
+        if issued is not None and self._now + LEEWAY < issued:
+            raise InvalidToken("service account token is issued in the future")
 
     def _credential_id(self) -> dict[str, tuple[str, ...]]:
-        token_id = self._claims.get("jti")
-        return {CREDENTIAL_ID_KEY: (f"JTI={token_id}",)} if isinstance(token_id, str) and token_id else {}
+        token_id = text_of(self._claims, "jti")
+        return {CREDENTIAL_ID_KEY: (f"JTI={token_id}",)} if token_id else {}
 
     def _reference(self, key: str) -> tuple[str, str] | None:
         """Name and uid of what a claim names; None where it names nothing."""
-        ref = self._about.get(key)
-        return (str(ref.get("name") or ""), str(ref.get("uid") or "")) if isinstance(ref, dict) else None
+        ref = object_of(self._about, key)
+        return (text_of(ref, "name"), text_of(ref, "uid")) if ref is not None else None
 
     async def _check_account(self, name: str, uid: str) -> None:
         account = await self._objects.find(SERVICE_ACCOUNTS, self._namespace, name, uid)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
+from tetrapod.generic.quota.charge import Usage
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
-Usage: TypeAlias = dict[str, Quantity]
 Needs: TypeAlias = Callable[[Object, Object], Usage]
 """What a container needs, by itself and its status (empty where there is none)."""
 

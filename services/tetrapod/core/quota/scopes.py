@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tetrapod.core.qos import qos_class
+from tetrapod.generic.quota.scopes import scopes_of
 from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
     """Every scope of the quota must match; a quota with scopes counts nothing but pods (and claims by class)."""
-    spec = quota.get("spec") or {}
-    wanted: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
-    wanted += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    return all(_matches(scope, resource, obj) for scope in wanted)
+    return all(_matches(scope, resource, obj) for scope in scopes_of(quota))
+
+
+def matching(scopes: Iterable[Object], resource: GroupResource, obj: Object) -> list[Object]:
+    """Those that the object is in."""
+    return [scope for scope in scopes if _matches(scope, resource, obj)]
 
 
 def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from tetrapod.core.quota.devices import Extended, Surroundings
-from tetrapod.core.quota.pods import Usage
 from tetrapod.core.quota.usage import usage_of
+from tetrapod.generic.quota.charge import Usage
 from tetrapod.machinery.gvk import GroupResource, Object
 
 _MADE_FOR_A_POD: Final = "resource.kubernetes.io/extended-resource-claim"

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
-from tetrapod.core.quota.pods import Usage, counts_as_pod, pod_totals
+from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.validation.quantities import is_native
+from tetrapod.generic.quota.charge import Usage
+from tetrapod.generic.quota.counts import ONE, count_name
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -22,19 +24,15 @@ _OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
 _HUGE_PAGES: Final = ("hugepages-", "requests.hugepages-")
 
 
-def count_name(resource: GroupResource) -> str:
-    return f"count/{resource}"
-
-
 def usage_of(resource: GroupResource, obj: Object, around: Surroundings = ALONE) -> Usage:
     """By resource name: `pods`, `requests.cpu`, `count/secrets` …; `around` matters to claims of devices."""
-    used: Usage = {count_name(resource): _ONE}
+    used: Usage = {count_name(resource): ONE}
     if resource == CLAIMS:
         used.update(device_usage(obj, around))
     if resource.group:
         return used
     if resource.resource in _LEGACY_COUNTS:
-        used[resource.resource] = _ONE
+        used[resource.resource] = ONE
     if resource.resource == "pods":
         _pod(obj, used)
     elif resource.resource == "services":
@@ -44,13 +42,10 @@ def usage_of(resource: GroupResource, obj: Object, around: Surroundings = ALONE)
     return used
 
 
-_ONE: Final = Quantity.from_int(1)
-
-
 def _pod(pod: Object, used: Usage) -> None:
     if not counts_as_pod(pod):
         return
-    used["pods"] = _ONE
+    used["pods"] = ONE
     requests, limits = pod_totals(pod)
     for name, quantity in requests.items():
         used[f"requests.{name}"] = quantity
@@ -64,7 +59,7 @@ def _pod(pod: Object, used: Usage) -> None:
 def _service(spec: Object, used: Usage) -> None:
     ports = len(spec.get("ports") or ())
     if spec.get("type") == "LoadBalancer":
-        used["services.loadbalancers"] = _ONE
+        used["services.loadbalancers"] = ONE
         allocates = spec.get("allocateLoadBalancerNodePorts") is not False
         wanted = ports if allocates else sum(bool(p.get("nodePort")) for p in spec.get("ports") or ())
         used["services.nodeports"] = Quantity.from_int(wanted)
@@ -77,7 +72,7 @@ def _claim(claim: Object, used: Usage) -> None:
     name = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
     prefix = f"{name}{_CLASS_SUFFIX}" if name else ""
     if prefix:
-        used[f"{prefix}persistentvolumeclaims"] = _ONE
+        used[f"{prefix}persistentvolumeclaims"] = ONE
     storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if storage is not None:
         allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tetrapod.generic.endpoints.admitting import Admitting
-from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body, wipe_system_fields
+from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owners import dedup_owner_references
 from tetrapod.generic.endpoints.ownership import manager_name
@@ -13,6 +13,7 @@ from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.negotiation.accept import Accepted
 from tetrapod.generic.negotiation.choosing import body_media_type, negotiate
 from tetrapod.generic.registry.context import LARGE, Context
+from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.request import Request, Response

@@ -73,7 +73,7 @@ class Writing:
         return Admitting(self.scope, self.request, self.context, self.name)
 
     async def answer(
-        self, revise: Revise, accepted: Accepted, preconditions: Preconditions = _NONE, *, force_create: bool = False
+        self, revise: Revise, accepted: Accepted, preconditions: Preconditions = _NONE, *, force_create: bool = False, applies: bool = False
     ) -> Response:
         scope = self.scope
         if scope.rest is not None:
@@ -82,7 +82,9 @@ class Writing:
             return scope.representation.object(made, accepted, 201 if created else 200)
         try:
             entry, created = await self._stored(self._transform(revise), preconditions, force_create)
-        except StoredTooLarge:  # managed fields can be large: without them it may fit
+        except StoredTooLarge:  # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
+            if applies:
+                raise
             entry, created = await self._stored(_without_managed_fields(self._transform(revise)), preconditions, force_create)
         return await scope.representation.entry(entry, accepted, 201 if created else 200)
 
@@ -106,9 +108,7 @@ class Writing:
             if current is not None:
                 live = current if conversion.identity else await conversion.from_stored(copy_object(current))
             new = await conversion.to_stored(await revise(live))
-            admitted = await self._admitted(new, current)
-            self.scope.forget_empty(admitted)
-            return admitted
+            return await self._admitted(new, current)
 
         return transform
 
@@ -127,13 +127,18 @@ class Writing:
         return new
 
     async def _validate_create(self, new: Object) -> None:
-        self.scope.omit_empty(new)
+        self._settle(new)
         await self.admitting.may_create()
         await self.admitting.validate("CREATE", new, None, self.create_options)
 
     async def _validate_update(self, new: Object, old: Object) -> None:
-        self.scope.omit_empty(new)
+        self._settle(new)
         await self.admitting.validate("UPDATE", new, old, self.update_options)
+
+    def _settle(self, new: Object) -> None:
+        """The kind's own validation has told empty from absent."""
+        self.scope.forget_empty(new)
+        self.scope.omit_empty(new)
 
 
 def _without_managed_fields(transform: Revise) -> Revise:

@@ -8,6 +8,7 @@ declaration lacks is an error, so discovery never promises what is not there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
@@ -75,7 +76,7 @@ def builtin(
         short_names=facts.short_names,
         categories=facts.categories,
         subresources=declared,
-        table=table,
+        table=table and replace(table, described=f"{resource}.{group}" if group else resource),
         rest=rest,
         convert=convert,
         storage_version_hash=facts.storage_version_hash,

@@ -15,6 +15,7 @@ from tetrapod.generic.registry.hooks import Taken, ValidateObject
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
+from tetrapod.generic.storage.unreadable import NotTransformable
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import distinct
 from tetrapod.machinery.gointeger import parse_uint
@@ -104,23 +105,31 @@ async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:
 
 
 async def _already_exists(store: Stored, key: str, obj: Object, refusal: StatusError) -> StatusError:
-    """Says so where the name was generated, and where the other object is on its way out."""
+    """Says so where the name was generated, and where the other object is on its way out, if it can be read."""
     meta = obj["metadata"]
     if meta.get("generateName"):
         refusal = generate_name_conflict(store.resource, meta["name"], 1)
-    existing = await store.storage.get(key)
+    try:
+        existing = await store.storage.get(key)
+    except (StatusError, NotTransformable):
+        return refusal
     if existing is not None and existing.peek()["metadata"].get("deletionTimestamp"):
         refusal.message = f"object is being deleted: {refusal.message}"
     return refusal
 
 
+def wipe_system_fields(obj: Object) -> None:
+    """Take away what a request that creates cannot set (upstream: rest.WipeObjectMetaSystemFields)."""
+    metadata = obj["metadata"]
+    for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        metadata.pop(name, None)
+
+
 def fill_system_fields(obj: Object) -> Object:
-    """Give a new object its uid and time of creation, and take away what only the server sets. Returns its metadata."""
+    """Give a new object its uid and time of creation. Returns its metadata."""
     meta: Object | None = obj.get("metadata")
     if not meta:
         meta = obj["metadata"] = {}
-    for field in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"):
-        meta.pop(field, None)
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = now_rfc3339()
     return meta

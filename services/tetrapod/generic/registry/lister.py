@@ -30,6 +30,10 @@ class Lister:
     async def get_live(self, namespace: str, name: str) -> Object | None:
         return _peek(await self.storage.get(self._key(namespace, name)))
 
+    async def find(self, namespace: str, name: str) -> Object | None:
+        """From the cache, or, since what was made a moment ago elsewhere may not be there yet, live."""
+        return await self.get(namespace, name) or await self.get_live(namespace, name)
+
     async def list(self, namespace: str = "", selector: Selector | None = None) -> list[Object]:
         predicate = Predicate(labels=selector.matches if selector is not None and not selector.empty else None)
         prefix = f"{namespace}/" if namespace and self._namespaced else ""

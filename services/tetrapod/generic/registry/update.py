@@ -12,7 +12,7 @@ from typing import Any, Final
 from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context, without_delay
-from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare
+from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, ValidateObject, ValidateUpdate
@@ -109,7 +109,8 @@ class _Update:
     async def _create(self) -> Updated:
         self.created = True
         obj = await self.transform(None)
-        _check_is_revision(obj["metadata"].get("resourceVersion") or "0")
+        _revision(obj["metadata"].get("resourceVersion") or "0")
+        wipe_system_fields(obj)
         fill_system_fields(obj)
         await self.taken.begin_create(obj)
         await prepare(self.store, self.store.strategy, self.ctx, obj)
@@ -120,15 +121,14 @@ class _Update:
     def _check_version(self, new: Object, stored: int) -> None:
         """An update names the version that it changes, unless the kind allows to leave it out."""
         meta = new["metadata"]
-        given = meta.get("resourceVersion") or ""
-        if given in ("", "0"):
+        given = _revision(meta.get("resourceVersion") or "0")
+        if given == 0:
             if not self.strategy.allow_unconditional_update:
                 error = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 # Upstream has no place for a resource in this error and puts it where the kind goes.
                 raise invalid(GroupKind(*self.store.resource), self.name, [error])
             meta["resourceVersion"] = str(stored)
-        elif given != str(stored):
-            _check_is_revision(given)
+        elif given != stored:
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
@@ -146,13 +146,13 @@ class _Update:
         return self.emptied
 
 
-def _check_is_revision(text: str) -> None:
+def _revision(text: str) -> int:
     """
     Raises:
         StatusError: 500, as upstream's.
     """
     try:
-        parse_uint(text)
+        return parse_uint(text)
     except ValueError as error:
         raise StatusError(500, "", str(error)) from None
 
@@ -193,7 +193,6 @@ def _restore(new: Object, old: Object, name: str) -> None:
 
 def _restore_system_fields(meta: Object, old_meta: Object) -> None:
     """What an update cannot change, whether it leaves it out or says something else; a wrong uid is refused later."""
-    meta.pop("selfLink", None)
     if not meta.get("uid"):
         _restore(meta, old_meta, "uid")
     if old_meta.get("creationTimestamp"):

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.quota.charge import growth, unspecified
+from tetrapod.core.quota.constraints import unspecified
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.usage import concerning
+from tetrapod.generic.quota.charge import growth
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.quantity import Quantity
 

@@ -1,38 +1,19 @@
-"""Charging one write to one quota: what it must specify, what it would use, and why that is too much.
+"""Charging one write to one quota: what it would use, and why that is too much.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest) and the pod evaluator's Constraints.
+Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from tetrapod.core.quota.pods import Usage, says_resources
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
-_MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+Usage: TypeAlias = dict[str, Quantity]
+"""By what a quota names."""
 _ZERO: Final = Quantity.from_int(0)
-
-
-def unspecified(pod: Object, hard: Iterable[str]) -> str:
-    """Which containers leave out what the quota limits: `cpu for: a,b; limits.memory for: a`; "" where none does."""
-    required = sorted(_MUST_SPECIFY & set(hard))
-    if not required or says_resources(pod):
-        return ""
-    spec = pod.get("spec") or {}
-    missing: dict[str, list[str]] = {}
-    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
-        for name in required:
-            if not _specifies(container.get("resources") or {}, name):
-                missing.setdefault(name, []).append(container.get("name", ""))
-    return "; ".join(f"{name} for: {','.join(sorted(set(who)))}" for name, who in sorted(missing.items()))
-
-
-def _specifies(resources: Object, name: str) -> bool:
-    kind, _, bare = name.rpartition(".")
-    return bare in (resources.get(kind or "requests") or {})
 
 
 def uncounted(quota: Object, names: Iterable[str]) -> str:

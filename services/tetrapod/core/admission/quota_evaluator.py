@@ -1,0 +1,88 @@
+"""`CoreEvaluator`: what writes of built-in kinds mean to quotas, and of all that only counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS
+from tetrapod.core.quota.constraints import unspecified
+from tetrapod.core.quota.devices import ALONE, CLAIMS, Surroundings
+from tetrapod.core.quota.scopes import in_scope, is_terminating
+from tetrapod.core.quota.surroundings import around
+from tetrapod.core.quota.usage import concerning, usage_of
+from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.quota.charge import Usage, growth
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.gvk import GroupResource, Object
+
+_UPDATES: Final = frozenset(
+    {("pods", ""), ("pods", "resize"), ("services", ""), ("persistentvolumeclaims", ""), ("resourceclaims.resource.k8s.io", "")}
+)
+_PODS: Final = GroupResource("", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class CoreChange:
+    """What a write does to what is used."""
+
+    resource: GroupResource
+    new: Object
+    used: Usage
+    around: Surroundings
+    old: Object | None
+    old_used: Usage
+
+    def names(self, quota: Object) -> list[str]:
+        hard = (quota.get("status") or {}).get("hard") or {}
+        return concerning(self.resource, hard, self.around) if in_scope(quota, self.resource, self.new) else []
+
+    def unspecified(self, names: Sequence[str]) -> str:
+        return unspecified(self.new, names) if self.resource == _PODS else ""
+
+    @property
+    def alone(self) -> Usage:
+        return growth(self.used, self.old_used)
+
+    def delta(self, quota: Object) -> Usage:
+        counted = self.old is not None and in_scope(quota, self.resource, self.old)
+        return growth(self.used, self.old_used if counted else {})
+
+
+class CoreEvaluator:
+    def __init__(self, storages: StorageFactory) -> None:
+        self._look = _Look(storages)
+
+    def updates(self, attributes: Attributes) -> bool:
+        return (str(attributes.resource.group_resource), attributes.subresource) in _UPDATES
+
+    async def change(self, attributes: Attributes) -> CoreChange | None:
+        resource = attributes.resource.group_resource
+        new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None
+        if new is None:
+            return None
+        if resource == _PODS and old is not None and not attributes.subresource and is_terminating(old) == is_terminating(new):
+            return None
+        involved = await around(new, self._look) if resource == CLAIMS else ALONE
+        before = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
+        return CoreChange(resource, new, usage_of(resource, new, involved), involved, old, usage_of(resource, old, before) if old else {})
+
+
+class _Look:
+    """From this process's caches."""
+
+    def __init__(self, storages: StorageFactory) -> None:
+        self._classes = Lister(storages, DEVICE_CLASSES)
+        self._pods = Lister(storages, PODS)
+        self._claims = Lister(storages, RESOURCE_CLAIMS)
+
+    async def classes(self) -> list[Object]:
+        return await self._classes.list()
+
+    async def pod(self, namespace: str, name: str) -> Object | None:
+        return await self._pods.get(namespace, name)
+
+    async def claims(self, namespace: str) -> list[Object]:
+        return await self._claims.list(namespace)
