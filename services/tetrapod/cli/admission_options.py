@@ -1,11 +1,12 @@
-"""The admission plugins that the flags choose."""
+"""The admission plugins of core, and of all services in one process, that the flags choose."""
 
 from __future__ import annotations
 
 import click
 
+from tetrapod.cli.general_admission import configured_admission
 from tetrapod.cli.options import Options
-from tetrapod.core.admission.plugins import UnusablePlugins, plugins
+from tetrapod.core.admission.plugins import complaints, plugins
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import Surroundings
 
@@ -13,9 +14,8 @@ from tetrapod.generic.admission.surroundings import Surroundings
 def chosen_admission(surroundings: Surroundings, options: Options) -> Chain:
     """
     Raises:
-        click.ClickException: --enable-admission-plugins or --disable-admission-plugins name what there is not.
+        click.ClickException: --enable-admission-plugins or --disable-admission-plugins name what there is not, or a configuration is wrong.
     """
-    try:
-        return Chain(plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins))
-    except UnusablePlugins as error:
-        raise click.ClickException(str(error)) from None
+    if problems := complaints(options.enable_admission_plugins, options.disable_admission_plugins):
+        raise click.ClickException("; ".join(problems))
+    return configured_admission(plugins, surroundings, options)

@@ -11,6 +11,7 @@ from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.narrowing import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
 from tetrapod.core.admission.tolerations import ExtendedResourceToleration
 from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.admission.plugins.always_deny import AlwaysDeny
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
 from tetrapod.machinery.status import StatusError
@@ -82,3 +83,10 @@ def test_who_asks_for_a_device_tolerates_its_taint() -> None:
     new = {"spec": {"containers": [{"name": "c", "resources": resources}], "tolerations": given}}
     asyncio.run(ExtendedResourceToleration().admit(written(new)))
     assert new["spec"]["tolerations"] == [*given, {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_nothing_is_admitted_where_everything_is_denied() -> None:
+    told = r'^pods "x" is forbidden: admission control is denying all modifications$'
+    for asked in (AlwaysDeny().admit, AlwaysDeny().validate):
+        with pytest.raises(StatusError, match=told):
+            asyncio.run(asked(written(pod("a"))))

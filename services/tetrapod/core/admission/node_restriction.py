@@ -110,7 +110,7 @@ class NodeRestriction(Plugin):
 
     def _node_update(self, attributes: Attributes, node: str, new: Object, old: Object) -> None:
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-        if (old_spec.get("configSource") != spec.get("configSource")) and spec.get("configSource"):
+        if spec.get("configSource") is not None and spec["configSource"] != old_spec.get("configSource"):
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to update configSource to a new non-nil configSource")
         if (old_spec.get("taints") or None) != (spec.get("taints") or None):
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify taints")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.core.admission.certificates import CertificateApproval, CertificateSigning, CertificateSubjectRestriction
@@ -11,10 +11,16 @@ from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.limit_ranger import LimitRanger
 from tetrapod.core.admission.narrowing import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
 from tetrapod.core.admission.node_restriction import NodeRestriction
+from tetrapod.core.admission.optional import (
+    event_rate_limit,
+    image_policy_webhook,
+    pod_node_selector,
+    pod_security,
+    pod_toleration_restriction,
+    resource_quota,
+)
 from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
-from tetrapod.core.admission.pod_security import PodSecurity
 from tetrapod.core.admission.priority import Priority
-from tetrapod.core.admission.resource_quota import ResourceQuota
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
@@ -26,6 +32,7 @@ from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.machinery.field import go_quote
 
 ORDERED: Final[dict[str, Make]] = {
+    "NamespaceAutoProvision": GENERAL["NamespaceAutoProvision"],
     "NamespaceLifecycle": GENERAL["NamespaceLifecycle"],
     "NamespaceExists": GENERAL["NamespaceExists"],
     "LimitPodHardAntiAffinityTopology": lambda s: LimitPodHardAntiAffinityTopology(),
@@ -34,9 +41,13 @@ ORDERED: Final[dict[str, Make]] = {
     "NodeRestriction": lambda s: NodeRestriction(s.storages),
     "TaintNodesByCondition": lambda s: TaintNodesByCondition(),
     "AlwaysPullImages": lambda s: AlwaysPullImages(),
-    "PodSecurity": lambda s: PodSecurity(s.storages),
+    "ImagePolicyWebhook": image_policy_webhook,
+    "PodSecurity": pod_security,
+    "PodNodeSelector": pod_node_selector,
     "Priority": lambda s: Priority(s.storages),
     "DefaultTolerationSeconds": lambda s: DefaultTolerationSeconds(*s.toleration_seconds),
+    "PodTolerationRestriction": pod_toleration_restriction,
+    "EventRateLimit": event_rate_limit,
     "ExtendedResourceToleration": lambda s: ExtendedResourceToleration(),
     "DefaultStorageClass": lambda s: DefaultStorageClass(s.storages),
     "StorageObjectInUseProtection": lambda s: StorageObjectInUseProtection(),
@@ -52,54 +63,40 @@ ORDERED: Final[dict[str, Make]] = {
     "NodeDeclaredFeatureValidator": lambda s: NodeDeclaredFeatureValidator(s.storages),
     "PodResizeValidator": lambda s: PodResizeValidator(s.storages),
     **DYNAMIC,
-    "ResourceQuota": lambda s: ResourceQuota(s.storages),  # last: it charges what all others let through
+    "ResourceQuota": resource_quota,  # last: it charges what all others let through
+    "AlwaysDeny": GENERAL["AlwaysDeny"],
 }
 OFF_BY_DEFAULT: Final = GENERAL_OFF_BY_DEFAULT | frozenset(
     {
         "AlwaysPullImages",
         "DenyServiceExternalIPs",
+        "EventRateLimit",
         "ExtendedResourceToleration",
+        "ImagePolicyWebhook",
         "LimitPodHardAntiAffinityTopology",
         "NodeRestriction",
-    }
-)
-WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PodGroupProtection"})
-"""Upstream's that say nothing, or nothing while the feature that they belong to is off by default."""
-NOT_BUILT_IN: Final = frozenset(
-    {
-        "AlwaysDeny",
-        "EventRateLimit",
-        "ImagePolicyWebhook",
-        "NamespaceAutoProvision",
         "PodNodeSelector",
         "PodTolerationRestriction",
     }
 )
-
-
-class UnusablePlugins(ValueError):
-    """Plugins are named that there are not, or in both ways; the text is upstream's (AdmissionOptions.Validate)."""
+WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PodGroupProtection"})
+"""Upstream's that say nothing, or nothing while the feature that they belong to is off by default."""
 
 
 def plugins(surroundings: Surroundings, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
     """Those that are on by default or turned on, but not turned off.
 
     Raises:
-        UnusablePlugins
+        UnusablePlugins: what is configured for one is wrong.
     """
-    if problems := [*_problems(enabled, disabled)]:
-        raise UnusablePlugins("; ".join(problems))
     return chosen(ORDERED, OFF_BY_DEFAULT, surroundings, enabled, disabled)
 
 
-def _problems(enabled: Sequence[str], disabled: Sequence[str]) -> Iterator[str]:
-    """What should guard and is not there is no less than an error."""
-    for flag, names in (("enable", enabled), ("disable", disabled)):
-        for name in names:
-            if name not in ORDERED.keys() | WITHOUT_EFFECT | NOT_BUILT_IN:
-                yield f"{flag}-admission-plugins plugin {go_quote(name)} is unknown"
-    for name in enabled:
-        if name in NOT_BUILT_IN:
-            yield f"enable-admission-plugins plugin {go_quote(name)} is not built in"
+def complaints(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:
+    """Of names in the flags, in upstream's words (AdmissionOptions.Validate): what should guard and is not there is an error."""
+    known = ORDERED.keys() | WITHOUT_EFFECT
+    flags = (("enable", enabled), ("disable", disabled))
+    found = [f"{flag}-admission-plugins plugin {go_quote(name)} is unknown" for flag, names in flags for name in names if name not in known]
     if both := sorted(set(enabled) & set(disabled)):
-        yield f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped"
+        found.append(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
+    return found

@@ -107,7 +107,7 @@ class PodSecurity(Plugin):
 
     async def _policy(self, attributes: Attributes) -> tuple[Policy, list[FieldError]]:
         name = attributes.namespace
-        namespace = await self._namespaces.get("", name) or await self._namespaces.get_live("", name)
+        namespace = await self._namespaces.find("", name)
         if namespace is None:
             metrics.failed(attributes, fatal=True)
             raise not_found(GroupResource("", "namespaces"), name)

@@ -39,7 +39,7 @@ class Priority(Plugin):
     async def _settle(self, attributes: Attributes, spec: Object) -> None:
         name = spec.get("priorityClassName") or ""
         if name:
-            found = await self._classes.get("", name) or await self._classes.get_live("", name)
+            found = await self._classes.find("", name)
             if found is None:
                 raise forbidden(attributes, f"no PriorityClass with name {name} was found")
         else:

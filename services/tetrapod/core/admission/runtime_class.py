@@ -55,7 +55,7 @@ class RuntimeClass(PodPlugin):
             return None
         if complaint := name_complaint(name):
             raise StatusError(500, "", complaint)
-        found = await self._classes.get("", name) or await self._classes.get_live("", name)
+        found = await self._classes.find("", name)
         if found is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
         return found

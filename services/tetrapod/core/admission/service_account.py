@@ -83,7 +83,7 @@ class ServiceAccount(Plugin):
         namespace = attributes.namespace
         if complaint := name_complaint(name):
             raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {complaint}")
-        found = await self._accounts.get(namespace, name) or await self._accounts.get_live(namespace, name)
+        found = await self._accounts.find(namespace, name)
         for _ in range(_ATTEMPTS if name == DEFAULT else 0):
             if found is not None:
                 break

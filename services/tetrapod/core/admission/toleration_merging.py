@@ -30,3 +30,8 @@ def _covers(wide: Object, one: Object) -> bool:
     if operator in ("", "Equal"):
         return one.get("operator") == "Equal" and (one.get("value") or "") == (wide.get("value") or "")
     return operator == "Exists"
+
+
+def all_covered(tolerations: list[Object], allowed: list[Object]) -> bool:
+    """Whether each is within one of those that are allowed (upstream: VerifyAgainstWhitelist)."""
+    return all(any(_covers(wide, one) for wide in allowed) for one in tolerations)

@@ -149,7 +149,7 @@ class Namespaces:
             StatusError: 404.
         """
         # One made a moment ago through another server may not be in the cache yet.
-        found = await self._lister.get("", name) or await self._lister.get_live("", name)
+        found = await self._lister.find("", name)
         if found is None:
             raise not_found(GroupResource("", "namespaces"), name)
         return found

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from tetrapod.generic.admission.configuration import NOTHING, PluginConfiguration
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.interface import StorageFactory
@@ -27,3 +28,5 @@ class Surroundings:
     break_glass: bool = False
     toleration_seconds: tuple[int, int] = (300, 300)
     """--default-not-ready-toleration-seconds, --default-unreachable-toleration-seconds"""
+    configuration: PluginConfiguration = NOTHING
+    """--admission-control-config-file"""

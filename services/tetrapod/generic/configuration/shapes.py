@@ -33,6 +33,13 @@ def boolean(presence: str = "") -> SchemaNode:
     return _scalar("boolean", presence)
 
 
+def integer(format_: str) -> SchemaNode:
+    """int32, int64 or time.Duration."""
+    node = _scalar("integer", "")
+    node.format = format_
+    return node
+
+
 def base64_bytes() -> SchemaNode:
     """A []byte."""
     node = _scalar("string", "")
@@ -50,6 +57,12 @@ def duration() -> SchemaNode:
 def list_of(items: SchemaNode) -> SchemaNode:
     node = SchemaNode("array")
     node.items = items
+    return node
+
+
+def map_of(values: SchemaNode) -> SchemaNode:
+    node = SchemaNode("object")
+    node.additional_properties = values
     return node
 
 

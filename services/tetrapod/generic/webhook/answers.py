@@ -6,6 +6,7 @@ the codecs' Decode. A body that does not begin as JSON is taken for YAML, as the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,7 @@ from tetrapod.machinery.types import load
 _SCHEME: Final = '"pkg/runtime/scheme.go:111"'
 _STATUS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 _TEXT_LIMIT: Final = 2048
+_long_number = re.compile(rb"[0-9]{19}").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def _parse(body: bytes) -> Any:
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
         return yaml.decode(body).obj
     try:
-        return orjson.loads(body)
+        if _long_number(body) is None:  # the decoder of objects knows that what is no int64 is a float
+            return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
     try:

@@ -22,6 +22,7 @@ from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.answers import Expected, HttpAnswer, decode, header
 from tetrapod.generic.webhook.config import ClientConfig
 from tetrapod.generic.webhook.errors import CallFailed
+from tetrapod.generic.webhook.identity import Identity
 from tetrapod.generic.webhook.services import Services
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
@@ -97,6 +98,8 @@ class WebhookClient:
     async def _ask(self, config: ClientConfig, target: _Target, limit: int) -> tuple[int, HeaderList, bytes]:
         endpoint, path, host = await self._endpoint(config, target.url)
         headers = _HEADERS if target.body else _HEADERS[:2]
+        if config.identity is not None:
+            headers = [*headers, *_credentials(config.identity)]
         connection = await self.pool.exchange(endpoint, target.method, path, headers, target.body, host=host, replay=True)
         try:
             if connection.status == 101:
@@ -118,12 +121,12 @@ class WebhookClient:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
             raise BackendError(f"unsupported protocol scheme {go_quote(parts.scheme)}")
-        tls = ClientTLS(ca_data=config.authorities) if parts.scheme == "https" else None
+        tls = _tls(config) if parts.scheme == "https" else None
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if config.service is not None and f"{parts.scheme}://{parts.netloc}" == config.base:
             service = config.service
             host, port = await self._services.resolve(service.namespace, service.name, service.port)
-            return Endpoint(host, port, replace(ClientTLS(ca_data=config.authorities), server_name=service.host)), path, parts.netloc
+            return Endpoint(host, port, replace(_tls(config), server_name=service.host)), path, parts.netloc
         try:
             given = parts.port
         except ValueError:
@@ -133,6 +136,19 @@ class WebhookClient:
 
     async def close(self) -> None:
         await self.pool.close()
+
+
+def _tls(config: ClientConfig) -> ClientTLS:
+    if (identity := config.identity) is None:
+        return ClientTLS(ca_data=config.authorities)
+    return ClientTLS(ca_data=config.authorities, certificate=identity.certificate, key=identity.key)
+
+
+def _credentials(identity: Identity) -> HeaderList:
+    try:
+        return identity.credentials()
+    except OSError as error:
+        raise BackendError(str(error)) from None
 
 
 def _verb(method: str) -> str:

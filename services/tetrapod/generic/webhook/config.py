@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
 from tetrapod.generic.webhook.errors import Unusable
+from tetrapod.generic.webhook.identity import Identity
 from tetrapod.machinery.gvk import Object
 
 _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as PEM block"
@@ -39,6 +40,13 @@ class ClientConfig:
     path: str
     authorities: str = ""
     service: ServiceReference | None = None
+    identity: Identity | None = None
+    """Who we are to it."""
+
+    @property
+    def host_port(self) -> str:
+        authority = self.base.partition("://")[2]
+        return authority if authority.rpartition(":")[2].isdigit() else f"{authority}:443"
 
 
 def client_config(config: Object) -> ClientConfig:

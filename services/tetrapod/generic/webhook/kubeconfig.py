@@ -21,6 +21,7 @@ from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
+from tetrapod.generic.webhook.identity import NOBODY, Identity
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import json, yaml
@@ -28,24 +29,22 @@ from tetrapod.machinery.serializer.recognize import recognize
 from tetrapod.machinery.shapes.node import SchemaNode
 
 _NO_SERVER: Final = "cluster has no server defined"
+_NOTHING: Final = "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`path` is the request target, `host` the Host header; `token_file` is read for each call, since it may be renewed."""
+    """`path` is the request target, `host` the Host header."""
 
     url: str
     endpoint: Endpoint
     path: str
     host: str
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    token_file: str = ""
+    identity: Identity = NOBODY
 
     def credentials(self) -> HeaderList:
-        if not self.token_file:
-            return list(self.headers)
-        token = Path(self.token_file).read_text().strip()
-        return [*self.headers, (b"authorization", f"Bearer {token}".encode())]
+        """Raises OSError."""
+        return self.identity.credentials()
 
 
 def read_kubeconfig(path: str) -> Target:
@@ -53,9 +52,19 @@ def read_kubeconfig(path: str) -> Target:
     Raises:
         ValueError: it cannot be read, or lacks what is needed to call a server.
     """
-    file = Path(path)
+    return _Kubeconfig(read_config(path), Path(path).parent).target()
+
+
+def read_config(path: str) -> Object:
+    """The Config in a file.
+
+    Raises:
+        ValueError: with client-go's text.
+    """
+    if not path:
+        raise ValueError(_NOTHING)
     try:
-        data = file.read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
         raise ValueError(complaint("stat" if isinstance(error, FileNotFoundError) else "open", path, error)) from None
     try:
@@ -65,7 +74,7 @@ def read_kubeconfig(path: str) -> Target:
         check(config, _shape(), None, [], strict=False)
     except ValueError as error:
         raise ValueError(f"error loading config file {go_quote(path)}: {error}") from None
-    return _Kubeconfig(config, file.parent).target()
+    return config
 
 
 class _Kubeconfig:
@@ -82,21 +91,17 @@ class _Kubeconfig:
     def target(self) -> Target:
         problems = [*self._problems, *self._user_problems(), *self._cluster_problems()]
         if problems == [_NO_SERVER]:
-            raise ValueError(
-                "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
-            )
+            raise ValueError(_NOTHING)
         if problems:
             text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             raise ValueError(f"invalid configuration: {text}")
-        for plugin in ("exec", "auth-provider"):
-            if self._user.get(plugin):
-                raise ValueError(f"users of the kind {plugin} cannot be used for a webhook: give a certificate, a token or a password")
+        identity = identity_of(self._user, self._directory)
         server = self._cluster["server"]
         try:
-            endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls())
+            endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls(identity))
         except BackendError:
             raise ValueError(f"host must be a URL or a host:port pair: {go_quote(server)}") from None
-        return Target(server, endpoint, path, host, *self._credentials())
+        return Target(server, endpoint, path, host, identity)
 
     def _user_problems(self) -> list[str]:
         user, name, found = self._user, self._user_name, []
@@ -136,43 +141,53 @@ class _Kubeconfig:
             return [f"unable to read {shown} {file} for {name} due to {complaint('open', file, error)}"]
         return []
 
-    def _tls(self) -> ClientTLS:
+    def _tls(self, identity: Identity) -> ClientTLS:
         return ClientTLS(
-            ca_data=self._data(self._cluster, "certificate-authority").decode("latin-1"),
+            ca_data=_data(self._cluster, "certificate-authority", self._directory).decode("latin-1"),
             insecure=bool(self._cluster.get("insecure-skip-tls-verify")),
-            certificate=self._file("client-certificate"),
-            key=self._file("client-key"),
+            certificate=identity.certificate,
+            key=identity.key,
             server_name=self._cluster.get("tls-server-name") or "",
         )
 
-    def _data(self, entry: Object, name: str) -> bytes:
-        """Given in the file, or by the name of another."""
-        if given := entry.get(f"{name}-data"):
-            decoded: bytes = base64.b64decode(given)
-            return decoded
-        return (self._directory / entry[name]).read_bytes() if entry.get(name) else b""
 
-    def _file(self, name: str) -> str:
-        """A file with it: ssl loads certificates from files only."""
-        if not self._user.get(f"{name}-data"):
-            return str(self._directory / self._user[name]) if self._user.get(name) else ""
-        descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
-        atexit.register(Path(path).unlink, missing_ok=True)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(self._data(self._user, name))
-        return path
+def identity_of(user: Object, directory: Path) -> Identity:
+    """Of an entry of `users`, whose paths are relative to `directory`.
 
-    def _credentials(self) -> tuple[tuple[tuple[bytes, bytes], ...], str]:
-        """Headers, and a file with a token."""
-        user = self._user
-        if token_file := user.get("tokenFile"):
-            return (), str(self._directory / token_file)
-        if token := user.get("token"):
-            return ((b"authorization", f"Bearer {token}".encode()),), ""
-        if user.get("username") or user.get("password"):
-            pair = f"{user.get('username') or ''}:{user.get('password') or ''}".encode()
-            return ((b"authorization", b"Basic " + base64.b64encode(pair)),), ""
-        return (), ""
+    Raises:
+        ValueError: it is of a kind that is not known here.
+    """
+    for plugin in ("exec", "auth-provider"):
+        if user.get(plugin):
+            raise ValueError(f"users of the kind {plugin} cannot be used for a webhook: give a certificate, a token or a password")
+    certificate, key = (_file(user, name, directory) for name in ("client-certificate", "client-key"))
+    if token_file := user.get("tokenFile"):
+        return Identity(certificate, key, token_file=str(directory / token_file))
+    if token := user.get("token"):
+        return Identity(certificate, key, ((b"authorization", f"Bearer {token}".encode()),))
+    if user.get("username") or user.get("password"):
+        pair = f"{user.get('username') or ''}:{user.get('password') or ''}".encode()
+        return Identity(certificate, key, ((b"authorization", b"Basic " + base64.b64encode(pair)),))
+    return Identity(certificate, key)
+
+
+def _data(entry: Object, name: str, directory: Path) -> bytes:
+    """Given in the file, or by the name of another."""
+    if given := entry.get(f"{name}-data"):
+        decoded: bytes = base64.b64decode(given)
+        return decoded
+    return (directory / entry[name]).read_bytes() if entry.get(name) else b""
+
+
+def _file(user: Object, name: str, directory: Path) -> str:
+    """A file with it: ssl loads certificates from files only."""
+    if not user.get(f"{name}-data"):
+        return str(directory / user[name]) if user.get(name) else ""
+    descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
+    atexit.register(Path(path).unlink, missing_ok=True)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(_data(user, name, directory))
+    return path
 
 
 def _named(config: Object, kind: str, name: str, key: str) -> Object | None:

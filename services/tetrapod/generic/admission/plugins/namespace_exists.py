@@ -24,5 +24,5 @@ class NamespaceExists(Plugin):
         name = attributes.namespace
         if not name or (attributes.kind.group, attributes.kind.kind) == ("", "Namespace"):
             return
-        if await self._namespaces.get("", name) is None and await self._namespaces.get_live("", name) is None:
+        if await self._namespaces.find("", name) is None:
             raise not_found(GroupResource("", "namespaces"), name)

@@ -56,8 +56,7 @@ class NamespaceLifecycle(Plugin):
     async def _look_up(self, name: str) -> Object | None:
         if self._look_live_until and self._look_live_until.get(name, 0.0) > time.monotonic():
             return await self._namespaces.get_live("", name)
-        # A namespace made a moment ago through another server may not be in the cache yet.
-        return await self._namespaces.get("", name) or await self._namespaces.get_live("", name)
+        return await self._namespaces.find("", name)
 
 
 def _is_access_review(attributes: Attributes) -> bool:

@@ -49,6 +49,10 @@ class PolicyPlugin(Plugin, Generic[E]):
         self.namespaces = Namespaces(surroundings.storages)
         self.params = Params(surroundings.client, surroundings.background)
         self._hooks: list[Hook[E]] | None = None
+        if (configured := surroundings.configuration.of(self.name)) is not None:
+            from tetrapod.generic.admission.static_manifests import check_policy_configuration
+
+            check_policy_configuration(configured, self.name)
 
     def handles(self, attributes: Attributes) -> bool:
         return (not self.source.synced or bool(self.source.hooks)) and not exempt(attributes)

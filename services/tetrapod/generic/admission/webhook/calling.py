@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
@@ -22,6 +23,9 @@ from tetrapod.generic.webhook.errors import CallFailed, Unusable
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request, internal_error
+
+if TYPE_CHECKING:
+    from tetrapod.generic.webhook.identities import Identities
 
 log = logging.getLogger(__name__)
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
@@ -39,6 +43,14 @@ class CallingFailed(Exception):
         self.code = code
 
 
+def _identities(configured: bytes | None) -> Identities | None:
+    if configured is None:
+        return None
+    from tetrapod.generic.admission.webhook.configuration import read_identities
+
+    return read_identities(configured)
+
+
 class WebhookPlugin(Plugin):
     operations = ALL_OPERATIONS
     phase = ""
@@ -51,6 +63,7 @@ class WebhookPlugin(Plugin):
         self._client = surroundings.webhooks
         self._authorizer = surroundings.authorizer
         self._surroundings = surroundings
+        self._identities = _identities(surroundings.configuration.of(self.name))
 
     def handles(self, attributes: Attributes) -> bool:
         return not self._hooks.nothing and not exempt(attributes)
@@ -119,6 +132,8 @@ class WebhookPlugin(Plugin):
             raise CallingFailed(hook.name, f"could not create admission objects: {error}", 400) from None
         try:
             client = hook.client
+            if self._identities is not None:
+                client = replace(client, identity=self._identities.of(client))
         except Unusable as error:
             raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
         began = time.monotonic()

@@ -1,0 +1,49 @@
+"""The admission plugins of a service that has none of its own, and what a file configures for plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import click
+
+from tetrapod.cli.options import Options
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.configuration import Unconfigurable
+from tetrapod.generic.admission.dynamic import UnusablePlugins, standard_plugins
+from tetrapod.generic.admission.interface import Plugin
+from tetrapod.generic.admission.surroundings import Surroundings
+
+Choose: TypeAlias = Callable[[Surroundings, Sequence[str], Sequence[str]], list[Plugin]]
+"""The plugins of a service, of which some are turned on and some off."""
+
+
+def general_admission(surroundings: Surroundings, options: Options) -> Chain:
+    """
+    Raises:
+        click.ClickException: the configuration of a plugin is wrong.
+    """
+    return configured_admission(standard_plugins, surroundings, options)
+
+
+def configured_admission(choose: Choose, surroundings: Surroundings, options: Options) -> Chain:
+    """With what --admission-control-config-file says.
+
+    Raises:
+        click.ClickException: the file cannot be used, or the configuration of a plugin.
+    """
+    try:
+        configured = _with_configuration(surroundings, options.admission_control_config_file)
+        return Chain(choose(configured, options.enable_admission_plugins, options.disable_admission_plugins))
+    except (Unconfigurable, UnusablePlugins) as error:
+        raise click.ClickException(f"failed to apply admission: {error}") from None
+
+
+def _with_configuration(surroundings: Surroundings, path: str) -> Surroundings:
+    """Raises Unconfigurable."""
+    if not path:
+        return surroundings
+    from tetrapod.generic.admission.configuration_file import read_configuration
+
+    return replace(surroundings, configuration=read_configuration(path))

@@ -1,0 +1,137 @@
+"""EventRateLimit, off by default: how many events are taken in of all, a namespace, a user, or one source about one object.
+
+Events of events.k8s.io are not counted, as upstream. Each replica counts what it is asked itself.
+Upstream: plugin/pkg/admission/eventratelimit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.generic.configuration.loading import load
+from tetrapod.generic.configuration.shapes import integer, kind, list_of, string, struct
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.status import StatusError
+
+Clock = Callable[[], float]
+_GROUP_VERSION: Final = "eventratelimit.admission.k8s.io/v1alpha1"
+_CACHED: Final = 4096
+
+
+def _source_and_object(attributes: Attributes) -> str:
+    event = attributes.object or {}
+    source, about = event.get("source") or {}, event.get("involvedObject") or {}
+    parts = [source.get(part) for part in ("component", "host")]
+    parts += [about.get(part) for part in ("kind", "namespace", "name", "uid", "apiVersion")]
+    return "".join(part or "" for part in parts)
+
+
+_KEYS: Final[dict[str, Callable[[Attributes], str]]] = {
+    "Server": lambda _: "",
+    "Namespace": lambda attributes: attributes.namespace,
+    "User": lambda attributes: attributes.user.name,
+    "SourceAndObject": _source_and_object,
+}
+"""By the type of a limit: whose events count together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    type: str
+    qps: int
+    burst: int
+    cache_size: int = _CACHED
+
+
+def read_limits(data: bytes | None) -> list[Limit]:
+    """The limits of a Configuration.
+
+    Raises:
+        ValueError: with upstream's text.
+    """
+    config: Object = {} if data is None else load(data, {(_GROUP_VERSION, "Configuration"): _shape()}, strict=False)
+    limits: Sequence[Object] = config.get("limits") or ()
+    if data is not None and (errors := _errors(limits)):
+        raise ValueError(field.aggregate(errors))
+    return [Limit(one["type"], one["qps"], one["burst"], one.get("cacheSize") or _CACHED) for one in limits]
+
+
+class TokenBucket:
+    """Full at first; holds `burst`, and `qps` come in a second (upstream: golang.org/x/time/rate)."""
+
+    __slots__ = ("_burst", "_qps", "_seen", "_tokens")
+
+    def __init__(self, qps: int, burst: int, now: float) -> None:
+        self._qps, self._burst, self._tokens, self._seen = qps, burst, float(burst), now
+
+    def take(self, now: float) -> bool:
+        """One, if there is one."""
+        tokens = min(self._burst, self._tokens + max(now - self._seen, 0.0) * self._qps)
+        if tokens < 1:
+            return False
+        self._tokens, self._seen = tokens - 1, now
+        return True
+
+
+class EventRateLimit(Plugin):
+    name = "EventRateLimit"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, limits: Sequence[Limit], clock: Clock = time.monotonic) -> None:
+        self._limits = [_Enforcer(limit, clock) for limit in limits]
+
+    def handles(self, attributes: Attributes) -> bool:
+        return (attributes.kind.group, attributes.kind.kind) == ("", "Event") and not attributes.dry_run
+
+    async def validate(self, attributes: Attributes) -> None:
+        """All limits are asked, so that each counts the event."""
+        reached = list(dict.fromkeys(why for limit in self._limits if (why := limit.refusal(attributes))))
+        if reached:
+            text = reached[0] if len(reached) == 1 else f"[{', '.join(reached)}]"
+            raise StatusError(429, "TooManyRequests", f"Too many requests: {text}")
+
+
+class _Enforcer:
+    """One limit. Of most keys' buckets those asked for last are kept: one that comes back begins full again."""
+
+    def __init__(self, limit: Limit, clock: Clock) -> None:
+        self._limit, self._clock = limit, clock
+        self._key = _KEYS[limit.type]
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def refusal(self, attributes: Attributes) -> str:
+        key, now = self._key(attributes), self._clock()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = TokenBucket(self._limit.qps, self._limit.burst, now)
+            if len(self._buckets) > self._limit.cache_size:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+        return "" if bucket.take(now) else f"limit reached on type {self._limit.type} for key {key}"
+
+
+def _errors(limits: Sequence[Object]) -> list[FieldError]:
+    errors = [] if limits else [field.invalid("limits", [], "must not be empty")]
+    for i, limit in enumerate(limits):
+        path, type_ = f"limits[{i}]", limit.get("type") or ""
+        if type_ not in _KEYS:
+            errors.append(field.not_supported(f"{path}.type", type_, sorted(_KEYS)))
+        given = {name: limit.get(name) or 0 for name in ("burst", "qps")}
+        errors += [field.invalid(f"{path}.{name}", value, "must be positive") for name, value in given.items() if value <= 0]
+        if type_ != "Server" and (size := limit.get("cacheSize") or 0) < 0:
+            errors.append(field.invalid(f"{path}.cacheSize", size, "must not be negative"))
+    return errors
+
+
+def _shape() -> SchemaNode:
+    limit = struct("v1alpha1.Limit", type=string(), qps=integer("int32"), burst=integer("int32"), cacheSize=integer("int32"))
+    return kind("v1alpha1.Configuration", limits=list_of(limit))

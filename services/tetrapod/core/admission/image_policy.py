@@ -1,0 +1,157 @@
+"""ImagePolicyWebhook, off by default: whoever knows about images is asked whether a pod's may run, and what he says is kept for a while.
+
+Upstream: plugin/pkg/admission/imagepolicy.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import orjson
+
+from tetrapod.core.admission.pod_plugin import object_of
+from tetrapod.core.admission.unversioned import read_unversioned
+from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.authentication.tokencache import ExpiringCache
+from tetrapod.generic.configuration.shapes import boolean, integer, kind, map_of, raw, string, struct
+from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.kubeconfig import Target, read_kubeconfig
+from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
+from tetrapod.machinery.duration import format_nanoseconds
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_qualified_name
+from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+API_VERSION: Final = "imagepolicy.k8s.io/v1alpha1"
+AUDIT_PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
+_CACHED: Final = 1024
+_SECOND, _MILLISECOND, _MINUTE = 1_000_000_000, 1_000_000, 60_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePolicy:
+    """Whom to ask, how many seconds each answer is good for, and what holds while there is none."""
+
+    target: Target
+    allow_ttl: float
+    deny_ttl: float
+    backoff: Backoff
+    default_allow: bool
+
+
+def read_policy(data: bytes | None) -> ImagePolicy:
+    """
+    Raises:
+        ValueError: with upstream's text.
+    """
+    if data is None:
+        raise ValueError("no config specified")
+    config = read_unversioned(data, _config_shape()).get("imagePolicy") or {}
+    retry = _nanoseconds(config.get("retryBackoff") or 0, _MILLISECOND, (1, 5 * _MINUTE), _SECOND // 2)
+    allow = _nanoseconds(config.get("allowTTL") or 0, _SECOND, (_SECOND, 30 * _MINUTE), 5 * _MINUTE)
+    deny = _nanoseconds(config.get("denyTTL") or 0, _SECOND, (_SECOND, 30 * _MINUTE), 30 * _SECOND)
+    target = read_kubeconfig(config.get("kubeConfigFile") or "")
+    return ImagePolicy(target, allow / 1e9, deny / 1e9, Backoff(initial=retry / 1e9), bool(config.get("defaultAllow")))
+
+
+def _nanoseconds(value: int, unit: int, within: tuple[int, int], default: int) -> int:
+    """-1 turns it off, 0 is the default."""
+    if value in (-1, 0):
+        return default if value == 0 else 0
+    least, most = within
+    if not least <= value * unit <= most:
+        bounds = f"{format_nanoseconds(least)} and {format_nanoseconds(most)}"
+        raise ValueError(f"valid value is between {bounds}, got {format_nanoseconds(value * unit)}")
+    return value * unit
+
+
+class ImagePolicyWebhook(Plugin):
+    name = "ImagePolicyWebhook"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, policy: ImagePolicy, pool: BackendPool) -> None:
+        self._policy = policy
+        self._client = ReviewClient(policy.target, pool, Expected(API_VERSION, "ImageReview", _review_shape))
+        self._known = ExpiringCache[bytes, Object](math.inf, limit=_CACHED)
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return (group, resource) == ("", "pods") and attributes.subresource in ("", "ephemeralcontainers")
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = _question(object_of(attributes), attributes)
+        key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
+        status = self._known.get(key)
+        if status is None:
+            try:
+                status = await self._ask(spec)
+            except ReviewFailed as error:
+                self._failed(attributes, error)
+                return
+            self._known.put(key, status, self._policy.allow_ttl if status.get("allowed") else self._policy.deny_ttl)
+        for name, value in (status.get("auditAnnotations") or {}).items():
+            _annotate(attributes, f"{AUDIT_PREFIX}{name}", value)
+        if not status.get("allowed"):
+            why = status.get("reason") or ""
+            denied = (
+                f"image policy webhook backend denied one or more images: {why}"
+                if why
+                else "one or more images rejected by webhook backend"
+            )
+            raise forbidden(attributes, denied)
+
+    async def _ask(self, spec: Object) -> Object:
+        """The status of the review, after as many tries as may help. Raises ReviewFailed."""
+        review = {"kind": "ImageReview", "apiVersion": API_VERSION, "metadata": {}, "spec": spec, "status": {"allowed": False}}
+        status: Object = (await create(self._client, review, self._policy.backoff)).get("status") or {}
+        return status
+
+    def _failed(self, attributes: Attributes, error: ReviewFailed) -> None:
+        """Let it pass, marked in the audit event (upstream's mark in the pod is lost: plugins validate a copy), or do not."""
+        log.debug("error contacting webhook backend: %s", error)
+        if not self._policy.default_allow:
+            raise _refusal(error) if error.code == 403 else forbidden(attributes, str(error))
+        attributes.annotate(f"{AUDIT_PREFIX}failed-open", "true")
+
+
+def _refusal(error: ReviewFailed) -> StatusError:
+    """Of the webhook itself, handed on as it is."""
+    causes = [{"reason": "UnexpectedServerResponse", "message": str(error)}]
+    return StatusError(403, "Forbidden", str(error), {"causes": causes})
+
+
+def _question(pod: Object, attributes: Attributes) -> Object:
+    """The spec of an ImageReview, without what is empty."""
+    spec = pod.get("spec") or {}
+    kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
+    images = [{"image": image} if (image := one.get("image")) else {} for kind_ in kinds for one in spec.get(kind_) or ()]
+    annotations = (pod.get("metadata") or {}).get("annotations") or {}
+    asked = {"containers": images, "annotations": {k: v for k, v in sorted(annotations.items()) if ".image-policy.k8s.io/" in k}}
+    return {name: value for name, value in {**asked, "namespace": attributes.namespace}.items() if value}
+
+
+def _annotate(attributes: Attributes, key: str, value: str) -> None:
+    if key.count("/") != 1 or is_qualified_name(key):
+        log.warning("failed to set admission audit annotation %s to %s: annotation key has invalid format", key, value)
+        return
+    attributes.annotate(key, value)
+
+
+def _config_shape() -> SchemaNode:
+    durations = {name: integer("time.Duration") for name in ("allowTTL", "denyTTL", "retryBackoff")}
+    policy = struct("imagepolicy.imagePolicyWebhookConfig", kubeConfigFile=string(), **durations, defaultAllow=boolean())
+    return struct("imagepolicy.AdmissionConfig", imagePolicy=policy)
+
+
+@cache
+def _review_shape() -> SchemaNode:
+    status = struct("v1alpha1.ImageReviewStatus", allowed=boolean(), reason=string(), auditAnnotations=map_of(string()))
+    return kind("v1alpha1.ImageReview", metadata=raw(), spec=raw(), status=status)

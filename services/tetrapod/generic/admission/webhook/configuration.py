@@ -1,0 +1,25 @@
+"""WebhookAdmissionConfiguration: who we are to webhooks (upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/config/kubeconfig.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.admission.static_manifests import absolute_path, refuse
+from tetrapod.generic.configuration.loading import load
+from tetrapod.generic.configuration.shapes import kind, string
+from tetrapod.generic.webhook.identities import Identities
+
+KIND: Final = "WebhookAdmissionConfiguration"
+
+
+def read_identities(data: bytes) -> Identities | None:
+    """None where none are configured.
+
+    Raises:
+        ValueError: with upstream's text.
+    """
+    shape = kind(f"v1.{KIND}", kubeConfigFile=string(), staticManifestsDir=string())
+    config = load(data, {("apiserver.config.k8s.io/v1", KIND): shape})
+    path = absolute_path(config, "kubeConfigFile")
+    refuse(config)
+    return Identities(path) if path else None

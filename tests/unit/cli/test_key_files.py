@@ -1,0 +1,43 @@
+"""A file of keys that holds none is refused at start, by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tetrapod.auth.tokens.keys import load_signing_key
+from tetrapod.cli.auth_options import auth_options
+from tetrapod.cli.options import Options
+from tetrapod.generic.authentication.certificates import CertificatePool
+
+BROKEN = b"-----BEGIN RSA PRIVATE KEY-----\nZm9v\n-----END RSA PRIVATE KEY-----\n"
+KEY = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+)
+
+
+def refusal(options: Options) -> str:
+    with pytest.raises(click.ClickException) as refused:
+        auth_options(options, CertificatePool(b""), CertificatePool(b""), reserve_services=False)
+    return refused.value.message
+
+
+def test_the_file_with_a_broken_key_is_named(tmp_path: Path) -> None:
+    broken, sound = tmp_path / "broken", tmp_path / "sound"
+    broken.write_bytes(BROKEN)
+    sound.write_bytes(KEY)
+    assert refusal(Options(service_account_signing_key_file=str(broken))) == (
+        f"failed to parse service-account-issuer-key-file: error reading private key file {broken}: "
+        "data does not contain a valid RSA or ECDSA private key"
+    )
+    verifying = Options(service_account_signing_key_file=str(sound), service_account_key_file=(str(sound), str(broken)))
+    assert refusal(verifying) == f"error reading public key file {broken}: data does not contain any valid RSA or ECDSA public keys"
+
+
+def test_a_key_is_found_behind_blocks_that_are_none() -> None:
+    parameters = b"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+    assert load_signing_key(parameters + BROKEN + KEY).key_size == 256

@@ -1,0 +1,59 @@
+"""As whom webhooks of admission are called: users of a kubeconfig, named for hosts."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tetrapod.generic.webhook.config import client_config
+from tetrapod.generic.webhook.identities import Identities
+from tetrapod.generic.webhook.identity import Identity
+
+USERS = """
+users:
+- {name: exact.example.com:8443, user: {token: exact}}
+- {name: "*.example.com", user: {token: below}}
+- {name: hook.default.svc, user: {username: u, password: p}}
+- {name: current, user: {tokenFile: file}}
+contexts: [{name: c, context: {user: current}}]
+"""
+
+
+def identities(directory: Path, more: str = "") -> Identities:
+    file = directory / "kubeconfig"
+    file.write_text(f"apiVersion: v1\nkind: Config\n{USERS}{more}")
+    return Identities(str(file))
+
+
+def token(identity: Identity | None) -> str:
+    return "" if identity is None else dict(identity.credentials()).get(b"authorization", b"").decode()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://exact.example.com:8443/x", "Bearer exact"),
+        ("https://exact.example.com/x", "Bearer below"),
+        ("https://other.example.com:443", "Bearer below"),
+        ("https://other.example.com:8443", ""),
+        ("https://example.com", ""),
+    ],
+)
+def test_the_narrowest_name_counts(tmp_path: Path, url: str, said: str) -> None:
+    assert token(identities(tmp_path).of(client_config({"url": url}))) == said
+
+
+def test_services_are_named_by_their_hosts(tmp_path: Path) -> None:
+    config = client_config({"service": {"namespace": "default", "name": "hook"}})
+    assert token(identities(tmp_path).of(config)) == f"Basic {base64.b64encode(b'u:p').decode()}"
+
+
+def test_all_others_are_the_star_or_the_current_user(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("from a file\n")
+    elsewhere = client_config({"url": "https://elsewhere"})
+    assert token(identities(tmp_path, "current-context: c\n").of(elsewhere)) == "Bearer from a file"
+    everybody = USERS.replace("name: current,", 'name: "*",')
+    (tmp_path / "kubeconfig").write_text(f"apiVersion: v1\nkind: Config\n{everybody}")
+    assert token(Identities(str(tmp_path / "kubeconfig")).of(elsewhere)) == "Bearer from a file"
