@@ -234,6 +234,25 @@ async def test_what_cannot_be_converted_is_told_to_be_corrupt_and_is_not_deleted
     assert (await cluster.get(f"{V1}/w")).status == 200
 
 
+async def test_what_a_webhook_made_is_settled_as_what_is_decoded(cluster: Cluster, hook: WebhookServer) -> None:
+    await define(cluster, hook)
+    await cluster.create(V1, widget("v1", one=1))
+    made = {"status": {"whole": 1.0, "great": 12345678901234567890}, "spec": {"two": None, "more": 1}}
+    hook.on("/convert", lambda r: convert(r, lambda obj: {**obj, **made, "metadata": {**obj["metadata"], "labels": {}}}))
+    shown = (await cluster.get(f"{V2}/w")).json
+    assert (shown["spec"], shown["status"], "labels" in shown["metadata"]) == ({}, {"whole": 1, "great": 12345678901234567000}, False)
+
+
+async def test_a_change_of_what_cannot_be_converted_says_so(cluster: Cluster, hook: WebhookServer) -> None:
+    await define(cluster, hook)
+    await cluster.create(V1, widget("v1", one=1))
+    hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
+    refused = await cluster.call("PATCH", f"{V2}/w", {"spec": {"two": 2}}, content_type=MERGE)
+    assert refused.status == 500
+    assert refused.json["message"].startswith("object not decodable revision=")
+    assert refused.json["message"].endswith(": conversion webhook for example.com/v1, Kind=Widget failed: no can do")
+
+
 async def test_a_webhook_that_never_answers_holds_up_nobody_else(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))

@@ -218,3 +218,12 @@ async def test_an_unused_definition_has_no_cache_and_no_schema(cluster: Cluster)
     await cluster.define(definition("Widget", version(schema=SCHEMA)))
     await cluster.get("/apis/example.com/v1")
     assert cluster.service.handler._servings == {}
+
+
+async def test_what_is_too_large_with_its_owners_is_stored_without_them_unless_it_is_applied(cluster: Cluster) -> None:
+    await cluster.define(definition())
+    large = widget(spec={f"{'field':_<20}{i}": "value" * 4 for i in range(24_000)})
+    assert "managedFields" not in (await cluster.create(WIDGETS, large))["metadata"]
+    again = {**large, "metadata": {"name": "applied"}}
+    refused = await cluster.call("PATCH", f"{WIDGETS}/applied?fieldManager=m", again, content_type=APPLY)
+    assert (refused.status, refused.json["message"]) == (500, "etcdserver: request is too large")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, running
 from support.definitions import version
+from tetrapod.extensions.custom.storage import CurrentStorage, revision_now
 from tetrapod.machinery.gvk import Object
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
@@ -120,9 +121,11 @@ async def test_once_settled_objects_pass_through_as_they_are_stored(cluster: Clu
     assert (await cluster.get(f"{WIDGETS}/old")).json["color"] == "red"
     crd = cluster.service.crds.get("widgets.example.com")
     assert crd is not None
-    storage = (await cluster.service.handler.serving(crd)).storage
-    assert storage.current_from is None
-    await storage.settle()
+    serving = await cluster.service.handler.serving(crd)
+    storage = serving.store.storage
+    assert isinstance(storage, CurrentStorage)
+    assert storage.currency.current_from is None
+    storage.currency.current_from = await revision_now(storage)
     await cluster.create(WIDGETS, widget("new"))
     old, new = await storage.get("ns/old"), await storage.get("ns/new")
     assert old is not None
@@ -177,5 +180,7 @@ async def test_what_is_stored_in_a_version_that_is_lost_is_unreadable_until_the_
         assert answer.status == 500 and "Key: /example.com/widgets/ns/w, " in answer.json["message"]
     answer = await cluster.call("PATCH", f"{later}/w", {"spec": {}}, content_type=MERGE)
     assert answer.status == 500 and answer.json["message"].startswith("object not decodable revision=")
+    answer = await cluster.call("POST", later, {**widget(), "apiVersion": "example.com/v2"})
+    assert (answer.status, answer.json["reason"]) == (409, "AlreadyExists")
     assert (await cluster.call("PATCH", crd, both, content_type=MERGE)).status == 200
     assert (await cluster.get(f"{later}/w")).json["apiVersion"] == "example.com/v2"

@@ -86,10 +86,8 @@ def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> 
     """
     obj = _object(converted)
     place = f"converted object at index {at}" if at else "object at index 0"
-    try:
-        given = GroupVersion.parse(obj.get("apiVersion") or "")
-    except (ValueError, AttributeError, TypeError):
-        given = GroupVersion("", "")
+    api_version = obj.get("apiVersion")
+    given = GroupVersion.parse(api_version if isinstance(api_version, str) else "")
     if given != wanted:
         raise BadConversion(f"returned invalid {place}: invalid groupVersion (expected {wanted}, received {given})")
     if obj["kind"] != original["kind"]:
@@ -106,9 +104,18 @@ def _object(converted: Any) -> Object:
         raise BadConversion(_NULL, told=True)
     if not isinstance(converted, dict):
         raise BadConversion(f"json: cannot unmarshal {json_kind(converted)} into Go value of type map[string]interface {{}}", told=True)
-    if not isinstance(converted.get("kind"), str) or not converted["kind"]:
+    if not isinstance(converted.get("kind"), str) or not converted["kind"] or not _is_version(converted.get("apiVersion")):
         raise BadConversion(f"Object 'Kind' is missing in '{orjson.dumps(converted).decode()}'", told=True)
     return converted
+
+
+def _is_version(given: Any) -> bool:
+    """What is none leaves upstream without a kind, too; only what is no text counts as nothing."""
+    try:
+        GroupVersion.parse(given if isinstance(given, str) else "")
+    except ValueError:
+        return False
+    return True
 
 
 def _check_same(original: Object, obj: Object, place: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from tetrapod.extensions.crds import Crd, Names
-from tetrapod.extensions.custom.conversion import converter
 from tetrapod.extensions.custom.deprecation import deprecation_warnings
 from tetrapod.extensions.custom.strategy import CustomStatusStrategy, CustomStrategy
 from tetrapod.extensions.custom.versions import ServedVersion
@@ -23,7 +22,7 @@ ConvertMany = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
 def custom_definition(crd: Crd, obj: Object, hub: str = "", convert_many: ConvertMany | None = None) -> ResourceDefinition:
     """`obj` is the whole definition; it is kept. `hub` is the version in which objects come from their storage, if it is not the stored
-    one, and `convert_many` what converts them to another, where a webhook does.
+    one, and `convert_many` what converts them to another, where a webhook does; else versions differ in name only.
     """
     spec = obj["spec"]
     preserve = bool(spec.get("preserveUnknownFields"))
@@ -47,7 +46,6 @@ def custom_definition(crd: Crd, obj: Object, hub: str = "", convert_many: Conver
         short_names=names.short_names,
         categories=names.categories,
         subresources=_subresources(strategy, versions),
-        convert=None if convert_many is not None else converter(crd.group, versions, stored),
         convert_many=convert_many,
         custom=True,
         deprecated=deprecation_warnings(crd.group, names.kind, versions.values()),

@@ -7,17 +7,17 @@ apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
 from tetrapod.extensions.custom.admission import TerminatingAdmission
+from tetrapod.extensions.custom.by_version import ByVersion
 from tetrapod.extensions.custom.columns import table_convertor
-from tetrapod.extensions.custom.converted_serving import ConvertedServing
 from tetrapod.extensions.custom.definition import custom_definition
-from tetrapod.extensions.custom.storage import CurrentStorage, LostVersion
+from tetrapod.extensions.custom.forms import Forms
+from tetrapod.extensions.custom.storage import Currency, CurrentStorage, revision_now
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
 from tetrapod.generic.admission.interface import AdmissionChain
@@ -28,15 +28,13 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.schema import defaulting, pruning
 
 SETTLE_SECONDS: Final = 5.0
 """After a change other replicas may write by the older definition for a moment."""
 
 
 class Serving:
-    """`store` has the objects in the storage version; where a webhook converts them, each version has a store of its own."""
+    """`store` has the objects in the storage version; where versions differ in more than their name, each has a store of its own."""
 
     def __init__(
         self,
@@ -60,16 +58,24 @@ class Serving:
         self.idle.set()
         hub = self.definition.gvk(self.definition.storage_version)
         config = StorageConfig(self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced)
-        prefix = type_prefix(hub.kind, hub.api_version)
-        updater = _updater(self.definition, strategy)
-        self.storage = CurrentStorage(storages.resource(config), self.definition.group_resource, prefix, updater, crd.entry.revision)
-        self.store = CustomStore(self.definition, self.storage)
-        self._converted: ConvertedServing | None = None
+        self._stored = storages.resource(config)
+        self.currency = Currency(crd.entry.revision)
+        self._by_version: ByVersion | None = None
+        converter: WebhookConverter | None = None
         conversion = declared["spec"].get("conversion") or {}
         if conversion.get("strategy") == "Webhook":
             converter = WebhookConverter(crd.name, crd.group, self.definition.kind, conversion, webhooks)
-            self._converted = ConvertedServing(crd, declared, storages.resource(config), converter)
-            self.store = self._converted.version(hub.version)[1]
+        if converter is not None or _differ(strategy):
+            self._by_version = ByVersion(crd, declared, self._stored, self._current, converter)
+            self.store = self._by_version.version(hub.version).store
+        else:
+            forms = Forms(crd.group, strategy.versions, hub.version, hub.version)
+            self.store = CustomStore(self.definition, self._current(self.definition, forms))
+
+    def _current(self, definition: ResourceDefinition, forms: Forms) -> CurrentStorage:
+        gvk = definition.gvk(definition.storage_version)
+        prefix = type_prefix(gvk.kind, gvk.api_version)
+        return CurrentStorage(self._stored, definition.group_resource, prefix, forms, self.currency)
 
     async def handle(self, request: Request, version: str) -> Response:
         self._active += 1
@@ -84,7 +90,7 @@ class Serving:
     def _handler(self, version: str) -> ResourceHandler:
         handler = self._handlers.get(version)
         if handler is None:
-            definition, store = (self.definition, self.store) if self._converted is None else self._converted.version(version)
+            definition, store = (self.definition, self.store) if self._by_version is None else self._by_version.version(version)
             definition = replace(definition, table=table_convertor(self._strategy.versions[version].columns))
             handler = self._handlers[version] = ResourceHandler(
                 definition, version, store, admission=self.admission, authorizer=self._authorizer
@@ -93,15 +99,15 @@ class Serving:
 
     def retire(self) -> None:
         self.store.end_watches()
-        if self._converted is not None:
-            self._converted.end_watches()
+        if self._by_version is not None:
+            self._by_version.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
         """Take over from `former`. True: what is stored has to be doubted until `settle` has returned."""
         if self._stores_alike(former):
-            self.storage.current_from = former.storage.current_from
-            return self.storage.current_from is None
-        self.storage.current_from = None
+            self.currency.current_from = former.currency.current_from
+            return self.currency.current_from is None
+        self.currency.current_from = None
         return True
 
     def _stores_alike(self, former: Serving) -> bool:
@@ -111,22 +117,9 @@ class Serving:
     async def settle(self, former: Serving) -> None:
         await asyncio.sleep(SETTLE_SECONDS)
         await former.idle.wait()
-        await self.storage.settle()
+        self.currency.current_from = await revision_now(self._stored)
 
 
-def _updater(definition: ResourceDefinition, strategy: CustomStrategy) -> Callable[[Object], None]:
-    """Brings a stored object to what the storage version would hold today, in place."""
-    versions, stored = strategy.versions, definition.storage_version
-    hub = definition.gvk(stored).api_version
-
-    def update(obj: Object) -> None:
-        given = obj.get("apiVersion") or hub
-        written = versions.get(GroupVersion.parse(given).version)
-        if written is None:
-            raise LostVersion(f"request to convert CR from an invalid group/version: {given}")
-        defaulting.apply(written.node, obj)
-        if given != hub:
-            obj["apiVersion"] = hub
-        pruning.prune(versions[stored].node, obj)
-
-    return update
+def _differ(strategy: CustomStrategy) -> bool:
+    """Whether versions differ in more than their name."""
+    return any(version.schema != strategy.stored.schema for version in strategy.versions.values())

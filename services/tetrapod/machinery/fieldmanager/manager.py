@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
 from tetrapod.machinery.fieldmanager.capping import cap_update_managers
 from tetrapod.machinery.fieldmanager.entries import APPLY, UPDATE, Managed, decode, encode, identifier, is_reset, new_entry, now
@@ -21,6 +22,7 @@ from tetrapod.machinery.fieldmanager.updater import Conflicts, Misfit, MissingVe
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.fieldmanager.zero import empty_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema.decode import first_error
 from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.types import load
@@ -125,12 +127,12 @@ class FieldManager:
         bare = self._empty() if live is None else _without_managed_fields(live)
         try:
             if not managed:
-                managed = self._update(None, bare, managed, _BEFORE_FIRST_APPLY) if live is not None else {}
+                managed = self._before_first_apply(bare) if live is not None else {}
             merged, managed = self._apply_as(bare, config, managed, manager, force=force)
         except Misfit as error:
             raise _failure(str(error)) from error
         except SchemaError as error:
-            raise _failure(f"failed to create typed live object ({_describe(bare)}): {error}") from error
+            raise _failure(f"failed to create typed live object ({_describe(bare)}): {self._faults(bare, error)}") from error
         except Conflicts as error:
             raise conflict.refusal(error.conflicts) from error
         changed = live is None or merged is not bare
@@ -156,6 +158,23 @@ class FieldManager:
                 owned = fieldset.union(owned, managed[manager_id].fields)
             managed[manager_id] = new_entry(manager_id, owned, self._version, applied=False, time=now())
         return cap_update_managers(managed)
+
+    def _before_first_apply(self, live: Object) -> Managed:
+        """An object that nobody owns anything of is owned as it is (upstream: skipnonapplied.go).
+
+        Raises:
+            StatusError: it does not fit its schema.
+        """
+        try:
+            return self._update(None, live, {}, _BEFORE_FIRST_APPLY)
+        except SchemaError as error:
+            text = f"failed to convert new object ({_describe(live)}) to smd typed: {self._faults(live, error)}"
+            raise _failure(f"failed to create manager for existing fields: {text}") from error
+
+    def _faults(self, live: Object, error: SchemaError) -> str:
+        """All that does not fit its schema, of which `error` is the first."""
+        found = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)
+        return join(found or [str(error)])
 
     def _check(self, obj: Object, managed: Managed) -> None:
         """
@@ -202,7 +221,7 @@ class FieldManager:
         return self._apply(live, config, managed, manager, force=True)
 
     def _apply(self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool) -> tuple[Object, Managed]:
-        if _metadata(config).get("managedFields") is not None:
+        if _are_managed_fields(_metadata(config).get("managedFields")):
             raise bad_request("metadata.managedFields must be nil")
         of = self._type_for(self._version)
         if errors := validate(config, of):
@@ -267,6 +286,13 @@ def _with_managed_fields(obj: Object, entries: Any) -> Object:
     if not entries:
         return obj if "managedFields" not in _metadata(obj) else _without_managed_fields(obj)
     return {**obj, "metadata": {**_metadata(obj), "managedFields": entries}}
+
+
+def _are_managed_fields(value: Any) -> bool:
+    """Whether this is what it ought to be; what is not passes as absent here, and is refused by the schema."""
+    entry = load(OBJECT_META).properties["managedFields"].items
+    assert entry is not None
+    return isinstance(value, list) and all(isinstance(item, dict) and first_error(entry, copy_object(item)) is None for item in value)
 
 
 def _kind_of(obj: Object) -> GroupVersionKind:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
@@ -33,11 +34,14 @@ def key_element(fields: Iterable[tuple[str, Any]]) -> str:
 
 
 def scalar_json(value: Any) -> str:
-    """A value as Go writes it in JSON: HTML characters escaped, whole floats without a point, keys sorted."""
+    """A value as Go writes it in JSON: HTML characters escaped, keys sorted, floats as json-iterator has them."""
     if isinstance(value, str):
         return f'"{value}"' if _plain(value) else orjson.dumps(value).decode().translate(_HTML)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 1e21:
+            return str(int(value))
+        text = repr(value)  # its exponents have two digits, as Go's
+        return format(Decimal(text), "f") if 1e-6 <= abs(value) < 1e21 else text
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
 
 

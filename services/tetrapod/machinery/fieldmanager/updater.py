@@ -18,6 +18,7 @@ from tetrapod.machinery.fieldmanager.toset import field_set
 from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
 
 
 class MissingVersionError(Exception):
@@ -141,11 +142,17 @@ class Updater:
     def _converted(self, obj: Object, version: str, which: str) -> Object:
         """
         Raises:
-            Misfit: upstream makes a typed value of what it has converted.
+            Misfit: upstream makes a typed value of what it has converted. It converts the old object before, when it reconciles owners
+                with the schema, and says no more there than what is wrong.
+            StatusError: the converter's own.
         """
-        converted = self._convert(obj, version)
+        told = "" if which == "old" else "failed to convert new object: "
+        try:
+            converted = self._convert(obj, version)
+        except StatusError as error:
+            raise StatusError(error.code, error.reason, told + error.message) from None
         if self._thorough and (errors := validate(converted, self._type_for(version), allow_duplicates=True)):
-            raise Misfit(f"failed to convert {which} object: {join(errors)}")
+            raise Misfit(f"{told}{join(errors)}")
         return converted
 
     def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:

@@ -25,3 +25,25 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
         if not keep_nulls:
             defaulting.drop_nulls(node, obj)
     return unknown + objectmeta.coerce_embedded(node, obj)
+
+
+def coerce(node: SchemaNode, obj: Object) -> None:
+    """`decode` of what was stored or converted, without defaults.
+
+    Raises:
+        DecodeError: the metadata is malformed.
+        CoerceError: the metadata of an embedded resource is malformed.
+    """
+    objectmeta.coerce_root(obj)
+    pruning.prune(node, obj)
+    defaulting.drop_nulls(node, obj)
+    objectmeta.coerce_embedded(node, obj)
+
+
+def decode_unknown(obj: Object) -> list[str]:
+    """`decode` of what says that it is of another kind, of which nothing but the metadata is known.
+
+    Raises:
+        DecodeError: the metadata is malformed.
+    """
+    return objectmeta.coerce_root(obj)

@@ -21,6 +21,10 @@ def apply(node: SchemaNode, obj: Any) -> None:
         walk(obj)
 
 
+def has_defaults(node: SchemaNode) -> bool:
+    return _defaulter(node) is not None
+
+
 def drop_nulls(node: SchemaNode, value: Any) -> None:
     """Remove members that are null though their schema is not nullable (after `apply`). Elements of lists stay."""
     if isinstance(value, dict):

@@ -39,16 +39,21 @@ TOLD_FROM_ABSENT: Final = frozenset(
         (f"{_CORE}PersistentVolumeSpec", "capacity"),
         (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
         (f"{_CORE}VolumeResourceRequirements", "requests"),
+        (f"{_CORE}PodSecurityContext", "supplementalGroups"),
+        *((f"{_CORE}EphemeralContainer", name) for name in ("ports", "resizePolicy", "restartPolicyRules")),
+        (f"{_CORE}ScopedResourceSelectorRequirement", "values"),
         (f"{_NETWORKING}IngressSpec", "rules"),
         *((f"{_NETWORKING}NetworkPolicySpec", name) for name in ("ingress", "egress")),
         *((f"{_NETWORKING}NetworkPolicyIngressRule", name) for name in ("from", "ports")),
         *((f"{_NETWORKING}NetworkPolicyEgressRule", name) for name in ("to", "ports")),
+        (f"{_NETWORKING}IPBlock", "except"),
         (f"{_NETWORKING}ServiceCIDRSpec", "cidrs"),
         *((_CRD_SCHEMA, name) for name in ("enum", "allOf", "oneOf", "anyOf", "required", "properties", "patternProperties")),
         *((_CRD_SCHEMA, name) for name in ("definitions", "dependencies", "x-kubernetes-list-map-keys", "x-kubernetes-validations")),
         ("io.k8s.api.apps.v1.StatefulSetSpec", "volumeClaimTemplates"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "devices"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "sharedCounters"),
+        *(("io.k8s.api.resource.v1.Device", name) for name in ("bindingConditions", "bindingFailureConditions")),
         *((f"{_WEBHOOKS}{kind}WebhookConfiguration", "webhooks") for kind in ("Mutating", "Validating")),
         *((f"{_WEBHOOKS}{kind}Webhook", name) for kind in ("Mutating", "Validating") for name in ("rules", "matchConditions")),
         *_STORED,
@@ -56,6 +61,19 @@ TOLD_FROM_ABSENT: Final = frozenset(
     }
 )
 """Fields with omitempty that a default, a refusal or a generation tells from absent ones when they are empty."""
+_SELECTOR: Final = ("matchLabels", "matchExpressions")
+TOLD_BELOW: Final[dict[Field, tuple[str, ...]]] = {
+    (f"{_CORE}PodTemplateSpec", "metadata"): ("labels",),
+    (f"{_CORE}PodSpec", "resources"): ("claims",),
+    (f"{_NETWORKING}NetworkPolicySpec", "podSelector"): _SELECTOR,
+    **{(f"{_NETWORKING}NetworkPolicyPeer", name): _SELECTOR for name in ("podSelector", "namespaceSelector")},
+    **{
+        (f"{_WEBHOOKS}{kind}Webhook", f"{name}Selector"): _SELECTOR
+        for kind in ("Mutating", "Validating")
+        for name in ("namespace", "object")
+    },
+}
+"""Such fields of a type that has them in these places alone."""
 
 JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
@@ -104,10 +122,14 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
     elif not isinstance(value, dict):
         return
     elif node.properties:
-        told, children = _telling(node)
+        told, below, children = _telling(node)
         for name in told:
             if (found := value.get(name)) is not None and not found:
                 yield (*place, name), (node.definition, name), whole
+        for name, members in below:
+            for member in members:
+                if (found := (value.get(name) or {}).get(member)) is not None and not found:
+                    yield (*place, name, member), (node.properties[name].definition, member), whole
         for name, child in children:
             if value.get(name):
                 yield from _empties(child, value[name], (*place, name), whole)
@@ -118,18 +140,22 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
         yield from _empties(node.items, value, place, whole)
 
 
-def _telling(node: SchemaNode) -> tuple[list[str], list[tuple[str, SchemaNode]]]:
-    """Of a struct the fields that are told from absent ones, and those with such fields below; found once."""
+_Telling: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[tuple[str, SchemaNode]]]
+
+
+def _telling(node: SchemaNode) -> _Telling:
+    """Of a struct the fields that are told from absent ones, those of its fields' that are, and fields with such below; found once."""
     compiled = node.compiled
     if "told" not in compiled:
         told = [name for name in node.properties if (node.definition, name) in TOLD_FROM_ABSENT]
-        compiled["told"] = told, [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())]
-    found: tuple[list[str], list[tuple[str, SchemaNode]]] = compiled["told"]
+        below = [(name, TOLD_BELOW[node.definition, name]) for name in node.properties if (node.definition, name) in TOLD_BELOW]
+        compiled["told"] = told, below, [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())]
+    found: _Telling = compiled["told"]
     return found
 
 
 def _is_told(parent: SchemaNode, name: str) -> bool:
-    return (parent.definition, name) in TOLD_FROM_ABSENT
+    return (parent.definition, name) in TOLD_FROM_ABSENT or (parent.definition, name) in TOLD_BELOW
 
 
 def _walk(node: SchemaNode) -> Forget | None:

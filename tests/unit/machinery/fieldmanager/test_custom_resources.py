@@ -145,6 +145,9 @@ def test_a_configuration_that_does_not_fit_is_refused_with_upstream_s_text(spec:
     assert raised.value.message == f"failed to create typed patch object (/w; example.com/v1, Kind=Widget): {message}"
 
 
+MISFIT = "failed to create typed patch object (/w; example.com/v1, Kind=Widget): "
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -152,6 +155,9 @@ def test_a_configuration_that_does_not_fit_is_refused_with_upstream_s_text(spec:
         ({"apiVersion": "example.com/v2", "kind": "Widget"}, "invalid object type: example.com/v2, Kind=Widget"),
         ({"apiVersion": "a/b/c", "kind": "Widget"}, "invalid object type: /, Kind=Widget"),
         (widget(managedFields=[]), "metadata.managedFields must be nil"),
+        (widget(managedFields=[{"manager": "m"}]), "metadata.managedFields must be nil"),
+        (widget(managedFields="x"), f"{MISFIT}.metadata.managedFields: expected list, got &{{x}}"),
+        (widget(managedFields=[1]), f"{MISFIT}.metadata.managedFields[0]: expected map, got &{{1}}"),
     ],
 )
 def test_a_configuration_of_another_kind_is_refused(body: Any, message: str) -> None:

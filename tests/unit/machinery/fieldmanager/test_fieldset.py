@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldSet
-from tetrapod.machinery.fieldmanager.pathelement import order, show_path
+from tetrapod.machinery.fieldmanager.pathelement import key_element, order, show_path
 
 ELEMENTS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'k:{"port":80}', 'k:{"port":443}', 'v:"s"', "v:2", "v:10", "i:3"])
 PATHS = st.lists(ELEMENTS, min_size=1, max_size=3).map(tuple)
@@ -85,3 +85,11 @@ def test_filters_keep_what_an_endpoint_s_users_may_own() -> None:
     fields = fieldset.of_fields([("spec", "a"), ("spec", "b", "c"), ("status", "d"), ("spec",)])
     assert members(fieldset.exclude(fieldset.of_fields([("spec",)]))(fields)) == {("f:status", "f:d")}
     assert members(fieldset.include(("f:spec", "*", "f:c"))(fields)) == {("f:spec",), ("f:spec", "f:a"), ("f:spec", "f:b", "f:c")}
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(1e-7, "1e-07"), (1.5e-10, "1.5e-10"), (1e-6, "0.000001"), (0.25, "0.25"), (1000.0, "1000"), (1e22, "1e+22"), (True, "true")],
+)
+def test_keys_that_are_numbers_are_written_as_json_iterator_writes_them(value: float, written: str) -> None:
+    assert key_element([("k", value)]) == f'k:{{"k":{written}}}'

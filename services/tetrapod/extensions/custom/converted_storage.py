@@ -1,8 +1,7 @@
 """`ConvertedStorage`: stored custom resources in the version of the requests that ask for them, for definitions with a webhook.
 
-What is read is converted from whatever version it was stored in, then defaulted and pruned; what is written is converted to the storage
-version. So the registry above, validation and admission see nothing but the request's version. A conversion is made once per revision
-of an object and kept with it. Upstream: the storages that crdHandler makes for each version, with their codecs.
+What is read is converted from whatever version it was stored in, what is written to the storage version; forms.py says what
+is done before and after. A conversion is made once per revision of an object and kept with it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
+from tetrapod.extensions.custom.forms import Forms, LostVersion
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.storage.forwarding import ForwardingStorage, ForwardingWatch
 from tetrapod.generic.storage.interface import (
@@ -27,27 +27,20 @@ from tetrapod.generic.storage.interface import (
     WatchQuery,
 )
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema.decode import DecodeError
+from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.status import StatusError, internal_error
 
 _NO_PRECONDITIONS: Final = Preconditions()
 Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
 
-Settle = Callable[[Object], None]
-"""Brings an object to what its version's schema says, in place."""
-
-
 class ConvertedStorage(ForwardingStorage):
-    """Implements `ResourceStorage` over another. `prefix` is the stored keys', for refusals.
+    """Implements `ResourceStorage` over another. `prefix` is the stored keys', for refusals."""
 
-    `default` is for objects as they were stored, `prune` for those that come from the webhook.
-    """
-
-    def __init__(
-        self, inner: ResourceStorage, convert: Convert, version: str, stored: str, *, default: Settle, prune: Settle, prefix: str
-    ) -> None:
+    def __init__(self, inner: ResourceStorage, convert: Convert, version: str, stored: str, forms: Forms, prefix: str) -> None:
         super().__init__(inner)
-        self._convert, self._default, self._prune = convert, default, prune
+        self._convert, self._forms = convert, forms
         self._version, self._stored, self._prefix = version, stored, prefix
 
     async def read(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -57,13 +50,21 @@ class ConvertedStorage(ForwardingStorage):
         """
         missing = [entry for entry in entries if self not in entry.representations]
         if missing:
-            objects = [entry.object() for entry in missing]
-            for obj in objects:
-                self._default(obj)
-            for entry, obj in zip(missing, await self._convert(objects, self._version), strict=True):
-                self._prune(obj)
+            made = await self._shown([entry.object() for entry in missing])
+            for entry, obj in zip(missing, made, strict=True):
                 entry.representations[self] = Unstored(entry.key, obj, entry.revision)
         return [entry.representations[self] for entry in entries]
+
+    async def _shown(self, objects: list[Object]) -> list[Object]:
+        """What was stored, for requests."""
+        try:
+            for obj in objects:
+                self._forms.decode(obj)
+        except LostVersion as lost:
+            raise StatusError(500, "", str(lost)) from None
+        made = await self._convert(objects, self._version)
+        _settled(made, self._forms.settle)
+        return made
 
     async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
         """As `read`; an object that cannot be converted is told to be corrupt."""
@@ -72,18 +73,18 @@ class ConvertedStorage(ForwardingStorage):
         except StatusError as refusal:
             entry = next((e for e in entries if self not in e.representations), entries[0])
             where = f"Key: /{self._prefix}/{entry.key}, ResourceVersion: 0"
-            why = f"object not decodable revision={entry.revision}: {refusal.message}"
+            why = _not_decodable(entry, refusal)
             raise internal_error(f"StorageError: corrupt object, Code: 7, {where}, AdditionalErrorMsg: {why}") from None
 
     async def _written(self, obj: Object) -> Object:
-        return (await self._convert([obj], self._stored))[0]
+        made = await self._convert([obj], self._stored)
+        _settled(made, self._forms.settle_stored)
+        return made[0]
 
     async def rehearsed(self, entry: Entry) -> Entry:
         """What would come back of an object if it were stored, for a dry run."""
-        obj = await self._written(entry.object())
-        made = (await self._convert([obj], self._version))[0]
-        self._prune(made)
-        return Unstored(entry.key, made, entry.revision)
+        made = await self._shown([await self._written(entry.object())])
+        return Unstored(entry.key, made[0], entry.revision)
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
@@ -104,7 +105,11 @@ class ConvertedStorage(ForwardingStorage):
         self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = _NO_PRECONDITIONS, allow_absent: bool = False
     ) -> Entry:
         async def converted(obj: Object | None, entry: Entry | None) -> Updated | None:
-            made = None if entry is None else (await self.read((entry,)))[0]
+            try:
+                made = None if entry is None else (await self.read((entry,)))[0]
+            except StatusError as refusal:
+                assert entry is not None
+                raise StatusError(500, "", _not_decodable(entry, refusal)) from None
             updated = await try_update(None if made is None else made.object(), made)
             return None if updated is None else updated._replace(object=await self._written(updated.object))
 
@@ -123,6 +128,22 @@ class ConvertedStorage(ForwardingStorage):
 
         entry = await self._inner.delete(key, preconditions=preconditions, validate=check)
         return Unstored(entry.key, last[0].object(), entry.revision) if last else (await self._readable((entry,)))[0]
+
+
+def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
+    """
+    Raises:
+        StatusError: 500, the metadata of an embedded resource is malformed.
+    """
+    try:
+        for obj in objects:
+            settle(obj)
+    except (CoerceError, DecodeError) as error:
+        raise StatusError(500, "", str(error)) from None
+
+
+def _not_decodable(entry: Entry, refusal: StatusError) -> str:
+    return f"object not decodable revision={entry.revision}: {refusal.message}"
 
 
 class _ConvertedWatch(ForwardingWatch):

@@ -1,0 +1,64 @@
+"""`ByVersion`: a custom resource whose versions differ in more than their name: for each a definition and a store of its own.
+
+So the registry, validation and admission see nothing but the version of the request. Upstream: the storages that crdHandler makes for
+each version, with their codecs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tetrapod.extensions.conversion.webhook import WebhookConverter
+from tetrapod.extensions.crds import Crd
+from tetrapod.extensions.custom.converted_storage import ConvertedStorage
+from tetrapod.extensions.custom.definition import custom_definition
+from tetrapod.extensions.custom.forms import Forms
+from tetrapod.extensions.custom.storage import CurrentStorage
+from tetrapod.extensions.custom.store import CustomStore
+from tetrapod.extensions.custom.strategy import CustomStrategy
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.machinery.gvk import Object
+
+
+class Version(NamedTuple):
+    definition: ResourceDefinition
+    store: CustomStore
+
+
+class ByVersion:
+    """`declared` is the whole definition, `storage` what is stored as it is. Without a webhook (`converter`), `current` makes a version's
+    storage."""
+
+    def __init__(
+        self,
+        crd: Crd,
+        declared: Object,
+        storage: ResourceStorage,
+        current: Callable[[ResourceDefinition, Forms], CurrentStorage],
+        converter: WebhookConverter | None,
+    ) -> None:
+        self._crd, self._declared, self._storage, self._current, self._converter = crd, declared, storage, current, converter
+        self._made: dict[str, Version] = {}
+
+    def version(self, version: str) -> Version:
+        """The resource as requests of one version have it, with that version as its only truth."""
+        made = self._made.get(version)
+        if made is None:
+            convert = None if self._converter is None else self._converter.convert
+            definition = custom_definition(self._crd, self._declared, version, convert)
+            strategy = definition.strategy
+            assert isinstance(strategy, CustomStrategy)
+            forms = Forms(self._crd.group, strategy.versions, version, self._crd.storage_version)
+            storage: CurrentStorage | ConvertedStorage
+            if convert is None:
+                storage = self._current(definition, forms)
+            else:
+                storage = ConvertedStorage(self._storage, convert, version, self._crd.storage_version, forms, definition.storage_prefix)
+            made = self._made[version] = Version(definition, CustomStore(definition, storage))
+        return made
+
+    def end_watches(self) -> None:
+        for made in self._made.values():
+            made.store.end_watches()

@@ -1,0 +1,81 @@
+"""Versions with schemas of their own, without a webhook. What is expected is what kube-apiserver answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition
+from support.definitions import version
+
+V1, V2 = (f"/apis/example.com/{v}/namespaces/ns/widgets" for v in ("v1", "v2"))
+CRD = f"{CRDS}/widgets.example.com"
+
+
+def schema(*names: str, default: str = "") -> Any:
+    fields: dict[str, Any] = {name: {"type": "string"} for name in names}
+    if default:
+        fields["told"] = {"type": "string", "default": default}
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+
+
+def versions(stored: str, told: str = "by v2") -> list[Any]:
+    return [
+        version("v1", storage=stored == "v1", schema=schema("one", "both", default="by v1")),
+        version("v2", storage=stored == "v2", schema=schema("two", "both", default=told)),
+    ]
+
+
+def widget(api: str, name: str = "w", **spec: Any) -> Any:
+    return {"apiVersion": f"example.com/{api}", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+async def store_in(cluster: Cluster, stored: str, **told: str) -> None:
+    patch = {"spec": {"versions": versions(stored, **told)}}
+    assert (await cluster.call("PATCH", CRD, patch, content_type=MERGE)).status == 200
+
+
+async def test_what_was_stored_in_a_version_is_read_in_it_whatever_is_stored_today(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", *versions("v1")))
+    await cluster.create(V1, widget("v1", one="1", both="b"))
+    await store_in(cluster, "v2")
+    assert (await cluster.get(f"{V1}/w")).json["spec"] == {"one": "1", "both": "b", "told": "by v1"}
+    assert (await cluster.get(f"{V2}/w")).json["spec"] == {"both": "b", "told": "by v1"}
+    same = await cluster.call("PATCH", f"{V1}/w", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
+    assert same.json["metadata"]["generation"] == 1
+    rewritten = await cluster.get(f"{V1}/w")
+    assert "one" not in rewritten.json["spec"]
+
+
+async def test_a_dry_run_shows_what_the_stored_version_leaves(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", *versions("v2")))
+    for query in ("?dryRun=All", ""):
+        made = await cluster.call("POST", V1 + query, widget("v1", one="1", both="b"))
+        assert (made.status, made.json["spec"]) == (201, {"both": "b", "told": "by v1"})
+
+
+async def test_defaults_of_the_stored_version_are_those_of_today(cluster: Cluster) -> None:
+    unsaid = [version("v1", storage=False, schema=schema("both")), versions("v2")[1]]
+    await cluster.define(definition("Widget", *unsaid))
+    await cluster.create(V1, widget("v1", both="b"))
+    assert (await cluster.get(f"{V2}/w")).json["spec"]["told"] == "by v2"
+    unsaid[1] = versions("v2", told="later")[1]
+    assert (await cluster.call("PATCH", CRD, {"spec": {"versions": unsaid}}, content_type=MERGE)).status == 200
+    assert (await cluster.get(f"{V2}/w")).json["spec"]["told"] == "later"
+
+
+async def test_fields_that_a_bodys_own_version_has_not_are_told_before_it_is_refused(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", *versions("v1")))
+    for api, text in (("v2", 'strict decoding error: unknown field "spec.one"'), ("v9", 'strict decoding error: unknown field "spec"')):
+        refused = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget(api, one="1"))
+        assert (refused.status, refused.json["message"].endswith(text)) == (400, True)
+    refused = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget("v2", two="1"))
+    assert "does not match the expected API version" in refused.json["message"]
+
+
+async def test_an_applied_scale_without_metadata_is_refused_as_any(cluster: Cluster) -> None:
+    scale = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+    await cluster.define(definition("Widget", version("v1", subresources=scale)))
+    await cluster.create(V1, widget("v1", replicas=1))
+    applied = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}}
+    refused = await cluster.call("PATCH", f"{V1}/w/scale?fieldManager=m&force=true", applied, content_type=APPLY)
+    assert (refused.status, refused.json["message"][:60]) == (500, "failed to convert new object (/; autoscaling/v1, Kind=Scale)"[:60])
