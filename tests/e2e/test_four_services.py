@@ -6,6 +6,7 @@ import json
 import signal
 import ssl
 import subprocess
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -133,6 +134,35 @@ def test_a_front_door_does_not_wait_for_ever_for_a_service(services: Services) -
         services.start("extensions")
         services.wait_ready("extensions")
     until(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+
+
+def asked(services: Services, token: str, method: str, path: str, body: bytes | None = None) -> tuple[int, str | None]:
+    """The status of the answer, and its Retry-After."""
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    request = urllib.request.Request(services.url + path, method=method, data=body, headers=headers)
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+            return answer.status, answer.headers["retry-after"]
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["retry-after"]
+
+
+def test_what_reached_nobody_may_be_repeated(services: Services) -> None:
+    """client-go does so where Retry-After is told, whatever the method; a 401 would make clients forget their credentials."""
+    services.stop("core", signal.SIGKILL)
+    try:
+        assert asked(services, "admin-token", "PUT", "/api/v1/namespaces/default", b"{}") == (503, "1")
+    finally:
+        services.start("core")
+        services.wait_ready("core")
+    services.stop("auth", signal.SIGKILL)
+    try:
+        assert asked(services, "carol-token", "GET", "/api/v1/namespaces/default") == (503, "1")
+        assert asked(services, "admin-token", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", b"{}") == (503, "1")
+    finally:
+        services.start("auth", f"--token-auth-file={TOKENS}")
+        services.wait_ready("auth")
+    until(lambda: asked(services, "admin-token", "GET", "/api/v1/namespaces/default") == (200, None))
 
 
 def test_a_liveness_check_does_not_depend_on_another_service(services: Services) -> None:

@@ -36,7 +36,7 @@ from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
-from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.requestheader import STANDARD, HeaderNames, RequestHeaderAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator, UnionTokenAuthenticator
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
@@ -86,6 +86,7 @@ class AuthOptions:
     client_authorities: CertificatePool | None = None  # --client-ca-file
     proxy_authorities: CertificatePool | None = None  # --requestheader-client-ca-file
     requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
+    requestheader_names: HeaderNames = STANDARD  # --requestheader-username-headers and its like
     token_webhook: TokenWebhook | None = None  # --authentication-token-webhook-config-file
     jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
     anonymous: bool = True  # --anonymous-auth, or as --authentication-config says
@@ -191,7 +192,8 @@ class AuthService:
         options = self._options
         found: list[RequestAuthenticator] = []
         if options.proxy_authorities is not None:
-            found.append(RequestHeaderAuthenticator(options.proxy_authorities, options.requestheader_allowed_names))
+            allowed, names = options.requestheader_allowed_names, options.requestheader_names
+            found.append(RequestHeaderAuthenticator(options.proxy_authorities, allowed, names))
         if options.client_authorities is not None:
             found.append(X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups))
         return [*found, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]

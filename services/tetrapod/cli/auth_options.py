@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 import click
 
 from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
-from tetrapod.auth.tokens.keys import VerificationKey, load_signing_key, load_verification_keys
+from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, load_signing_key, load_verification_keys
 from tetrapod.auth.tokens.oidc import JWKS_PATH
 from tetrapod.auth.tokens.static import read_token_file
+from tetrapod.cli.authentication_data import header_names
 from tetrapod.cli.authentication_options import jwt_options, token_webhook
 from tetrapod.cli.authorization_options import authorization_options
 from tetrapod.cli.files import read_file
@@ -31,7 +32,7 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
     return AuthOptions(
         issuers=options.service_account_issuer,
         audiences=options.api_audiences,
-        signing_key=load_signing_key(read_file(signing, "service-account-signing-key-file")),
+        signing_key=_signing_key(signing),
         verification_keys=_verification_keys(options.service_account_key_file),
         jwks_uri=_jwks_uri(options),
         max_token_expiration=_max_token_expiration(options),
@@ -41,6 +42,7 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
         client_authorities=clients,
         proxy_authorities=proxies,
         requestheader_allowed_names=options.requestheader_allowed_names,
+        requestheader_names=header_names(options),
         token_webhook=token_webhook(options),
         jwt=jwt,
         anonymous=anonymous.allowed,
@@ -68,8 +70,24 @@ def _max_token_expiration(options: Options) -> int:
     return int(seconds)
 
 
+def _signing_key(file: str) -> PrivateKey:
+    pem = read_file(file, "service-account-signing-key-file")
+    try:
+        return load_signing_key(pem)
+    except ValueError as error:
+        text = f"failed to parse service-account-issuer-key-file: error reading private key file {file}: {error}"
+        raise click.ClickException(text) from None
+
+
 def _verification_keys(files: Sequence[str]) -> list[VerificationKey]:
-    return [key for file in files for key in load_verification_keys(read_file(file, "service-account-key-file"))]
+    keys: list[VerificationKey] = []
+    for file in files:
+        pem = read_file(file, "service-account-key-file")
+        try:
+            keys += load_verification_keys(pem)
+        except ValueError as error:
+            raise click.ClickException(f"error reading public key file {file}: {error}") from None
+    return keys
 
 
 def _static_tokens(file: str) -> dict[str, UserInfo]:

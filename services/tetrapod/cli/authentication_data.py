@@ -8,6 +8,17 @@ import orjson
 
 from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.options import Options
+from tetrapod.generic.authentication.requestheader import HeaderNames
+
+
+def header_names(options: Options) -> HeaderNames:
+    """Where front proxies say who asks."""
+    return HeaderNames(
+        options.requestheader_username_headers,
+        options.requestheader_uid_headers,
+        options.requestheader_group_headers,
+        options.requestheader_extra_headers_prefix,
+    )
 
 
 def authentication_data(options: Options, clients: AuthorityFiles, proxies: AuthorityFiles) -> Callable[[], dict[str, str]]:

@@ -89,6 +89,7 @@ class Options:
     apiserver_count: int = 1
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    admission_control_config_file: str = ""
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
     event_ttl: float = 3600.0

@@ -16,6 +16,7 @@ from typing import Final
 import click
 
 from tetrapod.cli.audit import audit_of
+from tetrapod.cli.authentication_data import header_names
 from tetrapod.cli.authentication_options import anonymous
 from tetrapod.cli.authorities import AuthorityFiles
 from tetrapod.cli.backends import check_backend, check_early, open_backend
@@ -149,7 +150,7 @@ class RemoteService:
         anonymous_access = anonymous(options)
         authenticator = UnionAuthenticator(
             [
-                RequestHeaderAuthenticator(self.proxies.pool, options.requestheader_allowed_names),
+                RequestHeaderAuthenticator(self.proxies.pool, options.requestheader_allowed_names, header_names(options)),
                 X509Authenticator(self.clients.pool),
                 BearerAuthenticator(tokens, options.api_audiences),
                 WebSocketAuthenticator(tokens, options.api_audiences),

@@ -31,6 +31,7 @@ from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.tracing import hop
 from tetrapod.generic.tracing.spans import current, start
+from tetrapod.generic.unavailable import RETRY_SECONDS
 from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
@@ -81,16 +82,17 @@ class RemoteSide:
                 return await self._traced(request)
             audit = request.audit
             if audit is None:
-                return await forward(self._pool, self._endpoint, request)
+                return await forward(self._pool, self._endpoint, request, to_service=True)
             from tetrapod.generic.audit import findings
 
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.asking(audit)
-            response = await forward(self._pool, self._endpoint, request, headers=headers)
+            response = await forward(self._pool, self._endpoint, request, headers=headers, to_service=True)
             findings.told(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
-            raise status.service_unavailable(f"error trying to reach service: {error}") from None
+            undone = isinstance(error, BackendError) and error.unsent
+            raise status.service_unavailable(f"error trying to reach service: {error}", RETRY_SECONDS if undone else 0) from None
 
     async def _traced(self, request: Request) -> Response:
         """A step of the request's way, with those of the service below it."""
@@ -101,7 +103,9 @@ class RemoteSide:
             audit = request.audit
             if audit is not None:
                 headers += findings.asking(audit)
-            response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step))
+            response = await forward(
+                self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), to_service=True
+            )
             if audit is not None:
                 findings.told(audit, request, response)
             hop.graft(response, step)

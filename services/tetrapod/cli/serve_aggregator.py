@@ -7,11 +7,10 @@ from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
 from tetrapod.cli.audit import audited
 from tetrapod.cli.flow_control import flow_control
 from tetrapod.cli.front_door import external_address, presence, reachable_address
+from tetrapod.cli.general_admission import general_admission
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
-from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.dynamic import standard_plugins
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
@@ -31,7 +30,7 @@ class RemoteAggregator(RemoteService):
         authenticator, authorizer = self.delegated()
         own = in_process_client(audited(self._director, self.audit), "kube-apiserver")
         surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
-        admission = Chain(standard_plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins))
+        admission = general_admission(surroundings, options)
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
         certificate = ProxyCertificate(
             self.file("front-proxy-client.crt", options.proxy_client_cert_file),

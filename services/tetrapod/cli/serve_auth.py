@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from tetrapod.auth.service import AuthService
 from tetrapod.cli.auth_options import auth_options
+from tetrapod.cli.general_admission import general_admission
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
-from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.dynamic import standard_plugins
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
@@ -36,7 +35,7 @@ class RemoteAuth(RemoteService):
         surroundings = Surroundings(
             self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
         )
-        admission = Chain(standard_plugins(surroundings, options.enable_admission_plugins, options.disable_admission_plugins))
+        admission = general_admission(surroundings, options)
         self.server = GenericAPIServer(
             "auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer, profiling=options.profiling
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from tetrapod.cli.general_admission import general_admission
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.extensions.service import ExtensionsService
-from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.dynamic import standard_plugins
 from tetrapod.generic.admission.surroundings import Surroundings
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
@@ -24,7 +23,7 @@ class RemoteExtensions(RemoteService):
         client = self.client_of(self.options.aggregator_url, "aggregator", "kube-apiserver")
         self.hold_identity(client)
         surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass)
-        admission = Chain(standard_plugins(surroundings, self.options.enable_admission_plugins, self.options.disable_admission_plugins))
+        admission = general_admission(surroundings, self.options)
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, self.webhooks, authorizer)
         self.server = GenericAPIServer(
             "extensions",

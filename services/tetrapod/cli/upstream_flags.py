@@ -38,7 +38,6 @@ SWITCHES: Final = frozenset(
 """Flags without a value, or with one after `=`."""
 REFUSED: Final[dict[str, Refused]] = {
     "admission-control": Refused((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
-    "admission-control-config-file": Refused(("",), "plugins take no configuration; Pod Security looks at labels of namespaces"),
     "egress-selector-config-file": Refused(("",), "connections are made directly"),
     "emulated-version": Refused(("", "1.37", "kube=1.37"), "v1.37 is the only version that is served"),
     "enable-garbage-collector": Refused(("true",), "what objects own is always collected; --controllers says who does it"),

@@ -166,15 +166,48 @@ async def test_a_token_from_the_future_is_not_valid_yet(bound: BoundTokenAuthent
         await bound.authenticate_token(token, ())
 
 
-@pytest.mark.parametrize("odd", [{"exp": None}, {"exp": "never"}, {"kubernetes.io": "x"}, {"kubernetes.io": {}}, {"aud": 7}])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"exp": moment} for moment in (None, "never", 1e300, 10**30, True, [1])),
+        *({"nbf": moment} for moment in ("1", True, {})),
+        *({"iat": moment} for moment in ("x", 1e12)),
+        *({"aud": audience} for audience in (7, [ISSUER, 7], {}, None)),
+        *({key: 7} for key in ("sub", "jti")),
+        *({"kubernetes.io": about} for about in ("x", {}, [])),
+    ],
+    ids=str,
+)
 async def test_odd_claims_are_refused(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
-    claims = {k: v for k, v in {**claims_of(issue(EC_KEY, clock)), **odd}.items() if v is not None}
-    signed = jwt.api_jws.encode(json.dumps(claims).encode(), EC_KEY, "ES256")
-    if odd == {"aud": 7}:  # no audience that can be read: the server's own, as upstream takes it
-        assert await bound.authenticate_token(signed, ()) is not None
-        return
+    """Each as kube-apiserver v1.37.1 refused the same, but for a token without an end."""
+    claims = {**claims_of(issue(EC_KEY, clock)), **odd}
     with pytest.raises(InvalidToken):
-        await bound.authenticate_token(signed, ())
+        await bound.authenticate_token(signed(json.dumps(claims).encode()), ())
+
+
+@pytest.mark.parametrize("odd", [{"pod": "x"}, {"node": 1}, {"secret": []}, {"warnafter": "x"}, {"serviceaccount": {"name": 7}}], ids=str)
+async def test_odd_claims_about_kubernetes_are_refused(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
+    claims = claims_of(issue(EC_KEY, clock))
+    claims["kubernetes.io"] |= odd
+    with pytest.raises(InvalidToken):
+        await bound.authenticate_token(signed(json.dumps(claims).encode()), ())
+
+
+@pytest.mark.parametrize("change", ["twice", "NaN", "UTF-16", "BOM"])
+async def test_claims_that_can_be_read_in_two_ways_are_no_token(bound: BoundTokenAuthenticator, clock: Clock, change: str) -> None:
+    text = json.dumps(claims_of(issue(EC_KEY, clock)))
+    payload = {
+        "twice": text[:-1].encode() + b', "sub": "system:serviceaccount:kube-system:admin"}',
+        "NaN": text[:-1].encode() + b', "x": NaN}',
+        "UTF-16": text.encode("utf-16"),
+        "BOM": text.encode("utf-8-sig"),
+    }[change]
+    assert await bound.authenticate_token(signed(payload), ()) is None
+
+
+def signed(payload: bytes) -> str:
+    token: str = jwt.api_jws.encode(payload, EC_KEY, "ES256")
+    return token
 
 
 async def test_a_token_dies_with_what_it_is_bound_to(bound: BoundTokenAuthenticator, clock: Clock, cluster: Cluster) -> None:

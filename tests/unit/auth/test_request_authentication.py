@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator, bearer_token
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
-from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator, extra_key
+from tetrapod.generic.authentication.requestheader import HeaderNames, RequestHeaderAuthenticator, extra_key
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator, ExpiringCache
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import UID_OID, X509Authenticator
@@ -236,3 +236,28 @@ def test_a_cache_forgets_in_time_and_stays_small() -> None:
 )
 def test_the_key_of_an_extra_is_small_but_for_what_is_encoded(sent: str, meant: str) -> None:
     assert extra_key(sent) == meant
+
+
+NAMES = HeaderNames(("Remote-User", "X-Remote-User"), (), ("Remote-Group",), ("Remote-Extra-",))
+
+
+async def test_headers_have_the_names_that_the_flags_give_them() -> None:
+    asked = request(
+        ("Remote-User", "eve"), ("Remote-Group", "g"), ("Remote-Extra-Team", "t"), ("X", "y"), certificate=PROXIES.client("front")
+    )
+    found = await RequestHeaderAuthenticator(PROXIES.pool, (), NAMES).authenticate(asked)
+    assert found is not None
+    assert found.user == UserInfo("eve", "", ("g",), {"team": ("t",)})
+    assert asked.headers == [(b"x", b"y")]
+
+
+@pytest.mark.parametrize("certificate", [None, PROXIES.client("somebody"), USERS.client("alice")], ids=["none", "another name", "a user"])
+async def test_of_headers_that_mean_nothing_none_goes_further(certificate: bytes | None) -> None:
+    """An aggregated server behind us believes our certificate, and reads the names that the flags give."""
+    headers = ("Remote-User", "root"), ("Remote-Group", "system:masters"), ("Remote-Extra-A", "b"), ("Authorization", "Bearer bob-token")
+    asked = request(*headers, certificate=certificate)
+    proxies = RequestHeaderAuthenticator(PROXIES.pool, ("front",), NAMES)
+    found = await UnionAuthenticator([proxies, BearerAuthenticator(Tokens())]).authenticate(asked)
+    assert found is not None
+    assert found.user.name == "bob"
+    assert asked.headers == []

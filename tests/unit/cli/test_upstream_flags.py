@@ -29,7 +29,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
     "line",
     [
         "--admission-control=NamespaceLifecycle",
-        "--admission-control-config-file=x",
         "--egress-selector-config-file=x",
         "--emulated-version=1.36",
         "--enable-garbage-collector=false",

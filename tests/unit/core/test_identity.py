@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.frontdoor.identity import IdentityLease
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import format_micro, now
@@ -65,3 +66,16 @@ async def test_only_leases_that_nobody_renews_are_deleted() -> None:
     leases = Leases(held("fresh", 3000), held("old", 4000))
     await identity(leases).collect()
     assert list(leases.objects) == ["fresh"]
+
+
+class Refusing(Leases):
+    async def create(self, gvr: Any, namespace: str, obj: Object) -> Object:
+        raise StatusError(403, "Forbidden", "a webhook does not like it")
+
+
+async def test_a_lease_that_admission_refuses_keeps_no_server_from_starting() -> None:
+    lifecycle, namespaces = Lifecycle(), asyncio.Event()
+    namespaces.set()
+    IdentityLease(cast(Client, Refusing()), "vm", "10.1.1.1:6443", namespaces).register(lifecycle)
+    await asyncio.wait_for(lifecycle.start(), 10)
+    await lifecycle.stop()

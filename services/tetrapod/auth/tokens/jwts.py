@@ -29,6 +29,8 @@ _NO_KEYS: Final = "invalid signature, no keys found"
 _SPACE: Final = re.compile(r"[\t\n\f\r ]+")
 _TEXTS_OF_HEADER: Final = ("alg", "kid", "nonce")
 _PUBLIC_KINDS: Final = ("RSA", "EC", "OKP")
+_TEXTS: Final = ("iss", "sub", "jti")
+_MOMENTS: Final = ("exp", "nbf", "iat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class JwtVerifier:
         """The claims of a token signed by one of our keys; None for what is no token, and for tokens of other issuers.
 
         Raises:
-            InvalidToken: it names our issuer, but none of our keys has signed it.
+            InvalidToken: it names our issuer, but none of our keys has signed it, or a claim is of another type than it must be.
         """
         digest = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._salt, digest_size=32).digest()
         known = self._verified.get(digest)
@@ -70,6 +72,7 @@ class JwtVerifier:
         if compact is None:
             return None
         self._verify(compact)
+        _check(claims)
         if len(self._verified) >= _REMEMBERED:
             del self._verified[next(iter(self._verified))]
         self._verified[digest] = claims
@@ -91,6 +94,45 @@ def _signed_by(key: VerificationKey, token: _Compact, algorithm: str | None) -> 
         return False
     verified: bool = jwt.get_algorithm_by_name(algorithm).verify(token.signed, key.key, token.signature)
     return verified
+
+
+def _check(claims: Mapping[str, Any]) -> None:
+    """As go-jose reads registered claims into Go's types. Raises InvalidToken."""
+    for key in _TEXTS:
+        text_of(claims, key)
+    for key in _MOMENTS:
+        number_of(claims, key)
+    audience = claims.get("aud", [])
+    if not isinstance(audience, str) and not (isinstance(audience, list) and all(isinstance(one, str) for one in audience)):
+        raise _malformed("aud")
+
+
+def text_of(claims: Mapping[str, Any], key: str) -> str:
+    """ "" where there is none. Raises InvalidToken where it is no text."""
+    found = claims.get(key)
+    if not isinstance(found, str | None):
+        raise _malformed(key)
+    return found or ""
+
+
+def number_of(claims: Mapping[str, Any], key: str) -> float | None:
+    """Raises InvalidToken where it is no number."""
+    found = claims.get(key)
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int | float)):
+        raise _malformed(key)
+    return found
+
+
+def object_of(claims: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+    """Raises InvalidToken where it is no object."""
+    found = claims.get(key)
+    if not isinstance(found, dict | None):
+        raise _malformed(key)
+    return found
+
+
+def _malformed(key: str) -> InvalidToken:
+    return InvalidToken(f"go-jose/go-jose/jwt: the claim {key} cannot be unmarshalled")
 
 
 def _claimed(token: str) -> Mapping[str, Any] | None:
@@ -117,11 +159,23 @@ def _may_embed(key: object) -> bool:
 
 
 def _object(raw: bytes) -> Mapping[str, Any] | None:
+    """UTF-8, without what is no JSON to Go, and no name twice: who reads the other of two would read another token."""
     try:
-        found = json.loads(raw)
+        found = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_distinct, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number in JSON")
 
 
 def _read(text: str) -> bytes | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import load_pem_x509_certificate
@@ -63,22 +64,22 @@ def verification_key(key: PublicKey) -> VerificationKey:
 
 
 def load_signing_key(pem: bytes) -> PrivateKey:
-    """The private key of --service-account-signing-key-file.
+    """The private key of --service-account-signing-key-file: the first that there is, whatever blocks are before it.
 
     Raises:
-        ValueError: no private key that tokens can be signed with.
+        ValueError: no private key that tokens can be signed with, in upstream's words.
     """
-    key = serialization.load_pem_private_key(pem, None)
-    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
-        raise ValueError("service account tokens are signed with RSA or ECDSA keys only")
-    return key
+    for block in _PEM_BLOCK.findall(pem):
+        if b"PRIVATE KEY" in block and (key := _private_key(block)) is not None:
+            return key
+    raise ValueError("data does not contain a valid RSA or ECDSA private key")
 
 
 def load_verification_keys(pem: bytes) -> list[VerificationKey]:
     """Every key in a file of --service-account-key-file: public keys, certificates, or private keys' public halves.
 
     Raises:
-        ValueError: none of them.
+        ValueError: none of them, or a curve that JWTs do not know.
     """
     keys = [verification_key(key) for block in _PEM_BLOCK.findall(pem) if (key := _public_key(block)) is not None]
     if not keys:
@@ -86,14 +87,26 @@ def load_verification_keys(pem: bytes) -> list[VerificationKey]:
     return keys
 
 
+def _private_key(block: bytes) -> PrivateKey | None:
+    try:
+        key = serialization.load_pem_private_key(block, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # a broken one, or one with a password
+        return None
+    return key if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) else None
+
+
 def _public_key(block: bytes) -> PublicKey | None:
     if b"PRIVATE KEY" in block:
-        return load_signing_key(block).public_key()
-    if b"CERTIFICATE" in block:
-        key: object = load_pem_x509_certificate(block).public_key()
-    elif b"PUBLIC KEY" in block:
-        key = serialization.load_pem_public_key(block)
-    else:
+        private = _private_key(block)
+        return None if private is None else private.public_key()
+    try:
+        if b"CERTIFICATE" in block:
+            key: object = load_pem_x509_certificate(block).public_key()
+        elif b"PUBLIC KEY" in block:
+            key = serialization.load_pem_public_key(block)
+        else:
+            return None
+    except (ValueError, UnsupportedAlgorithm):
         return None
     return key if isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey) else None
 

@@ -30,8 +30,8 @@ class Cluster:
             ValueError: the file cannot be read, or lacks what is needed.
         """
         target = read_kubeconfig(path)
-        said = dict(target.headers).get(b"authorization", b"").decode()
-        return cls(target.url, target.endpoint.tls or ClientTLS(), target.token_file, said.removeprefix("Bearer "))
+        said = dict(target.identity.headers).get(b"authorization", b"").decode()
+        return cls(target.url, target.endpoint.tls or ClientTLS(), target.identity.token_file, said.removeprefix("Bearer "))
 
     @classmethod
     def around_this_pod(cls) -> Self:

@@ -15,7 +15,7 @@ from tetrapod.generic.authentication.bearer import BearerAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.delegating import TokenReviewer
 from tetrapod.generic.authentication.interface import RequestAuthenticator
-from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.requestheader import STANDARD, HeaderNames, RequestHeaderAuthenticator
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
@@ -31,6 +31,13 @@ log = logging.getLogger(__name__)
 
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 REVIEW_SECONDS: Final = 10.0
+_HEADER_NAMES: Final = (
+    "requestheader-username-headers",
+    "requestheader-uid-headers",
+    "requestheader-group-headers",
+    "requestheader-extra-headers-prefix",
+)
+"""In the order of HeaderNames."""
 
 
 class Trust(NamedTuple):
@@ -39,6 +46,7 @@ class Trust(NamedTuple):
     client_ca: str
     front_proxy_ca: str
     front_proxy_names: tuple[str, ...]
+    header_names: HeaderNames = STANDARD
 
 
 async def read_trust(client: Client) -> Trust:
@@ -52,14 +60,15 @@ async def read_trust(client: Client) -> Trust:
             continue
         data = found["data"]
         names = json.loads(data.get("requestheader-allowed-names", "[]"))
-        return Trust(data.get("client-ca-file", ""), data.get("requestheader-client-ca-file", ""), tuple(names))
+        headers = HeaderNames(*(tuple(json.loads(data.get(key, "[]"))) for key in _HEADER_NAMES))
+        return Trust(data.get("client-ca-file", ""), data.get("requestheader-client-ca-file", ""), tuple(names), headers)
 
 
 def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
     """The aggregator's word for its callers; else certificates and tokens of users who come directly."""
     return UnionAuthenticator(
         [
-            RequestHeaderAuthenticator(CertificatePool(trust.front_proxy_ca.encode()), trust.front_proxy_names),
+            RequestHeaderAuthenticator(CertificatePool(trust.front_proxy_ca.encode()), trust.front_proxy_names, trust.header_names),
             X509Authenticator(CertificatePool(trust.client_ca.encode())),
             BearerAuthenticator(CachedTokenAuthenticator(TokenReviewer(client))),
         ]

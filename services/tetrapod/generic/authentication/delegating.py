@@ -12,10 +12,10 @@ import orjson
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.unavailable import RETRY_SECONDS, Unavailable
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.status import StatusError, service_unavailable
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,11 @@ TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "toke
 
 
 class TokenReviewer:
-    """Raises InvalidToken with what the review says, and, as upstream, where it cannot be asked."""
+    """Raises InvalidToken with what the review says, and, as upstream, where it is refused.
+
+    Where nobody can be asked, StatusError 503: upstream's kube-apiserver checks tokens itself, and its clients give up at a 401
+    (or forget their credentials) that they would not have got.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -38,6 +42,8 @@ class TokenReviewer:
             answer = await self._client.create(TOKEN_REVIEWS, "", review)
         except (StatusError, Unavailable, OSError) as error:
             log.warning("a token could not be reviewed: %s", error)
+            if not isinstance(error, StatusError) or error.code >= 500:
+                raise service_unavailable(f"token review failed: {error}", RETRY_SECONDS) from error
             raise InvalidToken(f"token review failed: {error}") from error
         status = answer.get("status") or {}
         if not status.get("authenticated"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from cryptography import x509
@@ -22,35 +22,42 @@ from tetrapod.generic.tracing import hop
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import unauthorized
 
-USER_HEADERS: Final = ("X-Remote-User",)
-UID_HEADERS: Final = ("X-Remote-Uid",)
-GROUP_HEADERS: Final = ("X-Remote-Group",)
-EXTRA_PREFIXES: Final = ("X-Remote-Extra-",)
+_STANDARD: Final = b"x-remote-"
+"""What the headers begin with that the authentication filter drops in any case."""
 _MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+class HeaderNames(NamedTuple):
+    """Where a front proxy says who asks (--requestheader-username-headers and its like)."""
+
+    user: Sequence[str] = ("X-Remote-User",)
+    uid: Sequence[str] = ("X-Remote-Uid",)
+    group: Sequence[str] = ("X-Remote-Group",)
+    extra_prefixes: Sequence[str] = ("X-Remote-Extra-",)
+
+
+STANDARD: Final = HeaderNames()
 
 
 class RequestHeaderAuthenticator:
     """`allowed_names` empty allows any certificate of the pool (--requestheader-allowed-names)."""
 
-    def __init__(
-        self,
-        pool: CertificatePool,
-        allowed_names: Collection[str] = (),
-        *,
-        user_headers: Sequence[str] = USER_HEADERS,
-        uid_headers: Sequence[str] = UID_HEADERS,
-        group_headers: Sequence[str] = GROUP_HEADERS,
-        extra_prefixes: Sequence[str] = EXTRA_PREFIXES,
-    ) -> None:
+    def __init__(self, pool: CertificatePool, allowed_names: Collection[str] = (), names: HeaderNames = STANDARD) -> None:
         self._pool = pool
         self._allowed = frozenset(allowed_names)
-        self._user_headers = _lowered(user_headers)
-        self._uid_headers = _lowered(uid_headers)
-        self._group_headers = _lowered(group_headers)
-        self._extra_prefixes = _lowered(extra_prefixes)
+        self._user_headers, self._uid_headers, self._group_headers, self._extra_prefixes = map(_lowered, names)
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
+        self._others = not all(name.startswith(_STANDARD) for name in (*self._ours, *self._extra_prefixes))
 
     async def authenticate(self, request: Request) -> Authenticated | None:
+        """Whatever comes of it, the headers go no further; where nobody vouches for them, the authentication filter drops standard ones."""
+        try:
+            return self._identified(request)
+        finally:
+            if self._others or request.peer_certificates:
+                request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
+
+    def _identified(self, request: Request) -> Authenticated | None:
         try:
             certificate = self._pool.client_of(request)
             if certificate is None:
@@ -66,7 +73,6 @@ class RequestHeaderAuthenticator:
             request.state[STATE] = audit
         if traced := self._first(request, (hop.ASKED,)):
             request.state[hop.STATE] = traced
-        request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
         return Authenticated(user)
 
     def _check_name(self, certificate: x509.Certificate) -> None:

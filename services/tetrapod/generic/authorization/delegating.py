@@ -24,10 +24,10 @@ from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
-from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.unavailable import RETRY_SECONDS, Unavailable
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.status import StatusError, service_unavailable
 
 SUBJECT_ACCESS_REVIEWS: Final = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
 _USER_LIMIT: Final = 2048
@@ -108,15 +108,19 @@ class SubjectAccessReviewer:
         self._denied = ExpiringCache[bytes, Answer](denied_seconds)
 
     async def authorize(self, attributes: Attributes) -> Answer:
+        try:
+            return await self.ask(attributes)
+        except (StatusError, Unavailable, OSError) as error:
+            return Answer(Decision.NO_OPINION, "", f"asking the auth service: {error}")
+
+    async def ask(self, attributes: Attributes) -> Answer:
+        """Raises StatusError, Unavailable, OSError: no answer is to be had."""
         review = review_of(attributes)
         key = orjson.dumps(review["spec"], option=orjson.OPT_SORT_KEYS)
         found = self._allowed.get(key) or self._denied.get(key)
         if found is not None:
             return found
-        try:
-            status = (await self._client.create(SUBJECT_ACCESS_REVIEWS, "", review)).get("status") or {}
-        except (StatusError, Unavailable, OSError) as error:
-            return Answer(Decision.NO_OPINION, "", f"asking the auth service: {error}")
+        status = (await self._client.create(SUBJECT_ACCESS_REVIEWS, "", review)).get("status") or {}
         answer = _answer_of(status)
         (self._allowed if answer.decision is Decision.ALLOW else self._denied).put(key, answer)
         return answer
@@ -130,7 +134,7 @@ def _answer_of(status: Object) -> Answer:
 
 
 class DelegatingAuthorizer:
-    """For core, extensions and the aggregator where they run apart from auth."""
+    """For core, extensions and the aggregator where they run apart from auth. Raises StatusError 503 where auth cannot be asked."""
 
     def __init__(self, rules: RuleSetCache, reviewer: SubjectAccessReviewer) -> None:
         self._rules = rules
@@ -145,7 +149,10 @@ class DelegatingAuthorizer:
             reason = None  # an older auth, or none: the review below says so
         if reason is not None:
             return Answer(Decision.ALLOW, reason)
-        return await self._reviewer.authorize(attributes)
+        try:
+            return await self._reviewer.ask(attributes)
+        except (StatusError, Unavailable, OSError) as error:
+            raise service_unavailable(f"asking the auth service: {error}", RETRY_SECONDS) from error
 
 
 def review_of(attributes: Attributes) -> Object:

@@ -60,11 +60,11 @@ class PrivilegedGroup:
 class HealthPaths:
     """Health checks are open: whoever asks them has no identity, and they must not depend on who could tell.
 
-    Upstream: AlwaysAllowPaths.
+    Not so single checks below them. Upstream: AlwaysAllowPaths (server/options/authorization.go).
     """
 
     async def authorize(self, attributes: Attributes) -> Answer:
-        return _ALLOW if not attributes.resource_request and attributes.path.startswith(_HEALTH) else _NO_OPINION
+        return _ALLOW if not attributes.resource_request and attributes.path in _HEALTH else _NO_OPINION
 
 
 class AlwaysAllow:
@@ -108,7 +108,7 @@ class UnionRuleResolver:
         )
 
 
-_HEALTH = ("/healthz", "/livez", "/readyz")
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 _DECIDED = {Decision.ALLOW: "allowed", Decision.DENY: "denied"}
 _ALLOW = Answer(Decision.ALLOW)
 _NO_OPINION = Answer(Decision.NO_OPINION)

@@ -1,0 +1,67 @@
+"""A service that cannot ask auth says so, and that the request may be repeated: it has not found the caller unknown, or not allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tetrapod.generic.authentication.delegating import TokenReviewer
+from tetrapod.generic.authentication.interface import InvalidToken
+from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, SubjectAccessReviewer
+from tetrapod.generic.authorization.interface import Attributes
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.token_requests import RemoteTokenRequestRest
+from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.status import StatusError, service_unavailable, unauthorized
+
+
+class Away:
+    """Of auth, a `Client`; and rules that nobody knows."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def create(self, *args: Any, **query: Any) -> Any:
+        raise self.error
+
+    async def raw(self, *args: Any) -> Any:
+        raise self.error
+
+    async def get(self, user: UserInfo) -> Any:
+        raise self.error
+
+
+def may_be_repeated(error: StatusError) -> bool:
+    return (error.code, error.retry_after) == (503, 1)
+
+
+AWAY = [Unavailable("dial tcp: connect: connection refused"), service_unavailable("apiserver is shutting down")]
+
+
+@pytest.mark.parametrize("why", AWAY)
+async def test_a_token_that_nobody_could_look_at_is_not_called_invalid(why: Exception) -> None:
+    with pytest.raises(StatusError) as caught:
+        await TokenReviewer(Away(why)).authenticate_token("t", ())  # type: ignore[arg-type]
+    assert may_be_repeated(caught.value)
+
+
+async def test_who_may_not_ask_about_tokens_believes_none() -> None:
+    with pytest.raises(InvalidToken):
+        await TokenReviewer(Away(unauthorized())).authenticate_token("t", ())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("why", AWAY)
+async def test_who_could_not_be_asked_about_is_not_forbidden(why: Exception) -> None:
+    away = Away(why)
+    authorizer = DelegatingAuthorizer(away, SubjectAccessReviewer(away))  # type: ignore[arg-type]
+    with pytest.raises(StatusError) as caught:
+        await authorizer.authorize(Attributes(UserInfo("eve"), "get", path="/x"))
+    assert may_be_repeated(caught.value)
+
+
+async def test_a_token_request_that_nobody_could_sign_may_be_repeated() -> None:
+    with pytest.raises(StatusError) as caught:
+        await RemoteTokenRequestRest(Away(AWAY[0])).create(Context(), "default", {"spec": {}}, None, {})  # type: ignore[arg-type]
+    assert may_be_repeated(caught.value)

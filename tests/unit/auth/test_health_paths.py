@@ -1,0 +1,31 @@
+"""Whom health checks answer where nobody could say who asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tetrapod.generic.authorization.interface import Attributes, Decision
+from tetrapod.generic.authorization.union import HealthPaths
+from tetrapod.generic.user import ANONYMOUS
+
+
+@pytest.mark.parametrize(
+    ("path", "open_to_all"),
+    [
+        ("/livez", True),
+        ("/readyz", True),
+        ("/healthz", True),
+        ("/livez/ping", False),
+        ("/readyz/etcd", False),
+        ("/livez/../version", False),
+    ],
+)
+async def test_only_the_checks_as_a_whole_are_open(path: str, open_to_all: bool) -> None:
+    """A single check, and what it says of the inside, is for who may ask."""
+    answer = await HealthPaths().authorize(Attributes(ANONYMOUS, "get", path=path))
+    assert (answer.decision is Decision.ALLOW) is open_to_all
+
+
+async def test_a_resource_of_that_path_is_none() -> None:
+    answer = await HealthPaths().authorize(Attributes(ANONYMOUS, "get", resource_request=True, path="/livez"))
+    assert answer.decision is Decision.NO_OPINION
