@@ -16,6 +16,7 @@ from tetrapod.generic.among_services.names import SECRET_TOKENS_PATH, TOKEN_REQU
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.unavailable import RETRY_SECONDS, Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, service_unavailable
 
@@ -62,7 +63,10 @@ class RemoteTokenRequestRest(Rest):
 
     async def _ask(self, step: str, ctx: Context, name: str, obj: Object) -> Any:
         question = orjson.dumps({"step": step, "namespace": ctx.namespace, "name": name, "object": obj})
-        code, body = await self._client.raw("POST", TOKEN_REQUESTS_PATH, question, {"content-type": "application/json"})
+        try:
+            code, body = await self._client.raw("POST", TOKEN_REQUESTS_PATH, question, {"content-type": "application/json"})
+        except Unavailable as error:
+            raise service_unavailable(f"the auth service cannot be reached: {error}", RETRY_SECONDS) from error
         try:
             answer = orjson.loads(body)
         except orjson.JSONDecodeError as error:

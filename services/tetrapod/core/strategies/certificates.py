@@ -16,11 +16,6 @@ from tetrapod.machinery.timestamps import now_rfc3339
 _DECISIONS: Final = frozenset({"Approved", "Denied"})
 
 
-def _untracked(obj: Object) -> None:
-    """Nobody owns fields of a request: upstream stores none of managedFields."""
-    obj["metadata"].pop("managedFields", None)
-
-
 class SigningRequestStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {}
@@ -37,7 +32,6 @@ class SigningRequestStrategy(Strategy):
             spec.pop(key, None)
             if value:
                 spec[key] = value
-        _untracked(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return []
@@ -47,7 +41,6 @@ class SigningRequestStrategy(Strategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
-        _untracked(new)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return signing_requests.validate_update(new, old)
@@ -56,7 +49,7 @@ class SigningRequestStrategy(Strategy):
         return {"spec.signerName": (obj.get("spec") or {}).get("signerName") or ""}
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("status",)]
+        return [("spec",), ("status",)]
 
 
 class _ConditionsStrategy(Strategy):
@@ -68,9 +61,6 @@ class _ConditionsStrategy(Strategy):
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return []
-
-    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("spec",)]
 
 
 def _stamp(new: Object, old: Object) -> None:
@@ -98,7 +88,9 @@ class ApprovalStrategy(_ConditionsStrategy):
         if conditions:
             status["conditions"] = conditions
         new["status"] = status
-        _untracked(new)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("spec",), ("status", "certificate")]
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return signing_requests.validate_update(new, old, decides=True)
@@ -117,7 +109,9 @@ class SigningStatusStrategy(_ConditionsStrategy):
             if len(kept) == len(places):  # added or removed ones are refused later
                 for place, condition in zip(places, kept, strict=True):
                     given[place] = condition
-        _untracked(new)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("spec",), ("status", "conditions")]
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return signing_requests.validate_update(new, old, signs=True)

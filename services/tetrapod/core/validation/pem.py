@@ -23,7 +23,7 @@ def blocks(text: bytes) -> list[Block]:
         body = match[2]
         headers = _HEADER.match(body) is not None
         try:
-            content = base64.b64decode(_HEADER.sub(b"", body) if headers else body, validate=False)
+            content = base64.b64decode(b"".join((_HEADER.sub(b"", body) if headers else body).split()), validate=True)
         except binascii.Error:
             continue
         found.append(Block(match[1].decode(errors="replace"), headers, content))

@@ -8,6 +8,7 @@ from typing import Final
 
 from tetrapod.core.validation.pem import blocks
 from tetrapod.core.validation.projected import signer_name
+from tetrapod.generic.certificates import faults
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
@@ -90,9 +91,19 @@ def _request_fault(request: str) -> str:
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
         parsed = x509.load_der_x509_csr(found[0].content)
-        return "" if parsed.is_signature_valid else "x509: signature verification failed"
-    except ValueError as error:
-        return f"asn1: structure error: {error}"
+        return "" if parsed.is_signature_valid else _unverified(parsed.public_key())
+    except (ValueError, x509.InvalidVersion):
+        return faults.of_request(found[0].content)
+
+
+def _unverified(key: object) -> str:
+    """In the words of Go's CheckSignature (crypto/x509/x509.go)."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    if isinstance(key, RSAPublicKey):
+        return "crypto/rsa: verification error"
+    return f"x509: {'Ed25519' if isinstance(key, Ed25519PublicKey) else 'ECDSA'} verification failure"
 
 
 def _decoded(value: str) -> bytes:
@@ -138,10 +149,13 @@ def certificate_fault(content: bytes) -> str:
             return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block.type)}"
         if block.headers:
             return "no PEM block headers are permitted"
+        if not block.content:
+            return "found CERTIFICATE PEM block containing 0 certificates"
         try:
             x509.load_der_x509_certificate(block.content)
-        except ValueError as error:
-            return f"x509: malformed certificate: {error}"
+        except (ValueError, x509.InvalidVersion):
+            text = faults.of_certificate(block.content)
+            return "x509: malformed certificate" if text == faults.TRAILING else text  # what trails is another one in a list
     return "" if found else "must contain at least one CERTIFICATE PEM block"
 
 

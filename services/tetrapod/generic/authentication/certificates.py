@@ -15,6 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from tetrapod.generic.certificates import faults
 from tetrapod.generic.request import Request
 
 _CACHE_LIMIT: Final = 4096
@@ -83,8 +84,8 @@ class CertificatePool:
         """An authority of ours in a chain that TLS has verified vouches for all before it."""
         try:
             certificate = x509.load_der_x509_certificate(chain[0])
-        except ValueError as error:
-            return BadCertificate(f"x509: malformed certificate: {error}")
+        except (ValueError, x509.InvalidVersion):
+            return BadCertificate(faults.of_certificate(chain[0]))
         if self._anchors.isdisjoint(chain) and not any(_signed_by(certificate, authority) for authority in self._authorities):
             return BadCertificate("x509: certificate signed by unknown authority")
         return certificate if _for_clients(certificate) else BadCertificate("x509: certificate specifies an incompatible key usage")

@@ -1,0 +1,165 @@
+"""Why bytes are no certificate, or no request for one, in the words of Go, which the library that reads them has not.
+
+Upstream: crypto/x509/parser.go (parseCertificate), encoding/asn1/asn1.go (parseField, parseTagAndLength).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+_INTEGER: Final = 0x02
+_SEQUENCE: Final = 0x30
+_VERSION: Final = 0xA0
+_MALFORMED: Final = "x509: malformed certificate"
+TRAILING: Final = "x509: trailing data"
+_NO_PARAMETERS: Final = (
+    "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 "
+    "set:false omitEmpty:false}"
+)
+
+
+class _Header(NamedTuple):
+    tag: int
+    start: int
+    """Of the content."""
+    size: int
+
+
+class _HeaderError(ValueError):
+    pass
+
+
+def _header(data: bytes, at: int) -> _Header:
+    """A tag of one byte and a length, as DER has them.
+
+    Raises:
+        _HeaderError: there is none, in encoding/asn1's words.
+    """
+    if at + 1 >= len(data):
+        raise _HeaderError("asn1: syntax error: truncated tag or length")
+    size, start = data[at + 1], at + 2
+    if size & 0x80:
+        count = size & 0x7F
+        if not count:
+            raise _HeaderError("asn1: syntax error: indefinite length found (not DER)")
+        if start + count > len(data):
+            raise _HeaderError("asn1: syntax error: truncated tag or length")
+        if not data[start]:
+            raise _HeaderError("asn1: structure error: superfluous leading zeros in length")
+        size, start = int.from_bytes(data[start : start + count]), start + count
+        if size >= 1 << 31:
+            raise _HeaderError("asn1: structure error: length too large")
+        if size < 0x80:
+            raise _HeaderError("asn1: structure error: non-minimal length")
+    return _Header(data[at], start, size)
+
+
+class _Reader:
+    """What cryptobyte.String is: each read takes an element off the front."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def next_is(self, tag: int) -> bool:
+        return self.data[:1] == bytes([tag])
+
+    def take(self, tag: int) -> bytes | None:
+        """The content of the next element; None where it is not such a one."""
+        try:
+            header = _header(self.data, 0)
+        except _HeaderError:
+            return None
+        end = header.start + header.size
+        if header.tag != tag or end > len(self.data):
+            return None
+        content, self.data = self.data[header.start : end], self.data[end:]
+        return content
+
+
+def of_certificate(der: bytes) -> str:
+    """Of a certificate that could not be read."""
+    outer = _Reader(der)
+    content = outer.take(_SEQUENCE)
+    if content is None:
+        return _MALFORMED
+    certificate = _Reader(content)
+    signed = certificate.take(_SEQUENCE)
+    if signed is None:
+        return "x509: malformed tbs certificate"
+    tbs = _Reader(signed)
+    return _of_head(tbs, certificate) or _of_parts(tbs) or (TRAILING if outer.data else _MALFORMED)
+
+
+def _of_head(tbs: _Reader, certificate: _Reader) -> str:
+    """Version, serial number, algorithms."""
+    if tbs.next_is(_VERSION):
+        version = _Reader(tbs.take(_VERSION) or b"").take(_INTEGER)
+        if not version or version[0] & 0x80:
+            return "x509: malformed version"
+        if int.from_bytes(version) > 2:
+            return "x509: invalid version"
+    serial = tbs.take(_INTEGER)
+    if not serial:
+        return "x509: malformed serial number"
+    if serial[0] & 0x80:
+        return "x509: negative serial number"
+    algorithm = tbs.take(_SEQUENCE)
+    if algorithm is None:
+        return "x509: malformed signature algorithm identifier"
+    outer = certificate.take(_SEQUENCE)
+    if outer is None:
+        return "x509: malformed algorithm identifier"
+    return "" if outer == algorithm else "x509: inner and outer signature algorithm identifiers don't match"
+
+
+def _of_parts(tbs: _Reader) -> str:
+    for part in ("issuer", "validity", "issuer", "spki"):  # upstream names the subject so, too
+        if tbs.take(_SEQUENCE) is None:
+            return f"x509: malformed {part}"
+    return ""
+
+
+def of_request(der: bytes) -> str:
+    """Of a signing request that could not be read. What is further inside than its own parts is told in general."""
+    try:
+        return _of_structs(der)
+    except _HeaderError as error:
+        return str(error)
+
+
+def _of_structs(der: bytes) -> str:
+    """
+    Raises:
+        _HeaderError: of the first of them.
+    """
+    data, at = der, 0
+    for struct in ("certificateRequest", "tbsCertificateRequest"):
+        header, text = _field(data, at, _SEQUENCE, struct)
+        if text:
+            return text
+        data, at = data[header.start : header.start + header.size], 0
+        if struct == "certificateRequest" and header.start + header.size < len(der) and not _unread(data):
+            return "asn1: syntax error: trailing data"
+    header, text = _field(data, at, _INTEGER, "int")
+    return text or _unread(data[header.start + header.size :]) or "asn1: structure error: sequence tag mismatch"
+
+
+def _unread(data: bytes) -> str:
+    """Of bytes in which another element must be."""
+    if not data:
+        return "asn1: syntax error: sequence truncated"
+    header = _header(data, 0)
+    return "asn1: syntax error: data truncated" if header.start + header.size > len(data) else ""
+
+
+def _field(data: bytes, at: int, tag: int, type_name: str) -> tuple[_Header, str]:
+    if at >= len(data):
+        return _Header(0, 0, 0), "asn1: syntax error: sequence truncated"
+    header = _header(data, at)
+    if header.tag != tag:
+        found = (
+            f"{{class:{header.tag >> 6} tag:{header.tag & 0x1F} length:{header.size} isCompound:{str(bool(header.tag & 0x20)).lower()}}}"
+        )
+        text = f"tags don't match ({tag & 0x1F} vs {found}) {_NO_PARAMETERS} {type_name} @{header.start}"
+        return header, f"asn1: structure error: {text}"
+    return header, _unread(data[at:])
