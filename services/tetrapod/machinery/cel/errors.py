@@ -56,6 +56,13 @@ class CostLimitExceeded(CelError):
         super().__init__(COST_EXCEEDED)
 
 
+class InternalError(CelError):
+    """What upstream's evaluation panics at; it tells of that as an error. Never absorbed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"internal error: {text}")
+
+
 class Interrupt(CelError):
     """Raised by a binding (an authorizer that must ask somebody first) to leave an evaluation at once; never absorbed.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.frame import Eval, Failed, Frame
-from tetrapod.machinery.cel.values import Lazy, ObjectLike, find, no_such_overload, type_of_value
+from tetrapod.machinery.cel.values import Lazy, ObjectLike, find, go_type, no_such_overload
 
 _Bind = Callable[[Frame, Any], Iterable[None]]
 
@@ -23,7 +23,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
         def one(f: Frame, over: Any) -> Iterable[None]:
             slots, limit = f.slots, f.limit
             if not isinstance(over, (list, dict, ObjectLike)):
-                raise EvaluationError(f"got '{type_of_value(over).name}', expected iterable type")
+                raise EvaluationError(f"got '{go_type(over)}', expected iterable type")
             for item in over:
                 slots[slot] = item
                 yield
@@ -39,7 +39,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
         elif isinstance(over, (dict, ObjectLike)):
             pairs = ((key, find(over, key)) for key in over)
         else:
-            raise EvaluationError(f"unsupported comprehension range type: {type_of_value(over).name}")
+            raise EvaluationError(f"unsupported comprehension range type: {go_type(over)}")
         for slots[slot], slots[slot2] in pairs:
             yield
             if f.cost > limit:

@@ -17,11 +17,12 @@ from tetrapod.machinery.cel.frame import MISSING, Eval, Frame
 from tetrapod.machinery.cel.library.ordering import summing
 from tetrapod.machinery.cel.library.registry import implementation
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
-from tetrapod.machinery.cel.plan_calls import insert, plan_call, plan_logic, plan_membership, plan_or
+from tetrapod.machinery.cel.plan_calls import insert, plan_call, plan_logic, plan_membership, plan_or, with_pattern
 from tetrapod.machinery.cel.plan_literals import plan_append, plan_list, plan_map, plan_struct
 from tetrapod.machinery.cel.planned import Const, InstantiationError, Planned, as_attribute, finished, folded
 from tetrapod.machinery.cel.runtime_costs import LIST_COST, cost_of
 from tetrapod.machinery.cel.types import CelType
+from tetrapod.machinery.cel.values import go_type
 
 _CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
 _REGEX: Final = frozenset({"matches", "find", "findAll"})
@@ -124,7 +125,8 @@ class Plan:
         run = implementation(node.function)
         if node.function == "sum":
             run = summing(run, overload)
-        self._check_pattern(node, args)
+        if self._check_pattern(node, args):
+            run = with_pattern(run)
         if node.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], Const):
             value = args[0].value
             return Const(folded(lambda: run(value)))
@@ -132,8 +134,8 @@ class Plan:
             run = insert
         return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload))
 
-    def _check_pattern(self, node: Call, args: list[Planned]) -> None:
-        """A pattern that is constant is compiled now."""
+    def _check_pattern(self, node: Call, args: list[Planned]) -> bool:
+        """A pattern that is constant is compiled now. Whether it is."""
         if node.function in _REGEX and isinstance(args[1], Const) and isinstance(args[1].value, str):
             from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
@@ -141,12 +143,16 @@ class Plan:
                 compile_pattern(args[1].value)
             except BadPattern as error:
                 raise InstantiationError(str(error)) from None
+            return True
+        return False
 
     def _index(self, node: Call) -> Planned:
         attribute = self._attribute(node.args[0])
         key = self._plan(node.args[1])
         optional = node.function != "_[_]"
         if isinstance(key, Const):
+            if not isinstance(key.value, (str, int, float)):
+                raise InstantiationError(f"invalid qualifier type: {go_type(key.value)}")
             attribute.add(Qualifier(key.value, optional=optional))
         elif isinstance(key, (Attribute, Conditional)):
             attribute.add(Qualifier(run=key.resolver(0), optional=optional))

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Any, Final, TypeAlias
 
-from tetrapod.machinery.cel.values import ObjectLike, Special, find, size_of
+from tetrapod.machinery.cel.errors import InternalError
+from tetrapod.machinery.cel.unsuited import ADDABLE, has
+from tetrapod.machinery.cel.values import ObjectLike, Special, find, go_type, size_of
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30
@@ -114,12 +116,17 @@ def _output(args: Args, result: Any) -> int:
 
 
 def _flatten(args: Args, result: Any) -> int:
+    if len(args) == 2 and not isinstance(args[1], int):
+        raise InternalError(f"interface conversion: ref.Val is {go_type(args[1])}, not types.Int")
     depth = float(args[1]) if len(args) == 2 else 1.0
     return int(size_of(args[0]) * (depth if depth >= 0 else 1.0)) + 1 + LIST_COST
 
 
 def self_compare(listed: Any) -> int:
-    """Everything in a list with everything else."""
+    """Everything in a list with everything else. Upstream looks into the list even where there is none."""
+    if not isinstance(listed, list):
+        missing = "Contains" if has(ADDABLE, listed) else "Add"
+        raise InternalError(f"interface conversion: {go_type(listed)} is not traits.Lister: missing method {missing}")
     size = size_of(listed)
     if size == 0:
         return 1 + LIST_COST

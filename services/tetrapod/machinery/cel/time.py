@@ -6,7 +6,7 @@ Upstream: cel-go common/types/timestamp.go, duration.go and overflow.go.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -48,7 +48,7 @@ def checked_timestamp(ns: int) -> Timestamp:
 
 def checked_duration(ns: int) -> Duration:
     if not -_INT64 <= ns < _INT64:
-        raise EvaluationError("duration overflow")
+        raise EvaluationError("integer overflow")
     return Duration(ns)
 
 
@@ -73,25 +73,36 @@ def text_of(value: Timestamp | Duration) -> str:
 def in_zone(value: Timestamp, zone: str | None) -> datetime:
     """Raises EvaluationError for a zone that nobody knows."""
     moment = _EPOCH + timedelta(seconds=value.ns // _SECOND, microseconds=value.ns % _SECOND // 1000)
-    return moment if zone is None else moment.astimezone(_zone(zone))
+    if zone is None:
+        return moment
+    if ":" not in zone:
+        return moment.astimezone(_zone(zone))
+    try:
+        return moment + _offset(zone)  # not a timezone of Python's, which is never a day off
+    except OverflowError:
+        raise EvaluationError(f"unknown time zone {zone}") from None
 
 
-def _zone(name: str) -> tzinfo:
-    if ":" not in name:
-        if name in ("", "UTC"):
-            return UTC
-        try:
-            return ZoneInfo(name)
-        except (KeyError, ValueError, OSError):
-            raise EvaluationError(f"unknown time zone {name}") from None
+def _zone(name: str) -> tzinfo | None:
+    """None is the zone of this machine, as in Python."""
+    if name in ("", "UTC"):
+        return UTC
+    if name == "Local":
+        return None
+    if ".." in name.replace("\\", "/").split("/") or name[0] in "/\\":
+        raise EvaluationError("time: invalid location name")
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise EvaluationError(f"unknown time zone {name}") from None
+
+
+def _offset(name: str) -> timedelta:
+    """Of `hours:minutes`, of whatever size they are."""
     hours, _, minutes = name.partition(":")
     try:
         hour, minute = int(hours), int(minutes)
     except ValueError:
         wrong = hours if not hours.lstrip("+-").isdigit() else minutes
         raise EvaluationError(f'strconv.Atoi: parsing "{wrong}": invalid syntax') from None
-    offset = hour * 60 - minute if hours.startswith("-") else hour * 60 + minute
-    try:
-        return timezone(timedelta(minutes=offset))
-    except ValueError:
-        raise EvaluationError(f"unknown time zone {name}") from None
+    return timedelta(minutes=hour * 60 - minute if hours.startswith("-") else hour * 60 + minute)

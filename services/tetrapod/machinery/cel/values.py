@@ -203,6 +203,29 @@ def type_of_value(value: Any) -> CelType:
     raise no_such_overload()
 
 
+_GO_TYPES: Final = {
+    type(None): "types.Null",
+    bool: "types.Bool",
+    int: "types.Int",
+    Uint: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    Optional: "*types.Optional",
+    CelType: "*types.Type",
+    dict: "*types.baseMap",
+    list: "*types.baseList",
+}
+
+
+def go_type(value: Any) -> str:
+    """As upstream's own language calls it, which some of its errors tell; what is no value of CEL is an error there."""
+    found = _GO_TYPES.get(value.__class__)
+    return found or (f"cel.{value.cel_type.name.rpartition('.')[2]}" if isinstance(value, Special) else "*types.Err")
+
+
 def size_of(value: Any) -> int:
     """What `size()` gives, and 1 for what has none: the measure of costs."""
     kind = value.__class__

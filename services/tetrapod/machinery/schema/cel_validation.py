@@ -59,7 +59,7 @@ class Run:
     def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
         """The value or the error, and the cost."""
         from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter
-        from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+        from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded
 
         meter, left = Meter(), self.budget - BUDGET + _QUICK_COST
         limit = max(min(left, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
@@ -69,7 +69,7 @@ class Run:
             if limit < PER_CALL_LIMIT:
                 raise Lengthy from None
             return None, error, meter.cost
-        except EvaluationError as error:
+        except CelError as error:
             return None, error, meter.cost
 
 

@@ -14,7 +14,7 @@ from tetrapod.generic.admission.policy.authorizing import Authorizing
 from tetrapod.generic.admission.policy.environment import VARIABLES
 from tetrapod.generic.admission.policy.expressions import Compiled
 from tetrapod.machinery.cel.environment import Meter
-from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded, EvaluationError, Interrupt
+from tetrapod.machinery.cel.errors import CelError, EvaluationError, Interrupt
 from tetrapod.machinery.cel.values import LazyFields
 
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -79,7 +79,7 @@ class Activation:
                 assert self._authorizing is not None
                 await self._authorizing.settle(asked)
                 continue
-            except (EvaluationError, CostLimitExceeded) as error:
+            except CelError as error:
                 text = f"expression '{compiled.expression}' resulted in error: {error}"
                 outcome = Outcome(error=text, seconds=time.perf_counter() - began)
             break

@@ -6,13 +6,14 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
-from tetrapod.machinery.cel.library.operators import less
+from tetrapod.machinery.cel.library.operators import compared, same
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.limits import PER_CALL_LIMIT
 from tetrapod.machinery.cel.runtime_costs import self_compare
-from tetrapod.machinery.cel.values import ObjectLike, equal, find, shown, type_of_value
+from tetrapod.machinery.cel.unsuited import COMPARABLE
+from tetrapod.machinery.cel.values import ObjectLike, find, shown, type_of_value
 
-_MAX_RANGE: Final = 10_000_000
+_MAX_RANGE: Final = 1_000_000
 
 
 def _slice(values: list[Any], start: int, end: int) -> list[Any]:
@@ -45,7 +46,6 @@ def _range(count: int) -> list[int]:
         raise EvaluationError(f"lists.range: size must be non-negative, got {count}")
     if count > _MAX_RANGE:
         raise EvaluationError(f"lists.range: size {count} exceeds maximum allowed ({_MAX_RANGE})")
-    _bound(count)
     return list(range(count))
 
 
@@ -59,7 +59,7 @@ def _distinct(values: list[Any]) -> list[Any]:
     _bound(self_compare(values))
     made: list[Any] = []
     for value in values:
-        if not any(equal(value, other) for other in made):
+        if not any(same(value, other) for other in made):
             made.append(value)
     return made
 
@@ -73,23 +73,25 @@ def _sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
         text = "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got"
         raise EvaluationError(f"{text} {len(values)} and {len(keys)} elements respectively")
     _bound(self_compare(keys))
+    if keys and keys[0].__class__ not in COMPARABLE:
+        raise EvaluationError("list elements must be comparable")
     if any(type_of_value(key) != type_of_value(keys[0]) for key in keys):
         raise EvaluationError("list elements must have the same type")
 
-    def compared(i: int, j: int) -> int:
-        return -1 if less(keys[i], keys[j]) else int(less(keys[j], keys[i]))
+    def by_keys(i: int, j: int) -> int:
+        return compared(keys[i], keys[j])
 
-    return [values[i] for i in sorted(range(len(keys)), key=cmp_to_key(compared))]
+    return [values[i] for i in sorted(range(len(keys)), key=cmp_to_key(by_keys))]
 
 
 def _contains(values: list[Any], others: list[Any]) -> bool:
     _bound(len(values) * len(others))
-    return all(any(equal(value, other) for value in values) for other in others)
+    return all(any(same(value, other) for value in values) for other in others)
 
 
 def _intersects(values: list[Any], others: list[Any]) -> bool:
     _bound(len(values) * len(others))
-    return any(equal(other, value) for value in values for other in others)
+    return any(same(other, value) for value in values for other in others)
 
 
 def _insert(target: Any, key: Any, value: Any) -> dict[Any, Any]:

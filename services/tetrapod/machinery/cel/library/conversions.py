@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.operators import checked_int, checked_uint
-from tetrapod.machinery.cel.library.signatures import Functions
+from tetrapod.machinery.cel.library.signatures import Functions, list_of
 from tetrapod.machinery.cel.time import checked_timestamp, parse_duration, parse_timestamp, text_of
 from tetrapod.machinery.cel.values import (
     NONE,
@@ -153,8 +153,8 @@ FUNCTIONS: Final[Functions] = {
     "optional.of": [((object,), Optional)],
     "optional.none": [((), lambda: NONE)],
     "optional.ofNonZeroValue": [((object,), lambda value: NONE if is_zero(value) else Optional(value))],
-    "optional.unwrap": [((list,), _unwrapped)],
-    "unwrapOpt": [((list,), _unwrapped)],
+    "optional.unwrap": [((list_of(Optional),), _unwrapped)],
+    "unwrapOpt": [((list_of(Optional),), _unwrapped)],
     "hasValue": [((Optional,), lambda value: value is not NONE)],
     "value": [((Optional,), _value)],
     "first": [((list,), lambda values: Optional(values[0]) if values else NONE)],

@@ -14,7 +14,8 @@ from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timesta
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gofloat import go_float
 
-MAX_PRECISION: Final = 100
+MAX_PRECISION: Final = 100_000
+"""Upstream has no such bound in this version of the library; nobody may fill the memory with zeros."""
 _SCIENTIFIC: Final = 6
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]*))?([\s\S]?)")
 _SPECIAL: Final = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}

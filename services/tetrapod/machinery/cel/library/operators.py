@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
+from tetrapod.machinery.cel.unsuited import unsuited
 from tetrapod.machinery.cel.values import CorrelatedList, Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
 
 MAX_ELEMENTS: Final = 5_000_000
@@ -48,7 +49,7 @@ def add(a: Any, b: Any) -> Any:
         return a.merged(b) if isinstance(a, CorrelatedList) else [*a, *b]
     if {ka, kb} == {Duration, Timestamp}:
         return checked_timestamp(a.ns + b.ns)
-    raise no_such_overload()
+    raise unsuited("_+_", (a, b))
 
 
 def subtract(a: Any, b: Any) -> Any:
@@ -64,13 +65,13 @@ def subtract(a: Any, b: Any) -> Any:
             return checked_duration(a.ns - b.ns)
     if ka is Timestamp and kb is Duration:
         return checked_timestamp(a.ns - b.ns)
-    raise no_such_overload()
+    raise unsuited("_-_", (a, b))
 
 
 def multiply(a: Any, b: Any) -> Any:
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
-        raise no_such_overload()
+        raise unsuited("_*_", (a, b))
     if kind is int:
         return checked_int(a * b)
     return a * b if kind is float else checked_uint(int(a) * int(b))
@@ -79,7 +80,7 @@ def multiply(a: Any, b: Any) -> Any:
 def divide(a: Any, b: Any) -> Any:
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
-        raise no_such_overload()
+        raise unsuited("_/_", (a, b))
     if kind is float:
         if b == 0.0:
             return nan if a == 0.0 or isnan(a) else (inf if (a > 0) == (str(b)[0] != "-") else -inf)
@@ -95,7 +96,7 @@ def divide(a: Any, b: Any) -> Any:
 def modulo(a: Any, b: Any) -> Any:
     kind = a.__class__
     if kind is not b.__class__ or kind not in (int, Uint):
-        raise no_such_overload()
+        raise unsuited("_%_", (a, b))
     if b == 0:
         raise EvaluationError("modulus by zero")
     if kind is Uint:
@@ -111,7 +112,9 @@ def negate(a: Any) -> Any:
         return checked_int(-a)
     if a.__class__ is float:
         return -a
-    raise no_such_overload()
+    if a.__class__ is Duration:
+        return checked_duration(-a.ns)
+    raise unsuited("-_", (a,))
 
 
 def _not(a: Any) -> bool:
@@ -122,7 +125,7 @@ def _not(a: Any) -> bool:
     raise no_such_overload()
 
 
-def _comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+def _comparison(name: str, compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def run(a: Any, b: Any) -> bool:
         ka, kb = a.__class__, b.__class__
         if ka is kb and ka in _ORDERED:
@@ -133,23 +136,39 @@ def _comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], boo
             return compare(a, b)
         if ka is kb and ka in (Timestamp, Duration):
             return compare(a.ns, b.ns)
-        raise no_such_overload()
+        raise unsuited(name, (a, b))
 
     return run
 
 
-less: Final = _comparison(lt)
-greater: Final = _comparison(gt)
+less: Final = _comparison("_<_", lt)
+greater: Final = _comparison("_>_", gt)
+
+
+def compared(a: Any, b: Any) -> int:
+    """Below, at or above zero; zero too for what has no order, as upstream takes an error for neither less nor greater."""
+    try:
+        return -1 if less(a, b) else int(greater(a, b))
+    except EvaluationError:
+        return 0
+
+
+def same(a: Any, b: Any) -> bool:
+    """What cannot be compared is not the same; `==` is an error there."""
+    try:
+        return equal(a, b)
+    except EvaluationError:
+        return False
 
 
 def contained(item: Any, holder: Any) -> bool:
     """`in`."""
     if isinstance(holder, list):
-        return any(equal(element, item) for element in holder)
+        return any(same(element, item) for element in holder)
     if not isinstance(holder, (dict, ObjectLike)):
         raise no_such_overload()
     if not isinstance(item, (str, int, float)):
-        raise no_such_overload()
+        return False  # no key of a map
     try:
         find(holder, item)
     except KeyError:
@@ -166,11 +185,11 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "-_": negate,
     "!_": _not,
     "_==_": equal,
-    "_!=_": lambda a, b: not equal(a, b),
+    "_!=_": lambda a, b: not same(a, b),
     "_<_": less,
     "_>_": greater,
-    "_<=_": _comparison(le),
-    "_>=_": _comparison(ge),
+    "_<=_": _comparison("_<=_", le),
+    "_>=_": _comparison("_>=_", ge),
     "@in": contained,
     "@not_strictly_false": lambda value: value is not False,
 }

@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
-from tetrapod.machinery.cel.library.operators import add, greater, less
-from tetrapod.machinery.cel.library.signatures import Function, Functions
-from tetrapod.machinery.cel.values import Duration, Uint, equal
+from tetrapod.machinery.cel.library.operators import add, compared, same
+from tetrapod.machinery.cel.library.signatures import Function, Functions, list_of
+from tetrapod.machinery.cel.unsuited import COMPARABLE
+from tetrapod.machinery.cel.values import Duration, Uint
 
 
 def _is_sorted(values: list[Any]) -> bool:
-    return not any(greater(a, b) for a, b in pairwise(values))
+    return not any(compared(a, b) > 0 for a, b in pairwise(values))
 
 
 def _sum(values: list[Any]) -> Any:
@@ -30,13 +31,13 @@ def summing(run: Function, overload: str) -> Function:
     return lambda values: zero if values == [] else run(values)
 
 
-def _best(name: str, worse: Callable[[Any, Any], bool]) -> Callable[[list[Any]], Any]:
+def _best(name: str, worse: int) -> Callable[[list[Any]], Any]:
     def run(values: list[Any]) -> Any:
         if not values:
             raise EvaluationError(f"{name} called on empty list")
         best = values[0]
         for value in values[1:]:
-            if worse(best, value):
+            if compared(best, value) == worse:
                 best = value
         return best
 
@@ -44,18 +45,20 @@ def _best(name: str, worse: Callable[[Any, Any], bool]) -> Callable[[list[Any]],
 
 
 def _index_of(values: list[Any], item: Any) -> int:
-    return next((i for i, value in enumerate(values) if equal(value, item)), -1)
+    return next((i for i, value in enumerate(values) if same(value, item)), -1)
 
 
 def _last_index_of(values: list[Any], item: Any) -> int:
-    return next((i for i in range(len(values) - 1, -1, -1) if equal(values[i], item)), -1)
+    return next((i for i in range(len(values) - 1, -1, -1) if same(values[i], item)), -1)
 
+
+_ORDERED: Final = list_of(*COMPARABLE)
 
 FUNCTIONS: Final[Functions] = {
-    "isSorted": [((list,), _is_sorted)],
-    "sum": [((list,), _sum)],
-    "min": [((list,), _best("min", greater))],
-    "max": [((list,), _best("max", less))],
+    "isSorted": [((_ORDERED,), _is_sorted)],
+    "sum": [((list_of(int, float, Uint, Duration),), _sum)],
+    "min": [((_ORDERED,), _best("min", 1))],
+    "max": [((_ORDERED,), _best("max", -1))],
     "indexOf": [((list, object), _index_of)],
     "lastIndexOf": [((list, object), _last_index_of)],
 }

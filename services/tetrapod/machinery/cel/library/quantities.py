@@ -50,6 +50,16 @@ def _integer(value: Quantity) -> int | None:
     return None if value.scale is None or value.scale < 0 else value.amount.as_int64()
 
 
+def _as_float(value: Quantity) -> float:
+    """AsApproximateFloat64: what upstream counts, as a float, times a power of ten: 0.3 is 0.30000000000000004."""
+    scale = _NANO if value.scale is None else value.scale
+    try:
+        counted = float(value.amount.nano // 10 ** (scale - _NANO))
+    except OverflowError:
+        return float("inf") * value.amount.sign
+    return counted * float(f"1e{scale}")
+
+
 _TEXT: Final = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
 _SUFFIXES: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -89,7 +99,7 @@ FUNCTIONS: Final[Functions] = {
     "isGreaterThan": [((Quantity, Quantity), lambda a, b: a.amount.cmp(b.amount) > 0)],
     "isLessThan": [((Quantity, Quantity), lambda a, b: a.amount.cmp(b.amount) < 0)],
     "compareTo": [((Quantity, Quantity), lambda a, b: a.amount.cmp(b.amount))],
-    "asApproximateFloat": [((Quantity,), lambda q: q.amount.as_float())],
+    "asApproximateFloat": [((Quantity,), _as_float)],
     "asInteger": [((Quantity,), _as_integer)],
     "isInteger": [((Quantity,), lambda q: _integer(q) is not None)],
     "add": [

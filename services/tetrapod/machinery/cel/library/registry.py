@@ -9,9 +9,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final
 
-from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Function, Functions
-from tetrapod.machinery.cel.values import type_of_value
+from tetrapod.machinery.cel.unsuited import unsuited
 
 _LIBRARIES: Final = (
     "conversions",
@@ -54,8 +53,7 @@ def _dispatcher(name: str) -> Function:
         for classes, function in signatures:
             if len(classes) == len(args) and all(_takes(c, a) for c, a in zip(classes, args, strict=True)):
                 return function(*args)
-        shown = ", ".join(type_of_value(a).name for a in args)
-        raise EvaluationError(f"no such overload: {name}({shown})")
+        raise unsuited(name, args)
 
     return call
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.library.formatting import format_string
-from tetrapod.machinery.cel.library.signatures import Functions
+from tetrapod.machinery.cel.library.signatures import Functions, list_of
 from tetrapod.machinery.cel.values import shown
 
 _MAX_SIZE: Final = 50_000_000
@@ -105,7 +105,7 @@ FUNCTIONS: Final[Functions] = {
     "split": [((str, str), _split), ((str, str, int), _split)],
     "substring": [((str, int), _substring), ((str, int, int), _substring)],
     "trim": [((str,), lambda text: text.strip(_SPACE))],
-    "join": [((list,), _join), ((list, str), _join)],
+    "join": [((list_of(str),), _join), ((list_of(str), str), _join)],
     "strings.quote": [((str,), _quote)],
     "format": [((str, list), format_string)],
     "jsonpatch.escapeKey": [((str,), lambda key: key.replace("~", "~0").replace("/", "~1"))],
