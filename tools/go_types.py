@@ -182,11 +182,12 @@ core.v1.NamespaceCondition lastTransitionTime
 core.v1.NodeCondition lastHeartbeatTime lastTransitionTime
 core.v1.PersistentVolumeClaimCondition lastProbeTime lastTransitionTime
 core.v1.PodCondition lastProbeTime lastTransitionTime
+core.v1.PodVolumeHealth lastTransitionTime
 core.v1.ReplicationControllerCondition lastTransitionTime
 core.v1.ResourceFieldSelector divisor
 core.v1.ServicePort targetPort
 core.v1.TCPSocketAction port
-core.v1.NodeAllocatableMappedResources quantity
+core.v1.VolumeHealthStatus lastTransitionTime
 events.v1.Event deprecatedFirstTimestamp deprecatedLastTimestamp eventTime
 events.v1.EventSeries lastObservedTime
 flowcontrol.v1.FlowSchemaCondition lastTransitionTime
@@ -194,6 +195,7 @@ flowcontrol.v1.PriorityLevelConfigurationCondition lastTransitionTime
 resource.v1.Counter value
 resource.v1.DeviceCapacity value
 resource.v1.OpaqueDeviceConfiguration parameters
+storage.v1.StorageHealthCondition lastTransitionTime
 storage.v1.VolumeError time
 apiextensions.v1.CustomResourceDefinitionCondition lastTransitionTime
 meta.v1.Condition lastTransitionTime
@@ -213,6 +215,8 @@ certificates.v1.CertificateSigningRequestSpec request
 certificates.v1.PodCertificateRequestSpec stubPKCS10Request
 core.v1.AzureFilePersistentVolumeSource secretNamespace
 core.v1.ContainerImage names
+core.v1.EvictionResponder priority
+core.v1.NodeAllocatableMappedResources quantity
 core.v1.ProjectedVolumeSource sources
 core.v1.ScaleIOPersistentVolumeSource secretRef
 core.v1.ScaleIOVolumeSource secretRef

@@ -27,14 +27,14 @@ def _row(obj: Object) -> list[Any]:
 
 CUSTOM_RESOURCE_DEFINITIONS: Final = TableConvertor(
     (
-        Column("Name", format="name", description="Name must be unique within a namespace."),
-        Column("Scope", description="Cluster or Namespaced."),
-        Column("Versions", description="The versions that are served."),
-        Column("Created At", "date", description="When the definition was created."),
-        Column("Group", priority=1, description="The API group."),
-        Column("Kind", priority=1, description="The kind of the custom resources."),
-        Column("ShortNames", priority=1, description="Short names of the resource."),
-        Column("Established", "boolean", priority=1, description="Whether the resource is served."),
+        Column("Name", format="name"),
+        Column("Scope"),
+        Column("Versions"),
+        Column("Created At", "date"),
+        Column("Group", priority=1),
+        Column("Kind", priority=1),
+        Column("ShortNames", priority=1),
+        Column("Established", "boolean", priority=1),
     ),
     _row,
     null_rows=True,

@@ -50,6 +50,7 @@ class TableConvertor:
     null_rows: bool = False  # no rows at all are null, not an empty list
     of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
     order: Callable[[Object], tuple[Any, ...]] | None = None
+    described: str = ""  # the built-in resource (`deployments.apps`) whose columns these are, where they do not say what they mean
 
 
 def _name_and_creation(obj: Object) -> list[Any]:

@@ -30,6 +30,13 @@ def test_columns_of_kinds_that_have_none_are_described_in_full() -> None:
     )
 
 
+def test_columns_of_built_in_kinds_mean_what_upstream_says() -> None:
+    own = TableConvertor((Column("Status"), Column("Other", description="Mine.")), lambda obj: ["", ""])
+    table = builtin("", "componentstatuses", Strategy(), rest=Rest(), table=own).table
+    status, other = orjson.loads(Tables(table, "v1", "Metadata").columns())
+    assert (status["description"], other["description"]) == ("Status of the component conditions", "Mine.")
+
+
 def test_a_list_made_on_demand_has_a_row_for_each_item() -> None:
     definition = builtin("", "componentstatuses", Strategy(), rest=Rest())
     listed = {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": {"name": n}} for n in "ab"]}

@@ -12,8 +12,8 @@ from tetrapod.machinery.labels import format_label_selector
 from tetrapod.machinery.table import Column
 from tetrapod.machinery.timestamps import parse
 
-NAME: Final = Column("Name", format="name", description="Name must be unique within a namespace.")
-AGE: Final = Column("Age", description="Time since the object was created.")
+NAME: Final = Column("Name", format="name")
+AGE: Final = Column("Age")
 UNKNOWN: Final = "<unknown>"
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"

@@ -9,15 +9,15 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
 NAMESPACES: Final = TableConvertor(
-    (NAME, Column("Status", description="The phase of the namespace."), AGE),
+    (NAME, Column("Status"), AGE),
     lambda obj: [name_of(obj), status_of(obj).get("phase", ""), age(obj)],
 )
 CONFIG_MAPS: Final = TableConvertor(
-    (NAME, Column("Data", description="How many keys there are."), AGE),
+    (NAME, Column("Data"), AGE),
     lambda obj: [name_of(obj), len(obj.get("data") or {}) + len(obj.get("binaryData") or {}), age(obj)],
 )
 SECRETS: Final = TableConvertor(
-    (NAME, Column("Type", description="What the secret is for."), Column("Data", description="How many keys there are."), AGE),
+    (NAME, Column("Type"), Column("Data"), AGE),
     lambda obj: [name_of(obj), obj.get("type", ""), len(obj.get("data") or {}), age(obj)],
 )
 SERVICE_ACCOUNTS: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
@@ -64,15 +64,15 @@ def _roles(node: Object) -> list[str]:
 NODES: Final = TableConvertor(
     (
         NAME,
-        Column("Status", description="Whether the node is ready, and schedulable."),
-        Column("Roles", description="The roles of the node."),
+        Column("Status"),
+        Column("Roles"),
         AGE,
-        Column("Version", description="The kubelet's version."),
-        Column("Internal-IP", priority=1, description="An address within the cluster."),
-        Column("External-IP", priority=1, description="An address outside of it."),
-        Column("OS-Image", priority=1, description="The operating system."),
-        Column("Kernel-Version", priority=1, description="The kernel."),
-        Column("Container-Runtime", priority=1, description="The container runtime."),
+        Column("Version"),
+        Column("Internal-IP", priority=1),
+        Column("External-IP", priority=1),
+        Column("OS-Image", priority=1),
+        Column("Kernel-Version", priority=1),
+        Column("Container-Runtime", priority=1),
     ),
     _node_row,
 )
@@ -111,16 +111,16 @@ def _event_row(obj: Object) -> list[Any]:
 
 EVENTS: Final = TableConvertor(
     (
-        Column("Last Seen", description="When it was last observed."),
-        Column("Type", description="Normal or Warning."),
-        Column("Reason", description="Why it was written."),
-        Column("Object", description="What it is about."),
-        Column("Subobject", priority=1, description="The part of the object that it is about."),
-        Column("Source", priority=1, description="Who wrote it."),
-        Column("Message", description="What happened."),
-        Column("First Seen", priority=1, description="When it was first observed."),
-        Column("Count", priority=1, description="How often it was observed."),
-        Column("Name", format="name", priority=1, description=NAME.description),
+        Column("Last Seen"),
+        Column("Type"),
+        Column("Reason"),
+        Column("Object"),
+        Column("Subobject", priority=1),
+        Column("Source", priority=1),
+        Column("Message"),
+        Column("First Seen", priority=1),
+        Column("Count", priority=1),
+        Column("Name", format="name", priority=1),
     ),
     _event_row,
 )
@@ -140,8 +140,8 @@ def _quota_row(obj: Object) -> list[Any]:
 RESOURCE_QUOTAS: Final = TableConvertor(
     (
         NAME,
-        Column("Request", description="What is used of requests and counts, and the most allowed."),
-        Column("Limit", description="What is used of limits, and the most allowed."),
+        Column("Request"),
+        Column("Limit"),
         AGE,
     ),
     _quota_row,
@@ -157,9 +157,9 @@ def _component_status_row(obj: Object) -> list[Any]:
 COMPONENT_STATUSES: Final = TableConvertor(
     (
         NAME,
-        Column("Status", description="Whether the component is healthy."),
-        Column("Message", description="What it says of itself."),
-        Column("Error", description="What is wrong with it."),
+        Column("Status"),
+        Column("Message"),
+        Column("Error"),
     ),
     _component_status_row,
 )
@@ -169,18 +169,18 @@ def _lease_row(obj: Object) -> list[Any]:
     return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age(obj)]
 
 
-LEASES: Final = TableConvertor((NAME, Column("Holder", description="Who holds the lease."), AGE), _lease_row)
+LEASES: Final = TableConvertor((NAME, Column("Holder"), AGE), _lease_row)
 RUNTIME_CLASSES: Final = TableConvertor(
-    (NAME, Column("Handler", description="The runtime's handler."), AGE),
+    (NAME, Column("Handler"), AGE),
     lambda obj: [name_of(obj), obj.get("handler", ""), age(obj)],
 )
 PRIORITY_CLASSES: Final = TableConvertor(
     (
         NAME,
-        Column("Value", "integer", description="The priority."),
-        Column("Global-Default", "boolean", description="Whether pods without a class get this one."),
+        Column("Value", "integer"),
+        Column("Global-Default", "boolean"),
         AGE,
-        Column("PreemptionPolicy", description="Whether pods of this class preempt others."),
+        Column("PreemptionPolicy"),
     ),
     lambda obj: [
         name_of(obj),
@@ -220,15 +220,15 @@ CERTIFICATE_SIGNING_REQUESTS: Final = TableConvertor(
     (
         NAME,
         AGE,
-        Column("SignerName", description="Who is asked to sign."),
-        Column("Requestor", description="Who asked."),
-        Column("RequestedDuration", description="For how long."),
-        Column("Condition", description="What became of it."),
+        Column("SignerName"),
+        Column("Requestor"),
+        Column("RequestedDuration"),
+        Column("Condition"),
     ),
     _csr_row,
 )
 CLUSTER_TRUST_BUNDLES: Final = TableConvertor(
-    (NAME, Column("SignerName", description="Whose anchors they are.")),
+    (NAME, Column("SignerName")),
     lambda obj: [name_of(obj), spec_of(obj).get("signerName") or "<none>"],
 )
 
@@ -249,12 +249,12 @@ def _pod_certificate_row(obj: Object) -> list[Any]:
 POD_CERTIFICATE_REQUESTS: Final = TableConvertor(
     (
         NAME,
-        Column("PodName", description="Whose certificate it is."),
-        Column("ServiceAccountName", description="As whom the pod runs."),
-        Column("NodeName", description="Where the pod runs."),
-        Column("SignerName", description="Who is asked to sign."),
-        Column("State", description="What became of it."),
-        Column("UnverifiedUserAnnotations", description="What the pod's author told the signer."),
+        Column("PodName"),
+        Column("ServiceAccountName"),
+        Column("NodeName"),
+        Column("SignerName"),
+        Column("State"),
+        Column("UnverifiedUserAnnotations"),
     ),
     _pod_certificate_row,
 )
@@ -281,11 +281,11 @@ def _flow_schema_row(obj: Object) -> list[Any]:
 FLOW_SCHEMAS: Final = TableConvertor(
     (
         NAME,
-        Column("PriorityLevel", description="Where its requests go."),
-        Column("MatchingPrecedence", description="The lower, the sooner it is tried."),
-        Column("DistinguisherMethod", description="How its flows are told apart."),
+        Column("PriorityLevel"),
+        Column("MatchingPrecedence"),
+        Column("DistinguisherMethod"),
         AGE,
-        Column("MissingPL", description="Whether its priority level is missing."),
+        Column("MissingPL"),
     ),
     _flow_schema_row,
     order=_flow_schema_order,
@@ -304,11 +304,11 @@ def _priority_level_row(obj: Object) -> list[Any]:
 PRIORITY_LEVELS: Final = TableConvertor(
     (
         NAME,
-        Column("Type", description="Exempt or Limited."),
-        Column("NominalConcurrencyShares", description="Its share of the server's concurrency."),
-        Column("Queues", description="How many queues there are."),
-        Column("HandSize", description="How many of them a flow is dealt."),
-        Column("QueueLengthLimit", description="How many requests may wait in each."),
+        Column("Type"),
+        Column("NominalConcurrencyShares"),
+        Column("Queues"),
+        Column("HandSize"),
+        Column("QueueLengthLimit"),
         AGE,
     ),
     _priority_level_row,
@@ -325,9 +325,9 @@ def _migration_row(obj: Object) -> list[Any]:
 
 STORAGE_VERSION_MIGRATIONS: Final = TableConvertor(
     (
-        Column("Name", description=NAME.description),
-        Column("Resource", description="What is migrated."),
-        Column("Status", description="How far it is."),
+        Column("Name"),
+        Column("Resource"),
+        Column("Status"),
     ),
     _migration_row,
 )

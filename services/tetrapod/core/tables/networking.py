@@ -49,12 +49,12 @@ def _service_row(obj: Object) -> list[Any]:
 SERVICES: Final = TableConvertor(
     (
         NAME,
-        Column("Type", description="How the service is exposed."),
-        Column("Cluster-IP", description="The address of the service within the cluster."),
-        Column("External-IP", description="Addresses at which the service is reached from outside."),
-        Column("Port(s)", description="The ports of the service."),
+        Column("Type"),
+        Column("Cluster-IP"),
+        Column("External-IP"),
+        Column("Port(s)"),
         AGE,
-        Column("Selector", priority=1, description="Which pods the service leads to."),
+        Column("Selector", priority=1),
     ),
     _service_row,
 )
@@ -74,9 +74,7 @@ def _endpoints_row(obj: Object) -> list[Any]:
     return [name_of(obj), more(listed, _MAX_ENDPOINTS) or NONE, age(obj)]
 
 
-ENDPOINTS: Final = TableConvertor(
-    (NAME, Column("Endpoints", description="Addresses and ports that implement the service."), AGE), _endpoints_row
-)
+ENDPOINTS: Final = TableConvertor((NAME, Column("Endpoints"), AGE), _endpoints_row)
 
 
 def _endpoint_slice_row(obj: Object) -> list[Any]:
@@ -98,9 +96,9 @@ def _endpoint_slice_row(obj: Object) -> list[Any]:
 ENDPOINT_SLICES: Final = TableConvertor(
     (
         NAME,
-        Column("AddressType", description="The kind of addresses."),
-        Column("Ports", description="The ports of each endpoint."),
-        Column("Endpoints", description="The endpoints' addresses."),
+        Column("AddressType"),
+        Column("Ports"),
+        Column("Endpoints"),
         AGE,
     ),
     _endpoint_slice_row,
@@ -124,10 +122,10 @@ def _ingress_row(obj: Object) -> list[Any]:
 INGRESSES: Final = TableConvertor(
     (
         NAME,
-        Column("Class", description="The class whose controller implements the ingress."),
-        Column("Hosts", description="Hosts that the rules name."),
-        Column("Address", description="Addresses of the load balancer."),
-        Column("Ports", description="Ports of TLS configurations."),
+        Column("Class"),
+        Column("Hosts"),
+        Column("Address"),
+        Column("Ports"),
         AGE,
     ),
     _ingress_row,
@@ -150,14 +148,14 @@ def _ingress_class_row(obj: Object) -> list[Any]:
 INGRESS_CLASSES: Final = TableConvertor(
     (
         NAME,
-        Column("Controller", description="The controller that implements ingresses of this class."),
-        Column("Parameters", description="A reference to further parameters."),
+        Column("Controller"),
+        Column("Parameters"),
         AGE,
     ),
     _ingress_class_row,
 )
 NETWORK_POLICIES: Final = TableConvertor(
-    (NAME, Column("Pod-Selector", description="Which pods the policy holds for."), AGE),
+    (NAME, Column("Pod-Selector"), AGE),
     lambda obj: [name_of(obj), selector_text(spec_of(obj).get("podSelector")), age(obj)],
 )
 
@@ -175,8 +173,8 @@ def _ip_address_row(obj: Object) -> list[Any]:
     return [name_of(obj), text, age(obj)]
 
 
-IP_ADDRESSES: Final = TableConvertor((NAME, Column("ParentRef", description="What holds the address.")), _ip_address_row)
+IP_ADDRESSES: Final = TableConvertor((NAME, Column("ParentRef")), _ip_address_row)
 SERVICE_CIDRS: Final = TableConvertor(
-    (NAME, Column("CIDRs", description="The networks of cluster IPs."), AGE),
+    (NAME, Column("CIDRs"), AGE),
     lambda obj: [name_of(obj), ",".join(spec_of(obj).get("cidrs") or []), age(obj)],
 )

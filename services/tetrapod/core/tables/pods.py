@@ -140,14 +140,14 @@ def pod_conditions(pod: Object) -> list[Object]:
 PODS: Final = TableConvertor(
     (
         NAME,
-        Column("Ready", description="The aggregate readiness state of this pod for accepting traffic."),
-        Column("Status", description="The aggregate status of the containers in this pod."),
-        Column("Restarts", description="The number of times the containers in this pod have been restarted and when the last one was."),
+        Column("Ready"),
+        Column("Status"),
+        Column("Restarts"),
         AGE,
-        Column("IP", priority=1, description="The address of the pod."),
-        Column("Node", priority=1, description="The node that the pod is bound to."),
-        Column("Nominated Node", priority=1, description="The node on which resources are held for the pod."),
-        Column("Readiness Gates", priority=1, description="How many of the pod's readiness gates hold."),
+        Column("IP", priority=1),
+        Column("Node", priority=1),
+        Column("Nominated Node", priority=1),
+        Column("Readiness Gates", priority=1),
     ),
     pod_row,
     pod_conditions,
@@ -163,9 +163,9 @@ def _pod_template_row(template: Object) -> list[Any]:
 POD_TEMPLATES: Final = TableConvertor(
     (
         NAME,
-        Column("Containers", description="Names of each container in the template."),
-        Column("Images", description="Images referenced by each container in the template."),
-        Column("Pod Labels", description="The labels for the pod template."),
+        Column("Containers"),
+        Column("Images"),
+        Column("Pod Labels"),
     ),
     _pod_template_row,
 )
@@ -187,13 +187,13 @@ def _replication_controller_row(rc: Object) -> list[Any]:
 REPLICATION_CONTROLLERS: Final = TableConvertor(
     (
         NAME,
-        Column("Desired", "integer", description="The number of desired replicas."),
-        Column("Current", "integer", description="The most recently observed number of replicas."),
-        Column("Ready", "integer", description="The number of ready replicas."),
+        Column("Desired", "integer"),
+        Column("Current", "integer"),
+        Column("Ready", "integer"),
         AGE,
-        Column("Containers", priority=1, description="Names of each container in the template."),
-        Column("Images", priority=1, description="Images referenced by each container in the template."),
-        Column("Selector", priority=1, description="Label selector for pods."),
+        Column("Containers", priority=1),
+        Column("Images", priority=1),
+        Column("Selector", priority=1),
     ),
     _replication_controller_row,
 )

@@ -13,9 +13,7 @@ def _webhooks_row(obj: Object) -> list[Any]:
     return [name_of(obj), len(obj.get("webhooks") or []), age(obj)]
 
 
-WEBHOOK_CONFIGURATIONS: Final = TableConvertor(
-    (NAME, Column("Webhooks", "integer", description="How many webhooks there are."), AGE), _webhooks_row
-)
+WEBHOOK_CONFIGURATIONS: Final = TableConvertor((NAME, Column("Webhooks", "integer"), AGE), _webhooks_row)
 
 
 def _param_kind(obj: Object) -> str:
@@ -26,8 +24,8 @@ def _param_kind(obj: Object) -> str:
 VALIDATING_ADMISSION_POLICIES: Final = TableConvertor(
     (
         NAME,
-        Column("Validations", "integer", description="How many validations there are."),
-        Column("ParamKind", description="The kind of its parameters."),
+        Column("Validations", "integer"),
+        Column("ParamKind"),
         AGE,
     ),
     lambda obj: [name_of(obj), len(spec_of(obj).get("validations") or []), _param_kind(obj), age(obj)],
@@ -35,8 +33,8 @@ VALIDATING_ADMISSION_POLICIES: Final = TableConvertor(
 MUTATING_ADMISSION_POLICIES: Final = TableConvertor(
     (
         NAME,
-        Column("Mutations", "integer", description="How many mutations there are."),
-        Column("ParamKind", description="The kind of its parameters."),
+        Column("Mutations", "integer"),
+        Column("ParamKind"),
         AGE,
     ),
     lambda obj: [name_of(obj), len(spec_of(obj).get("mutations") or []), _param_kind(obj), age(obj)],
@@ -67,8 +65,8 @@ def _binding_row(obj: Object) -> list[Any]:
 ADMISSION_POLICY_BINDINGS: Final = TableConvertor(
     (
         NAME,
-        Column("PolicyName", description="The policy that is bound."),
-        Column("ParamRef", description="Its parameters."),
+        Column("PolicyName"),
+        Column("ParamRef"),
         AGE,
     ),
     _binding_row,
@@ -88,7 +86,7 @@ def _claim_state(obj: Object) -> str:
 
 
 RESOURCE_CLAIMS: Final = TableConvertor(
-    (NAME, Column("State", description="Whether it is allocated and reserved."), AGE),
+    (NAME, Column("State"), AGE),
     lambda obj: [name_of(obj), _claim_state(obj), age(obj)],
 )
 RESOURCE_CLAIM_TEMPLATES: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
@@ -108,9 +106,9 @@ def _slice_row(obj: Object) -> list[Any]:
 RESOURCE_SLICES: Final = TableConvertor(
     (
         NAME,
-        Column("Node", description="The node whose devices they are."),
-        Column("Driver", description="The driver that publishes them."),
-        Column("Pool", description="The pool they belong to."),
+        Column("Node"),
+        Column("Driver"),
+        Column("Pool"),
         AGE,
     ),
     _slice_row,
@@ -132,10 +130,10 @@ def _taint_rule_row(obj: Object) -> list[Any]:
 DEVICE_TAINT_RULES: Final = TableConvertor(
     (
         NAME,
-        Column("Key", description="The taint's key."),
-        Column("Value", description="The taint's value."),
-        Column("Effect", description="What it does to pods."),
-        Column("TimeAdded", description="Since when."),
+        Column("Key"),
+        Column("Value"),
+        Column("Effect"),
+        Column("TimeAdded"),
         AGE,
     ),
     _taint_rule_row,

@@ -52,16 +52,16 @@ def _volume_row(obj: Object) -> list[Any]:
 PERSISTENT_VOLUMES: Final = TableConvertor(
     (
         NAME,
-        Column("Capacity", description="The volume's size."),
-        Column("Access Modes", description="How it may be mounted."),
-        Column("Reclaim Policy", description="What happens when it is released."),
-        Column("Status", description="The volume's phase."),
-        Column("Claim", description="The claim it is bound to."),
-        Column("StorageClass", description="The class it belongs to."),
-        Column("VolumeAttributesClass", description="The attributes class it has."),
-        Column("Reason", description="Why it is in this phase."),
+        Column("Capacity"),
+        Column("Access Modes"),
+        Column("Reclaim Policy"),
+        Column("Status"),
+        Column("Claim"),
+        Column("StorageClass"),
+        Column("VolumeAttributesClass"),
+        Column("Reason"),
         AGE,
-        Column("VolumeMode", priority=1, description="Filesystem or Block."),
+        Column("VolumeMode", priority=1),
     ),
     _volume_row,
 )
@@ -86,14 +86,14 @@ def _claim_row(obj: Object) -> list[Any]:
 PERSISTENT_VOLUME_CLAIMS: Final = TableConvertor(
     (
         NAME,
-        Column("Status", description="The claim's phase."),
-        Column("Volume", description="The volume it is bound to."),
-        Column("Capacity", description="The volume's size."),
-        Column("Access Modes", description="How it may be mounted."),
-        Column("StorageClass", description="The class that it asks for."),
-        Column("VolumeAttributesClass", description="The attributes class that it asks for."),
+        Column("Status"),
+        Column("Volume"),
+        Column("Capacity"),
+        Column("Access Modes"),
+        Column("StorageClass"),
+        Column("VolumeAttributesClass"),
         AGE,
-        Column("VolumeMode", priority=1, description="Filesystem or Block."),
+        Column("VolumeMode", priority=1),
     ),
     _claim_row,
 )
@@ -131,10 +131,10 @@ def _says_default(obj: Object) -> bool:
 STORAGE_CLASSES: Final = TableConvertor(
     (
         NAME,
-        Column("Provisioner", description="What makes the volumes."),
-        Column("ReclaimPolicy", description="What happens to a volume when it is released."),
-        Column("VolumeBindingMode", description="When volumes are made and bound."),
-        Column("AllowVolumeExpansion", description="Whether volumes may grow."),
+        Column("Provisioner"),
+        Column("ReclaimPolicy"),
+        Column("VolumeBindingMode"),
+        Column("AllowVolumeExpansion"),
         AGE,
     ),
     _storage_class_row,
@@ -160,18 +160,18 @@ def _csi_driver_row(obj: Object) -> list[Any]:
 CSI_DRIVERS: Final = TableConvertor(
     (
         NAME,
-        Column("AttachRequired", "boolean", description="Whether volumes need an attach call."),
-        Column("PodInfoOnMount", "boolean", description="Whether it is told about the pod."),
-        Column("StorageCapacity", "boolean", description="Whether the scheduler looks at capacities."),
-        Column("TokenRequests", description="Audiences of the tokens it gets."),
-        Column("RequiresRepublish", "boolean", description="Whether it is called again and again."),
-        Column("Modes", description="Kinds of volumes."),
+        Column("AttachRequired", "boolean"),
+        Column("PodInfoOnMount", "boolean"),
+        Column("StorageCapacity", "boolean"),
+        Column("TokenRequests"),
+        Column("RequiresRepublish", "boolean"),
+        Column("Modes"),
         AGE,
     ),
     _csi_driver_row,
 )
 CSI_NODES: Final = TableConvertor(
-    (NAME, Column("Drivers", "integer", description="How many drivers run on the node."), AGE),
+    (NAME, Column("Drivers", "integer"), AGE),
     lambda obj: [name_of(obj), len(spec_of(obj).get("drivers") or []), age(obj)],
 )
 
@@ -191,15 +191,15 @@ def _attachment_row(obj: Object) -> list[Any]:
 VOLUME_ATTACHMENTS: Final = TableConvertor(
     (
         NAME,
-        Column("Attacher", format="name", description="The driver that attaches."),
-        Column("PV", description="The volume."),
-        Column("Node", description="The node."),
-        Column("Attached", "boolean", description="Whether it is attached."),
+        Column("Attacher", format="name"),
+        Column("PV"),
+        Column("Node"),
+        Column("Attached", "boolean"),
         AGE,
     ),
     _attachment_row,
 )
 VOLUME_ATTRIBUTES_CLASSES: Final = TableConvertor(
-    (NAME, Column("DriverName", description="The driver."), AGE),
+    (NAME, Column("DriverName"), AGE),
     lambda obj: [name_of(obj), obj.get("driverName", ""), age(obj)],
 )

@@ -23,9 +23,9 @@ from tetrapod.machinery.duration import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
-_CONTAINERS: Final = Column("Containers", priority=1, description="Names of each container in the template.")
-_IMAGES: Final = Column("Images", priority=1, description="Images referenced by each container in the template.")
-_SELECTOR: Final = Column("Selector", priority=1, description="Label selector for pods.")
+_CONTAINERS: Final = Column("Containers", priority=1)
+_IMAGES: Final = Column("Images", priority=1)
+_SELECTOR: Final = Column("Selector", priority=1)
 
 
 def _deployment_row(obj: Object) -> list[Any]:
@@ -37,16 +37,16 @@ def _deployment_row(obj: Object) -> list[Any]:
         status.get("availableReplicas") or 0,
         age(obj),
         *containers(pod_template(obj)),
-        selector_text(spec.get("selector")),
+        selector_text(spec["selector"]) if spec.get("selector") else "",  # a bookmark's object has none
     ]
 
 
 DEPLOYMENTS: Final = TableConvertor(
     (
         NAME,
-        Column("Ready", description="Number of the pod with ready state"),
-        Column("Up-to-date", description="Number of pods of the current template."),
-        Column("Available", description="Number of available pods."),
+        Column("Ready"),
+        Column("Up-to-date"),
+        Column("Available"),
         AGE,
         _CONTAINERS,
         _IMAGES,
@@ -72,9 +72,9 @@ def _replica_set_row(obj: Object) -> list[Any]:
 REPLICA_SETS: Final = TableConvertor(
     (
         NAME,
-        Column("Desired", "integer", description="The number of desired replicas."),
-        Column("Current", "integer", description="The most recently observed number of replicas."),
-        Column("Ready", "integer", description="The number of ready replicas."),
+        Column("Desired", "integer"),
+        Column("Current", "integer"),
+        Column("Ready", "integer"),
         AGE,
         _CONTAINERS,
         _IMAGES,
@@ -90,7 +90,7 @@ def _stateful_set_row(obj: Object) -> list[Any]:
 
 
 STATEFUL_SETS: Final = TableConvertor(
-    (NAME, Column("Ready", description="Number of the pod with ready state"), AGE, _CONTAINERS, _IMAGES),
+    (NAME, Column("Ready"), AGE, _CONTAINERS, _IMAGES),
     _stateful_set_row,
 )
 
@@ -112,12 +112,12 @@ def _daemon_set_row(obj: Object) -> list[Any]:
 DAEMON_SETS: Final = TableConvertor(
     (
         NAME,
-        Column("Desired", "integer", description="Number of nodes that should run the daemon pod."),
-        Column("Current", "integer", description="Number of nodes that run at least one daemon pod."),
-        Column("Ready", "integer", description="Number of nodes that run a ready daemon pod."),
-        Column("Up-to-date", "integer", description="Number of nodes that run the current daemon pod."),
-        Column("Available", "integer", description="Number of nodes that run an available daemon pod."),
-        Column("Node Selector", description="Which nodes run the daemon pod."),
+        Column("Desired", "integer"),
+        Column("Current", "integer"),
+        Column("Ready", "integer"),
+        Column("Up-to-date", "integer"),
+        Column("Available", "integer"),
+        Column("Node Selector"),
         AGE,
         _CONTAINERS,
         _IMAGES,
@@ -139,8 +139,8 @@ def _controller_revision_row(obj: Object) -> list[Any]:
 CONTROLLER_REVISIONS: Final = TableConvertor(
     (
         NAME,
-        Column("Controller", description="Controller of the object."),
-        Column("Revision", description="Revision of the state."),
+        Column("Controller"),
+        Column("Revision"),
         AGE,
     ),
     _controller_revision_row,
@@ -188,9 +188,9 @@ def _job_row(obj: Object) -> list[Any]:
 JOBS: Final = TableConvertor(
     (
         NAME,
-        Column("Status", description="Status of the job."),
-        Column("Completions", description="How many pods have succeeded, of how many."),
-        Column("Duration", description="Time that the job took, or has run for."),
+        Column("Status"),
+        Column("Completions"),
+        Column("Duration"),
         AGE,
         _CONTAINERS,
         _IMAGES,
@@ -220,11 +220,11 @@ def _cron_job_row(obj: Object) -> list[Any]:
 CRON_JOBS: Final = TableConvertor(
     (
         NAME,
-        Column("Schedule", description="The schedule in Cron format."),
-        Column("Timezone", description="The time zone of the schedule."),
-        Column("Suspend", "boolean", description="Whether further runs are held back."),
-        Column("Active", "integer", description="Running jobs."),
-        Column("Last Schedule", description="When a job was last scheduled."),
+        Column("Schedule"),
+        Column("Timezone"),
+        Column("Suspend", "boolean"),
+        Column("Active", "integer"),
+        Column("Last Schedule"),
         AGE,
         _CONTAINERS,
         _IMAGES,
@@ -289,11 +289,11 @@ def _metric(metric: Object, current: Object) -> str:
 HORIZONTAL_POD_AUTOSCALERS: Final = TableConvertor(
     (
         NAME,
-        Column("Reference", description="What is scaled."),
-        Column("Targets", description="Current and wanted metrics."),
-        Column("MinPods", description="The least number of replicas."),
-        Column("MaxPods", description="The greatest number of replicas."),
-        Column("Replicas", description="The current number of replicas."),
+        Column("Reference"),
+        Column("Targets"),
+        Column("MinPods"),
+        Column("MaxPods"),
+        Column("Replicas"),
         AGE,
     ),
     _autoscaler_row,
@@ -315,9 +315,9 @@ def _disruption_budget_row(obj: Object) -> list[Any]:
 POD_DISRUPTION_BUDGETS: Final = TableConvertor(
     (
         NAME,
-        Column("Min Available", description="The least number of pods that must be available."),
-        Column("Max Unavailable", description="The greatest number of pods that may be unavailable."),
-        Column("Allowed Disruptions", "integer", description="The number of evictions that are allowed now."),
+        Column("Min Available"),
+        Column("Max Unavailable"),
+        Column("Allowed Disruptions", "integer"),
         AGE,
     ),
     _disruption_budget_row,

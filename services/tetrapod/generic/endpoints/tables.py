@@ -19,6 +19,7 @@ from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.table import DEFAULT_TABLE, TableConvertor
+from tetrapod.machinery.types.descriptions import column_texts
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +106,16 @@ class Tables:
         )
 
     def columns(self) -> bytes:
+        texts = column_texts(self._convertor.described)
         return orjson.dumps(
             [
-                {"name": c.name, "type": c.type, "format": c.format, "description": c.description, "priority": c.priority}
+                {
+                    "name": c.name,
+                    "type": c.type,
+                    "format": c.format,
+                    "description": c.description or texts.get(c.name, ""),
+                    "priority": c.priority,
+                }
                 for c in self._convertor.columns
             ]
         )

@@ -2,13 +2,13 @@
 
 Most are not committed: the build of the package writes them from a build requirement (hatch_build.py), a member of a zip for each Go
 package. Without the file there are none of those. What that requirement does not have, above all what the values of enums mean, is
-committed (tools/generate_enum_texts.py).
+committed (tools/generate_enum_texts.py), as are the texts of Tables' columns (tools/generate_column_texts.py).
 """
 
 from __future__ import annotations
 
 import zipfile
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import as_file, files
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ Descriptions: TypeAlias = dict[str, tuple[str, dict[str, str]]]
 """Short name of a definition → its description and those of its fields."""
 FILE = "descriptions.zip"
 ENUM_TEXTS = "enum_texts.json"
+COLUMN_TEXTS = "column_texts.json"
 
 
 def load(package: str) -> Descriptions:
@@ -43,6 +44,18 @@ def load_ends() -> dict[str, dict[str, str]]:
                 definition, field = place, ""
             found.setdefault(definition, {})[field] = text
     return found
+
+
+def column_texts(resource: str) -> dict[str, str]:
+    """What the columns of a built-in resource (`deployments.apps`) mean, by their names."""
+    texts, columns = _columns()
+    return {name: texts[number] for name, number in columns.get(resource, {}).items()}
+
+
+@cache
+def _columns() -> tuple[list[str], dict[str, dict[str, int]]]:
+    found = orjson.loads(files(__package__).joinpath("data", COLUMN_TEXTS).read_bytes())
+    return found["texts"], found["columns"]
 
 
 class Texts:

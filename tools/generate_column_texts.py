@@ -1,0 +1,53 @@
+"""Write what the columns of built-in resources mean (`machinery/types/data/column_texts.json`), as a kube-apiserver tells it in its Tables.
+
+    TOKEN=… python tools/generate_column_texts.py https://SERVER [CA]
+
+The texts are those of pkg/printers/internalversion/printers.go and of the fields that it refers to. Out come all texts, each once, and
+the number of the text of each column of each resource (`deployments.apps`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+DATA = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data"
+OUTPUT = DATA / "column_texts.json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def listed() -> Iterator[tuple[str, str]]:
+    """Each resource that can be listed, by its name and its path."""
+    for entry in json.loads((DATA / "resources.json").read_text()):
+        group = entry["group"]
+        for version, resources in entry["versions"].items():
+            for resource in resources:
+                if "list" in resource["verbs"]:
+                    path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+                    yield (f"{resource['name']}.{group}" if group else resource["name"]), f"{path}/{resource['name']}"
+
+
+def columns_of(url: str, context: ssl.SSLContext) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {os.environ['TOKEN']}", "Accept": TABLE}
+    with urllib.request.urlopen(urllib.request.Request(f"{url}?limit=1&includeObject=None", headers=headers), context=context) as answer:
+        return {column["name"]: column["description"] for column in json.load(answer)["columnDefinitions"]}
+
+
+def main() -> None:
+    server, ca = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    context = ssl.create_default_context(cafile=ca)
+    columns = {name: columns_of(server + path, context) for name, path in listed()}
+    texts = sorted({text for described in columns.values() for text in described.values()})
+    numbers = {text: number for number, text in enumerate(texts)}
+    lines = [json.dumps({name: {column: numbers[text] for column, text in columns[name].items()}})[1:-1] for name in sorted(columns)]
+    written = ",\n".join(json.dumps(text) for text in texts)
+    OUTPUT.write_text('{"texts":[\n' + written + '\n],\n"columns":{\n' + ",\n".join(lines) + "\n}}\n")
+
+
+if __name__ == "__main__":
+    main()
