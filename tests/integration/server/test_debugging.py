@@ -127,6 +127,8 @@ async def test_outcomes_of_health_checks_are_counted(server: GenericAPIServer, c
     assert b'kubernetes_healthcheck{name="store",type="readyz"} 0.0' in found
     assert b'kubernetes_healthcheck{name="ping",type="livez"} 1.0' in found
     assert b'kubernetes_healthchecks_total{name="store",status="error",type="readyz"}' in found
+    assert (await call("DELETE", "/metrics/slis")).body == b"metrics reset\n"
+    assert b'name="store"' not in (await call("GET", "/metrics/slis")).body
 
 
 async def test_the_root_lists_what_is_served_and_not_what_is_for_debugging(call: Call) -> None:

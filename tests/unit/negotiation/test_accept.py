@@ -34,6 +34,10 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ("application/json;as=Table", None),
         ("application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1", Accepted(YAML, "PartialObjectMetadata", "v1beta1")),
         ("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", None),
+        ("application/json ; as=Table; v=v1 ; g=meta.k8s.io", Accepted(JSON, "Table")),
+        ("application/json;\tas=Table;v=v1;g=meta.k8s.io", None),
+        ("application/json\t;as=Table;v=v1;g=meta.k8s.io", None),
+        ("application/json; q= 1,application/yaml;q=0.1", Accepted(YAML)),
         ("garbage;;,;/", None),
     ],
 )

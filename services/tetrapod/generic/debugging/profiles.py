@@ -33,8 +33,11 @@ _recording, _tracing = asyncio.Lock(), asyncio.Lock()
 
 
 async def redirect(request: Request) -> Response:
-    body = b'<a href="/debug/pprof/">Found</a>.\n\n' if request.method in ("GET", "HEAD") else b""
-    return Response(302, [*_HTML, (b"location", PREFIX.encode())], body)
+    """Go's http.Redirect: only who reads gets a page."""
+    location = (b"location", PREFIX.encode())
+    if request.method not in ("GET", "HEAD"):
+        return Response(302, [location])
+    return Response(302, [*_HTML, location], b'<a href="/debug/pprof/">Found</a>.\n\n')
 
 
 async def handle(request: Request) -> Response:

@@ -7,6 +7,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import orjson
@@ -44,10 +45,17 @@ class DiscoverySource(Protocol):
 
 
 class DiscoveryHandlers:
-    """`server_address` is where the server says it is, host:port (upstream: discovery.DefaultAddresses); "": where it is asked at."""
+    """Of one server's groups some are routes of its own (upstream: NewAPIGroupHandler): they are for GET and say what they produce."""
 
-    def __init__(self, source: DiscoverySource, server_address: str = "") -> None:
+    def __init__(self, source: DiscoverySource, routed: Callable[[str], bool], server_address: str = "") -> None:
+        """
+        Args:
+            source: what there is.
+            routed: whether a group is a route; the others' documents are an answer to any method.
+            server_address: where the server says it is, host:port (upstream: discovery.DefaultAddresses); "": where it is asked at.
+        """
         self._source = source
+        self._routed = routed
         self._server_address = server_address
         self._kept: dict[Any, tuple[int, bytes, str]] = {}
 
@@ -76,15 +84,15 @@ class DiscoveryHandlers:
             return None
         rest = "/".join(parts[3:]).rstrip("/")
         if not rest:
+            if self._routed(group):
+                _check_route(request)
             return answer_document(request, {"kind": "APIGroup", "apiVersion": "v1", **document})
         if "/" in rest:
             raise status.unknown_path()
         return self._resource_list(request, group, rest)
 
     def _versions(self, request: Request) -> Response:
-        if request.method != "GET":
-            raise method_not_allowed()
-        check_route_accept(request)
+        _check_route(request)
         media_type = aggregated_media_type(request)
         if media_type is not None:
             return self._aggregated(request, True, media_type)
@@ -106,9 +114,7 @@ class DiscoveryHandlers:
         document = self._source.resources(group, version)
         if document is None:
             raise status.unknown_path()
-        if request.method != "GET":
-            raise method_not_allowed()
-        check_route_accept(request)
+        _check_route(request)
         return answer_document(request, document)
 
     def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
@@ -136,3 +142,13 @@ class DiscoveryHandlers:
         if request.header(b"if-none-match") == f'"{etag}"':
             return Response(304, headers[1:])
         return Response(200, headers, body)
+
+
+def _check_route(request: Request) -> None:
+    """
+    Raises:
+        StatusError: 405 or 406, in this order.
+    """
+    if request.method != "GET":
+        raise method_not_allowed()
+    check_route_accept(request)

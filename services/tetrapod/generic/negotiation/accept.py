@@ -123,12 +123,12 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header, most wanted first; what does not parse is left out."""
+    """The clauses of an Accept header, most wanted first; what does not parse is left out. Only spaces count as blank."""
     clauses = []
     for part in header.split(","):
-        media, *parameters = part.strip().split(";")
-        type_, slash, subtype = media.strip().partition("/")
-        type_, subtype = type_.strip(), subtype.strip()
+        media, *parameters = part.strip(" ").split(";")
+        type_, slash, subtype = media.strip(" ").partition("/")
+        type_, subtype = type_.strip(" "), subtype.strip(" ")
         if not slash or not subtype:
             if type_ != "*":
                 continue
@@ -140,10 +140,10 @@ def parse_accept(header: str) -> list[Clause]:
             key, _, value = parameter.partition("=")
             if not value or "=" in value:
                 continue
-            if key.strip() == "q":
+            if key.strip(" ") == "q":
                 quality = _float(value)
             else:
-                kept.append((key.strip(), value.strip()))
+                kept.append((key.strip(" "), value.strip(" ")))
         clauses.append(Clause(type_, subtype, quality, tuple(kept)))
     return _sorted(clauses)
 
@@ -159,7 +159,7 @@ def _sorted(clauses: list[Clause]) -> list[Clause]:
 
 def _float(text: str) -> float:
     try:
-        return float(text)
+        return float(text) if text == text.strip() and "_" not in text else 0.0
     except ValueError:
         return 0.0
 

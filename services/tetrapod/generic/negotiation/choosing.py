@@ -73,7 +73,7 @@ def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) 
 
 @lru_cache(maxsize=512)
 def _route_matches(header: str, produced: tuple[str, ...]) -> bool:
-    media_types = (part.split(";", 1)[0].strip() for part in header.removesuffix(",").split(","))
+    media_types = (part.split(";", 1)[0].strip(" ") for part in header.removesuffix(",").split(","))
     return any(m == "*/*" or m in produced for m in media_types)
 
 
@@ -85,7 +85,7 @@ def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
     """
     header = request.header(b"content-type")
     for part in header.split(","):
-        if part.split(";", 1)[0].strip() in consumed:
+        if part.split(";", 1)[0].strip(" ") in consumed:
             return
     raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 

@@ -1,7 +1,8 @@
 """Objects in JSON form to messages. A field's encoder is made when a value of it first comes by.
 
 What an object does not have is not written. Go's generated code does write what is no pointer even where it is empty or zero,
-but whoever reads the message finds the same object, so the bytes and the time are saved. Keys without a field are passed over.
+but whoever reads the message finds the same object, so the bytes and the time are saved: all but documents (documents.py) are written
+so. Keys without a field are passed over.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.protobuf.documents import METADATA, NULLABLE, ZEROES
 from tetrapod.machinery.protobuf.messages import Field, fields
 from tetrapod.machinery.protobuf.special import AS_MESSAGE, body_of
 from tetrapod.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
@@ -33,6 +35,8 @@ def body(message: str) -> Encode:
     """What encodes a message's value. Raises UnknownMessageError."""
     if special := body_of(message):
         return special
+    if message in NULLABLE:
+        return _document(message)
     plain = _struct(message)
     if as_message := AS_MESSAGE.get(message):
         return lambda value: plain(as_message(value))
@@ -60,6 +64,30 @@ def _struct(message: str) -> Encode:
         return b"".join(parts)
 
     return encode
+
+
+def _document(message: str) -> Encode:
+    """Every field, in the order of their numbers, but pointers to nothing."""
+    pointers = NULLABLE.get(message) or METADATA.get(message, frozenset())
+    encoders: list[tuple[str, bytes, Encode]] = []
+    for field in sorted(fields(message)):
+        within = not field.label and field.type in METADATA
+        encode_field = _message(field.number, _document(field.type)) if within else _field(field)
+        absent = b"" if field.label or field.name in pointers else _absent(field, encode_field)
+        encoders.append((field.name, absent, encode_field))
+
+    def encode(obj: Object) -> bytes:
+        values = ((obj.get(name), absent, encode_field) for name, absent, encode_field in encoders)
+        return b"".join([absent if value is None else encode_field(value) for value, absent, encode_field in values])
+
+    return encode
+
+
+def _absent(field: Field, encode: Encode) -> bytes:
+    """What is no pointer, and not in the JSON."""
+    if field.type in _SCALARS:
+        return encode(ZEROES[field.type])
+    return delimited(tag(field.number, BYTES), b"") if body_of(field.type) else encode({})
 
 
 def _inline(field: Field) -> Encode:
@@ -98,7 +126,11 @@ def _value(number: int, type_: str) -> Encode:
     scalar = _SCALARS.get(type_)
     if scalar is not None:
         return scalar(number)
-    head, encode = tag(number, BYTES), body(type_)
+    return _message(number, body(type_))
+
+
+def _message(number: int, encode: Encode) -> Encode:
+    head = tag(number, BYTES)
     return lambda value: delimited(head, encode(value))
 
 

@@ -61,3 +61,22 @@ def test_what_has_no_message_is_told_apart() -> None:
 def test_fields_that_are_not_known_are_not_written() -> None:
     whole = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "x": 1}, "y": {"z": []}, "data": None}
     assert protobuf.decode(protobuf.encode(whole), NONE) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+
+def test_a_refusal_has_the_bytes_that_go_writes() -> None:
+    """Read off a kube-apiserver v1.37.1."""
+    refusal = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "m", "reason": "NotFound"}
+    assert protobuf.encode(refusal | {"details": {}, "code": 404}) == (
+        b'k8s\0\n\x0c\n\x02v1\x12\x06Status\x12-\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1a\x01m"\x08NotFound'
+        b'*\n\n\0\x12\0\x1a\0(\x002\x000\x94\x03\x1a\0"\0'
+    )
+
+
+def test_a_document_has_the_bytes_that_go_writes() -> None:
+    """Read off a kube-apiserver v1.37.1."""
+    status = {"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": "e", "creationTimestamp": None}}
+    condition = {"type": "Healthy", "status": "True", "message": "ok"}
+    assert protobuf.encode(status | {"conditions": [condition]}) == (
+        b'k8s\0\n\x15\n\x02v1\x12\x0fComponentStatus\x12*\n\x11\n\x01e\x12\0\x1a\0"\0*\x002\x008\0B\0'
+        b'\x12\x15\n\x07Healthy\x12\x04True\x1a\x02ok"\0\x1a\0"\0'
+    )
