@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from support.waiting import eventually
-from tetrapod.generic.flowcontrol.pace import HEAVY, LIGHT, ROOM, SCARCE, YOUNG, Pace, Sent
+from tetrapod.generic.flowcontrol.pace import BULKY, HEAVY, LIGHT, ROOM, SCARCE, YOUNG, Pace, Sent
 from tetrapod.generic.request import ForwardingWriter, Response, StreamResponse, StreamWriter
 
 MOST = ROOM // LIGHT
@@ -69,13 +69,13 @@ async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -
 
 
 @pytest.mark.parametrize(("pressed", "room"), [(False, ROOM), (True, SCARCE)])
-@pytest.mark.parametrize("weight", [LIGHT, HEAVY])
+@pytest.mark.parametrize("weight", [LIGHT, HEAVY, BULKY])
 async def test_fewer_are_under_way_where_they_are_heavy_or_cpus_are_scarce(pressed: bool, room: int, weight: int) -> None:
     front = Front()
     front.pressed = pressed
     flood = front.flood(20, weight)
     await front.steps()
-    assert len(front.sent) == room // weight
+    assert len(front.sent) == max(1, room // weight)
     front.company = False
     await asyncio.gather(*flood)
 
@@ -90,6 +90,20 @@ async def test_what_takes_long_holds_nobody_up() -> None:
     front.now += 2 * YOUNG
     await asyncio.gather(*flood)
     assert len(front.sent) == 3 * MOST
+
+
+@pytest.mark.parametrize("weight", [LIGHT, HEAVY, BULKY])
+async def test_what_weighs_more_is_young_for_longer(weight: int) -> None:
+    front = Front()
+    most = ROOM // weight
+    flood = front.flood(2 * most, weight)
+    await front.steps()
+    front.now += 0.9 * weight * YOUNG
+    await front.request("flood of another")
+    front.pace.leave(front.sent[0])
+    await eventually(front.under_way, lambda count: count == most + 2)
+    front.now += 0.2 * weight * YOUNG
+    await asyncio.gather(*flood)
 
 
 async def test_when_the_others_have_gone_nobody_waits() -> None:

@@ -17,7 +17,7 @@ from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.filters.turns import stream_in_turn
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
-from tetrapod.generic.flowcontrol.pace import HEAVY, LIGHT, Sent
+from tetrapod.generic.flowcontrol.pace import Sent, weight_of
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
@@ -56,7 +56,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
             if pace is not None and not flow.exempt:
-                weight = LIGHT if info.verb == "get" else HEAVY
+                weight = weight_of(info.verb)
                 sent = pace.enter(flow.key, weight) or await pace.wait(flow.key, weight)
             if not flow.exempt and not turns.taken(flow.key):
                 await turns.wait(flow.key)

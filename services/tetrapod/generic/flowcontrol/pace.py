@@ -2,8 +2,8 @@
 
 Behind a front door stand processes that share its CPUs: what a flood has under way there takes them from everybody, whatever turns are
 taken inside each. So in company a flow has only a few *young* requests under way, those that were sent on in the last few milliseconds
-and are not answered: enough to keep a pipeline busy, and fewer where CPUs are scarce. One that takes longer waits for something else than
-a CPU, and counts no more. Who is alone is not held up.
+and are not answered: enough to keep a pipeline busy, and fewer where CPUs are scarce. One that takes longer than its work would waits for
+something else than a CPU, and counts no more. Who is alone is not held up.
 """
 
 from __future__ import annotations
@@ -20,10 +20,16 @@ ROOM: Final = 8
 """For the young ones of a flow, by their weights."""
 SCARCE: Final = 2
 """The same where there are not CPUs for all who want one."""
-LIGHT, HEAVY = 1, 2
-"""What a request weighs: one for a single object, any other."""
+LIGHT, HEAVY, BULKY = 1, 2, 4
+"""What a request weighs: one for a single object, one that changes it, one for many objects."""
 YOUNG: Final = 0.01
-"""Seconds."""
+"""Seconds for which a request is young, for each part of its weight."""
+
+
+def weight_of(verb: str) -> int:
+    if verb == "get":
+        return LIGHT
+    return BULKY if verb in ("list", "watch", "deletecollection") else HEAVY
 
 
 class Sent:
@@ -47,7 +53,7 @@ class Pace:
         self._in_company = in_company
         self._pressed = pressed
         self._now = now
-        self._young: dict[Hashable, dict[Sent, None]] = {}  # by flow, the oldest first
+        self._young: dict[Hashable, set[Sent]] = {}  # by flow
         self._waiting: dict[Hashable, deque[tuple[asyncio.Future[Sent], int]]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -70,7 +76,7 @@ class Pace:
         """The request is answered."""
         young = self._young.get(sent.flow)
         if young is not None and sent in young:
-            del young[sent]
+            young.remove(sent)
             if not young:
                 del self._young[sent.flow]
             if sent.flow in self._waiting:
@@ -93,16 +99,15 @@ class Pace:
 
     def _sent(self, flow: Hashable, weight: int) -> Sent:
         sent = Sent(flow, self._now(), weight)
-        self._young.setdefault(flow, {})[sent] = None
+        self._young.setdefault(flow, set()).add(sent)
         return sent
 
     def _fits(self, flow: Hashable, weight: int) -> bool:
         young = self._young.get(flow)
         if not young:
             return True
-        grown = self._now() - YOUNG
-        while young and (oldest := next(iter(young))).since < grown:
-            del young[oldest]
+        now = self._now()
+        young -= {sent for sent in young if sent.since + sent.weight * YOUNG < now}
         room = SCARCE if self._pressed() else ROOM
         return not young or sum(sent.weight for sent in young) + weight <= room
 
