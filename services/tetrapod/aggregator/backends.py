@@ -43,6 +43,11 @@ class Backends:
         self._known: dict[str, tuple[Object, Endpoint]] = {}  # what was made last of each record
         self._known_tls: dict[str, tuple[Object, ClientTLS | UnusableBundle]] = {}
 
+    def forget(self, name: str) -> None:
+        """There is no such APIService any more."""
+        self._known.pop(name, None)
+        self._known_tls.pop(name, None)
+
     def tls(self, obj: Object) -> ClientTLS:
         """The TLS of an external APIService. Raises UnusableBundle."""
         name = obj["metadata"]["name"]

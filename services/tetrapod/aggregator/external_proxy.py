@@ -7,6 +7,7 @@ kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/pro
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -24,6 +25,10 @@ log = logging.getLogger(__name__)
 
 _SAFE: Final = "$&+,/:;=@~"
 """What Go's net/url leaves as it is in a path, beyond letters, digits and `-_.`."""
+_PLAIN: Final = re.compile(r"(?:/[\w$&+,:;=@~-][\w$&+,:;=@~.-]*)+", re.ASCII)
+"""A path that is escaped, and clean, as it stands."""
+_WHEREABOUTS: Final = frozenset({b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"})
+_HTTPS: Final = (b"x-forwarded-proto", b"https")
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
 
@@ -51,14 +56,14 @@ class ExternalProxy:
             return _refusal(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
 
     async def _upgraded(self, endpoint: Endpoint, request: Request) -> Response:
-        return await forward(self._backends.pool, endpoint, request, target=_target(request, _path(request)), only_upgraded=True)
+        target, _ = _target(request)
+        return await forward(self._backends.pool, endpoint, request, target=target, only_upgraded=True)
 
     async def _answered(self, endpoint: Endpoint, request: Request) -> Response:
-        path = _path(request)
-        whereabouts = _whereabouts(endpoint, path)
+        target, where = _target(request)
         sent = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
-        headers = [(name, value) for name, value in sent if name not in whereabouts] + list(whereabouts.items())
-        target = _target(request, path)
+        headers = [header for header in sent if header[0] not in _WHEREABOUTS]  # that says where it goes, not where it comes from
+        headers += ((b"x-forwarded-uri", where), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS)
         response = await forward(self._backends.pool, endpoint, request, target=target, headers=headers, redirects=self._redirects)
         response.headers = without_cors(response.headers)
         return response
@@ -73,22 +78,15 @@ def _refusal(code: int, text: str) -> Response:
     return Response(code, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], f"{text}\n".encode())
 
 
-def _path(request: Request) -> str:
-    return quote(request.path, safe=_SAFE, errors="surrogateescape")
-
-
-def _target(request: Request, path: str) -> str:
+def _target(request: Request) -> tuple[str, bytes]:
+    """Path and query for the backend, and X-Forwarded-Uri."""
+    if _PLAIN.fullmatch(request.path):
+        path, where = request.path, request.path.encode()
+    else:
+        path = quote(request.path, safe=_SAFE, errors="surrogateescape")
+        where = where_from(path).encode("latin-1")
     query = encoded_query(request.query_string) if request.query_string else ""
-    return f"{path}?{query}" if query else path
-
-
-def _whereabouts(endpoint: Endpoint, path: str) -> dict[bytes, bytes]:
-    """Upstream's proxy says where the request goes, not where it comes from."""
-    return {
-        b"x-forwarded-uri": where_from(path).encode("latin-1"),
-        b"x-forwarded-host": endpoint.authority.encode("latin-1"),
-        b"x-forwarded-proto": b"https",
-    }
+    return f"{path}?{query}" if query else path, where
 
 
 def _upgrade_text(error: Exception) -> str:

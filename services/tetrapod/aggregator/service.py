@@ -74,7 +74,7 @@ class AggregatorService:
         self._backends = Backends(self.pool, resolver, config.proxy_certificate)
         self._proxy = ExternalProxy(self._backends, redirects=not config.reject_forwarding_redirect)
         self.discovery = MergedDiscovery(self.records, self._sources, self._backends)
-        self._discovery_handlers = DiscoveryHandlers(self.discovery, config.server_address)
+        self._discovery_handlers = DiscoveryHandlers(self.discovery, GROUP.__eq__, config.server_address)
         self.external_openapi: DocumentSource = ExternalOpenAPI(self.records, self._backends)
         self.registration = AutoRegistration(client, self.records)
         self._availability = AvailabilityController(client, self.records, self._cluster, self._backends)
@@ -141,6 +141,8 @@ class AggregatorService:
 
     def _record_changed(self, old: Object | None, new: Object | None) -> None:
         self.records.changed(old, new)
+        if old is not None and new is None:
+            self._backends.forget(old["metadata"]["name"])
 
     def _local_versions(self) -> list[GroupVersion]:
         found = [GroupVersion("", version) for source in self._sources for version in source.core_versions()]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import orjson
 import pytest
 
 from integration.http.conftest import Client, Serve
 from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwarding
+from tetrapod.generic.among_services.names import ANSWERS
 from tetrapod.generic.filters.deadline import with_request_deadline
-from tetrapod.generic.proxy import BackendPool
+from tetrapod.generic.proxy import BackendPool, forward
 from tetrapod.generic.request import Handler, Request, Response
 
 BROKEN = "net/http: HTTP/1.x transport connection broken: "
@@ -205,3 +207,58 @@ async def test_a_request_of_chunks_with_trailers_arrives_whole(serve: Serve, fro
         client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n")
         assert (await client.answer())[2] == b"ok"
         assert got.get_nowait() == b"abcde"
+
+
+@pytest.mark.parametrize("sent", [b"zz\r\n", b"3\r\nabcdef\r\n"], ids=["no chunk", "overlong"])
+async def test_a_request_whose_body_breaks_off_is_answered_at_once_and_never_whole(front: Front, sent: bytes) -> None:
+    received = bytearray()
+
+    async def serve_backend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(1 << 16):
+            received.extend(piece)
+
+    async with RawBackend(serve_backend) as backend:
+        client = await front(backend.endpoint)
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + sent)
+        async with asyncio.timeout(10):
+            status, _, body = await client.answer()
+            await backend.closed.wait()
+    assert (status, orjson.loads(body)["message"]) == (500, "malformed chunked encoding")
+    assert b"0\r\n\r\n" not in received
+
+
+async def test_a_trailer_without_end_is_not_collected(front: Front) -> None:
+    """Go's transport gives up at 10 MiB too."""
+
+    async def serve_backend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: ")
+        while not writer.transport.is_closing():
+            writer.write(b"a" * (1 << 20))
+            await writer.drain()
+
+    async with RawBackend(serve_backend) as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        async with asyncio.timeout(20):
+            with pytest.raises(asyncio.IncompleteReadError):
+                await client.answer()
+            await backend.closed.wait()
+
+
+async def test_nobody_else_says_what_services_say_to_the_front(serve: Serve, pool: BackendPool) -> None:
+    async def pretending(request: Request) -> Response:
+        return Response(200, [(name, b"1") for name in ANSWERS] + [(b"x-other", b"1")])
+
+    backend = endpoint_of(await serve(pretending))
+    for to_service in (False, True):
+
+        async def handler(request: Request, to_service: bool = to_service) -> Response:
+            return await forward(pool, backend, request, to_service=to_service)
+
+        client = await Client.connect(await serve(handler))
+        client.get()
+        _, headers, _ = await client.answer()
+        assert headers["x-other"] == "1"
+        assert [name.decode() in headers for name in ANSWERS] == [to_service] * len(ANSWERS)
+        await client.close()

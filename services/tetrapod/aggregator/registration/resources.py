@@ -40,10 +40,10 @@ def _available(obj: Object) -> str:
 
 TABLE: Final = TableConvertor(
     [
-        Column("Name", format="name", description="Name must be unique within a namespace."),
-        Column("Service", description="The service that serves this group and version."),
-        Column("Available", description="Whether this service is available."),
-        Column("Age", description="Time since the object was created."),
+        Column("Name", format="name"),
+        Column("Service"),
+        Column("Available"),
+        Column("Age"),
     ],
     _row,
 )

@@ -6,11 +6,14 @@ import base64
 import binascii
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from tetrapod.generic.request import Response
+
+_LIMIT: Final = 64 << 20
+"""Bytes that a header may unpack to: objects are far smaller."""
 
 
 def packed(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
@@ -29,6 +32,9 @@ def _unpacked(response: Response, header: bytes) -> Iterator[Any]:
     for name, value in response.headers:
         if name == header:
             try:
-                yield orjson.loads(zlib.decompress(base64.b64decode(value)))
+                unpacking = zlib.decompressobj()
+                unpacked = unpacking.decompress(base64.b64decode(value), _LIMIT)
+                if unpacking.eof:
+                    yield orjson.loads(unpacked)
             except (binascii.Error, zlib.error, orjson.JSONDecodeError):
                 continue

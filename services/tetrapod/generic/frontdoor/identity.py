@@ -19,7 +19,9 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
 from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
 
 log = logging.getLogger(__name__)
@@ -57,7 +59,10 @@ class IdentityLease:
     def register(self, lifecycle: Lifecycle) -> None:
         async def hold() -> None:
             await self._namespaces_ready.wait()
-            await self.renew()
+            try:
+                await self.renew()
+            except (StatusError, Unavailable, OSError) as error:  # admission may refuse it: no reason not to serve
+                log.warning("the lease %s could not be taken: %s", self.name, error)
             self._held.set()
             lifecycle.background("identity-lease", self.keep())
 

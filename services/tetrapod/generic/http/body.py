@@ -9,11 +9,12 @@ from typing import Final, Protocol
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from tetrapod.generic.request import ClientGone
-from tetrapod.machinery.status import bad_request, request_entity_too_large
+from tetrapod.machinery.status import StatusError, request_entity_too_large
 
 HIGH_WATER: Final = 65536
 """Bytes of a request body that wait in memory before reading from the client pauses."""
 _MALFORMED: Final = "malformed chunked encoding"
+"""Upstream says so too, with 500: reading failed, and nobody asked whose fault it was."""
 
 
 class Carrier(Protocol):
@@ -91,7 +92,7 @@ class IncomingBody:
     # --- to the handler
 
     async def read(self, limit: int) -> bytes:
-        """The whole body. Raises StatusError 413 beyond `limit` bytes, 400 where it breaks off, ClientGone."""
+        """The whole body. Raises StatusError 413 beyond `limit` bytes, 500 where it breaks off, ClientGone."""
         if self.length > limit:
             raise request_entity_too_large(f"limit is {limit}")
         parts: list[bytes] = []
@@ -109,7 +110,7 @@ class IncomingBody:
             await self._more()
 
     async def chunk(self) -> bytes:
-        """The next piece, b"" at the end. Raises StatusError 400, ClientGone."""
+        """The next piece, b"" at the end. Raises StatusError 500, ClientGone."""
         while not self._chunks:
             if self.complete:
                 return b""
@@ -123,7 +124,7 @@ class IncomingBody:
         if self.gone:
             raise ClientGone
         if self.broken:
-            raise bad_request(_MALFORMED)
+            raise StatusError(500, "", _MALFORMED)
         if self.expects_continue:
             self.expects_continue = False
             self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -133,4 +134,4 @@ class IncomingBody:
         if self.gone and not self._chunks and not self.complete:
             raise ClientGone
         if self.broken and not self._chunks:
-            raise bad_request(_MALFORMED)
+            raise StatusError(500, "", _MALFORMED)

@@ -21,11 +21,12 @@ from uvicorn.server import ServerState
 from tetrapod.generic.http.eager import started
 from tetrapod.generic.http.exchange import Exchange
 from tetrapod.generic.http.mistrust import Judgement, judgement
-from tetrapod.generic.http.refusal import bad_request
+from tetrapod.generic.http.refusal import bad_request, expectation_failed
 from tetrapod.generic.http.target import parse_target, valid_host
 from tetrapod.generic.request import Handler, HeaderList, Hijacked, Request
 
 MAX_HEAD: Final = 1 << 20
+"""Of a request's head; and of what may follow in a row that is no body: trailers, extensions of chunks."""
 HEAD_TIMEOUT: Final = 32.0
 IDLE_TIMEOUT: Final = 90.0
 LINGER: Final = 0.5
@@ -81,6 +82,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.idle_since = self.loop.time()
         self.head_since = self.idle_since  # 0.0: between two heads
         self.head_size = 0
+        self.bodiless = 0  # bytes since the last one of a body
         self.in_head = False
         self.resuming = False  # the parser is being led past a head that has been seen already
         self.closed = False
@@ -140,6 +142,10 @@ class HttpProtocol(HttpToolsProtocol):
             self.head_size += len(data)
             if self.head_size > MAX_HEAD:
                 self.refuse(431, "Request Header Fields Too Large")
+        elif (receiving := self.waiting[-1] if self.waiting else self.exchange) is not None and not receiving.complete:
+            self.bodiless += len(data)
+            if self.bodiless > MAX_HEAD:
+                self._malformed()
         self.feeding = False
         if (exchange := self.exchange) is not None and exchange.task is None:
             self._begin(exchange)
@@ -219,6 +225,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.resuming = False
             return
         self.in_head = False
+        self.bodiless = 0
         self.head_since = 0.0
         if self.closed:
             return
@@ -266,7 +273,7 @@ class HttpProtocol(HttpToolsProtocol):
                     return False
             elif name == b"expect" and value:
                 if b"100-continue" not in value.lower():
-                    self.refuse(417, "Expectation Failed", text="")
+                    self._refuse_with(expectation_failed(self.state.date))
                     return False
                 exchange.expects_continue = not exchange.http10
         if exchange.request.http_version not in ("1.0", "1.1"):
@@ -278,6 +285,7 @@ class HttpProtocol(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
+        self.bodiless = 0
         exchange = self.waiting[-1] if self.waiting else self.exchange
         if exchange is not None:
             exchange.feed(body)
@@ -338,10 +346,13 @@ class HttpProtocol(HttpToolsProtocol):
 
     def refuse(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
         """Answer what cannot be understood, and close. A request that is being answered on this connection is cut."""
+        self._refuse_with(bad_request(code, phrase, detail, text))
+
+    def _refuse_with(self, answer: bytes) -> None:
         if self.closed:
             return
         if self.exchange is None:
-            self.transport.write(bad_request(code, phrase, detail, text))
+            self.transport.write(answer)
         self._close(linger=True)
 
     def _close(self, *, linger: bool) -> None:

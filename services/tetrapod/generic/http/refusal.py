@@ -59,3 +59,8 @@ def bad_request(code: int, phrase: str, detail: str = "", text: str | None = Non
     if text is None:
         text = f"{code} {phrase}: {detail}" if detail else f"{code} {phrase}"
     return f"HTTP/1.1 {code} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{text}".encode()
+
+
+def expectation_failed(date: bytes) -> bytes:
+    """Unlike them this comes from Go's handling of a request that it could read, with the headers of an answer."""
+    return b"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n" + date + b"Content-Length: 0\r\n\r\n"

@@ -79,7 +79,7 @@ class BalancedPool(BackendPool):
             )
         candidates = await replicas.candidates()
         if not candidates:
-            raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", untouched=True)
+            raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", untouched=True, unsent=True)
         single = len(candidates) == 1
         tries = candidates * _TRIES if single else candidates
         repeatable = isinstance(body, bytes)

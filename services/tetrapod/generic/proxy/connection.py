@@ -61,7 +61,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._method = method
         self._active = bool(method)
         self._in_head = False
-        self._head_size = 0
+        self._head_size = 0  # bytes since the last one of a body: of the head, of trailers, of what stands between chunks
         self._request_sent = False
         self._consumed = False  # whoever asked has the whole answer: nothing here is looked at any more
         self._keep_alive = False
@@ -71,7 +71,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._chunks: deque[bytes] = deque()
         self._size = 0
         self._paused = False
-        self._error: BackendError | None = None
+        self._error: Exception | None = None
         self._writer: StreamWriter | None = None
         self._piped = 0  # since it was asked last
         self._head: asyncio.Future[None] | None = None
@@ -97,7 +97,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._maybe_idle()
 
     async def answer(self) -> None:
-        """Wait for `status` and `headers`. Raises BackendError."""
+        """Wait for `status` and `headers`. Raises BackendError, and what the body of the request raised as it was read."""
         assert self._head is not None
         await self._head
         if self.status == 0:
@@ -153,6 +153,12 @@ class BackendConnection(asyncio.BufferedProtocol):
             else:
                 await self._wait()
         self._release()
+
+    def unsendable(self, error: Exception) -> None:
+        """The rest of the request cannot be had; who waits for the answer is told why."""
+        if self._active:
+            self._fail(BackendError(str(error)) if self.status else error)
+        self.transport.abort()
 
     def close(self) -> None:
         """Give the exchange up, and the connection with it."""
@@ -222,8 +228,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.transport.abort()  # nobody asked
             return
         self._touched = True
-        if not self.status:
-            self._head_size += len(data)
+        self._head_size += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -246,7 +251,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             text = f"connection lost: {exc}" if exc else "unexpected EOF" if self.status else "EOF"
             self._fail(BackendError(text, untouched=not self._touched))
 
-    def _fail(self, error: BackendError) -> None:
+    def _fail(self, error: Exception) -> None:
         self._active = False
         self._error = error
         if self._head is not None and not self._head.done():
@@ -271,7 +276,6 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.headers.append((name.lower(), value))
         else:
             self.trailers.append((name.lower(), value))
-            self._head_size += len(name) + len(value)
 
     def on_headers_complete(self) -> None:
         if self._surplus:
@@ -300,6 +304,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             self._head.set_result(None)
 
     def on_body(self, body: bytes) -> None:
+        self._head_size = 0
         if self.complete:
             return
         if self._writer is not None:

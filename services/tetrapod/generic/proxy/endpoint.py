@@ -22,15 +22,16 @@ class Endpoint:
     tls: ClientTLS | None = None
     patience: float = field(default=DIAL_TIMEOUT, compare=False)
     """Seconds for a connection to be made."""
+    authority: str = field(init=False, compare=False)
+    """Host and port, as a URL has them."""
+
+    def __post_init__(self) -> None:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        object.__setattr__(self, "authority", f"{host}:{self.port}")
 
     def __hash__(self) -> int:
         """Two that differ only in their TLS are rare, and certificates long."""
         return hash((self.host, self.port))
-
-    @property
-    def authority(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:

@@ -49,10 +49,11 @@ async def forward(
     host: str = "",
     redirects: bool = True,
     only_upgraded: bool = False,
+    to_service: bool = False,
 ) -> Response:
     """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given; so is
     `host`, that of the Host header, the endpoint's. Without `redirects` such an answer is refused: who follows it takes his token along.
-    `only_upgraded`: who asks for an upgrade gets it, or an error of the backend's.
+    `only_upgraded`: who asks for an upgrade gets it, or an error of the backend's. `to_service`: one of ours, which has things to tell us.
 
     Raises BackendError.
     """
@@ -86,7 +87,7 @@ async def forward(
         return _switch(connection) if upgrade else _refused(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
     if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):
         return _refused(connection, 502, _REDIRECTED)
-    back = answer_headers(connection.headers)
+    back = answer_headers(connection.headers, of_service=to_service)
     trailers, passed = connection.trailers, HeaderList()
     body = connection.take()
     if body is not None and not trailers:

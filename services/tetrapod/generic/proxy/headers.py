@@ -9,6 +9,7 @@ import posixpath
 import re
 from typing import Final
 
+from tetrapod.generic.among_services.names import ANSWERS
 from tetrapod.generic.http.head import canonical
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.user import UserInfo
@@ -28,6 +29,7 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
 _FRONTS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
+_STRANGERS: Final = _FRONTS | ANSWERS
 _CORS: Final = frozenset(
     b"access-control-" + name
     for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
@@ -91,10 +93,10 @@ def passed_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderLis
     return kept
 
 
-def answer_headers(headers: HeaderList) -> HeaderList:
-    """What is passed back to the client. Date and Audit-ID are written by our own front."""
-    listed = _connection_tokens(headers)
-    kept = [(name, value) for name, value in headers if name not in _FRONTS and name not in listed]
+def answer_headers(headers: HeaderList, *, of_service: bool = False) -> HeaderList:
+    """What is passed back to the client. Date and Audit-ID are written by our own front; what services say to it is said by no other."""
+    listed, dropped = _connection_tokens(headers), _FRONTS if of_service else _STRANGERS
+    kept = [(name, value) for name, value in headers if name not in dropped and name not in listed]
     if announced := [value for name, value in headers if name == b"trailer"]:
         kept.append((b"trailer", b", ".join(announced)))
     return kept

@@ -191,9 +191,9 @@ async def _send_body(connection: BackendConnection, body: BodyReader, length: in
             await connection.send(b"0\r\n\r\n")
         connection.sender = None
         connection.sent()
-    except Exception:  # the client has gone: the backend must not take half for the whole
+    except Exception as error:  # the client has gone, or sent no body: the backend must not take half for the whole
         connection.sender = None
-        connection.close()
+        connection.unsendable(error)
 
 
 def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:

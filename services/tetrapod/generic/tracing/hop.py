@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.among_services.names import TRACE_SPANS as FOUND
 from tetrapod.generic.among_services.packed_headers import packed, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.generic.tracing.report import told
 from tetrapod.generic.tracing.spans import Nothing, Span
 
 ASKED: Final = b"x-remote-trace"
-FOUND: Final = b"x-remote-trace-spans"
 STATE: Final = "what the front asks of traces"
 """Where in `Request.state` the authenticator of the front proxy leaves it."""
 TELL: Final = "tell"

@@ -1,0 +1,21 @@
+"""Promises of the aggregator's backends: what was made of an APIService is kept while it is there, and not longer."""
+
+from __future__ import annotations
+
+from tetrapod.aggregator.backends import Backends, ProxyCertificate
+from tetrapod.generic.proxy import BackendPool
+from tetrapod.generic.proxy.resolver import Resolver
+from unit.aggregator.objects import FakeCluster, api_service
+
+
+async def test_what_was_made_of_an_apiservice_is_kept_until_it_is_deleted() -> None:
+    cluster = FakeCluster()
+    cluster.add({"port": 443})
+    backends = Backends(BackendPool(), Resolver(cluster, by_endpoints=False), ProxyCertificate())
+    obj = api_service("example.com", service={})
+    endpoint, tls = backends.endpoint(obj), backends.tls(obj)
+    assert backends.endpoint(obj) is endpoint
+    assert backends.tls(obj) is tls
+    backends.forget("v1.example.com")
+    assert backends.tls(obj) is not tls
+    assert backends.endpoint(obj) is not endpoint

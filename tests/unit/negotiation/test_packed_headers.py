@@ -1,0 +1,37 @@
+"""What a service tells the front in a header is unpacked within bounds."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+import pytest
+
+from tetrapod.generic.among_services.packed_headers import packed, take_out
+from tetrapod.generic.request import Response
+
+HEADER = b"x-packed"
+
+
+def test_what_was_packed_is_taken_out() -> None:
+    response = Response(200, [(HEADER, packed({"a": [1]})), (b"x", b"y"), (HEADER, packed("b"))])
+    assert take_out(response, HEADER) == [{"a": [1]}, "b"]
+    assert response.headers == [(b"x", b"y")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"?",
+        base64.b64encode(b"no zlib"),
+        packed("cut off")[:-8],
+        base64.b64encode(zlib.compress(b"no JSON")),
+        base64.b64encode(zlib.compress(b" " * (65 << 20))),
+    ],
+    ids=["empty", "no base64", "no zlib", "cut off", "no JSON", "a bomb"],
+)
+def test_what_cannot_be_unpacked_is_passed_over(value: bytes) -> None:
+    response = Response(200, [(HEADER, value)])
+    assert take_out(response, HEADER) == []
+    assert response.headers == []
