@@ -92,12 +92,6 @@ class Quantity:
         whole, rest = divmod(self.nano, NANO)
         return whole if not rest and -_MAX_INT64 - 1 <= whole <= _MAX_INT64 else None
 
-    def as_float(self) -> float:
-        try:
-            return self.nano / NANO
-        except OverflowError:
-            return float("inf") if self.nano > 0 else float("-inf")
-
     def round_up(self, scale: int) -> Quantity:
         """At most `-scale` decimal places (`round_up(-3)` for thousandths), away from zero; the text is kept if none is lost."""
         unit = _ten_to(9 + scale)

@@ -60,7 +60,7 @@ def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
         lambda obj: (((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}).get("requests") or [],
         default=defaults.default_claim_template,
         validate=claims.validate_template,
-        whole_update=claims.validate_update,
+        whole_update=claims.validate_template_update,
         returns_deleted=True,
     )
     status = ClaimStatusStrategy(access, claim, validate=claim_status.validate_status)

@@ -85,13 +85,14 @@ def _asked(labels: Mapping[str, str], mode: str, default: LevelVersion, fallback
         if given not in STRICTNESS:
             errors.append(_invalid(label, given, "must be one of privileged, baseline, restricted"))
     if (given := labels.get(label := f"{PREFIX}{mode}-version")) is not None:
-        version = given if _is_version(given) else LATEST
-        if not _is_version(given):
+        version = given if is_version(given) else LATEST
+        if not is_version(given):
             errors.append(_invalid(label, given, 'must be "latest" or "v1.x"'))
     return LevelVersion(level, version)
 
 
-def _is_version(text: str) -> bool:
+def is_version(text: str) -> bool:
+    """Of the standards: the latest one, or one of Kubernetes v1."""
     match = _VERSION.fullmatch(text)
     return text == LATEST or (match is not None and int(match[1]) <= _INT64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.core.validation.conditions import conditions
+from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.devices import (
     Complaints,
     binding,
@@ -107,6 +107,8 @@ def _internal(device: Object) -> Object:
 def _shown(device: Object) -> Object:
     """In the order of the fields; those without omitempty always."""
     shown: Object = {name: device.get(name) for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"}
+    if shown["conditions"]:
+        shown["conditions"] = [{name: c[name] for name in FIELDS if name in c} for c in shown["conditions"]]
     if (network := device.get("networkData")) is not None:
         shown["networkData"] = {name: network[name] for name in ("interfaceName", "ips", "hardwareAddress") if name in network}
     return shown

@@ -11,6 +11,8 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name, regex_text
 
+FIELDS: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
+"""In the order in which a condition is written."""
 _STATUSES: Final = frozenset({"True", "False", "Unknown"})
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_TEXT: Final = (

@@ -94,10 +94,10 @@ def validate_node(obj: Object) -> list[FieldError]:
         errors += csi_driver_name(name, f"{path}.name") if name else [field.required(f"{path}.name")]
         errors += _node_id(driver.get("nodeID") or "", f"{path}.nodeID")
         errors += not_negative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count")
-        errors += _topology_keys(driver.get("topologyKeys") or [], path)
         if name in seen:
             errors.append(field.duplicate(f"{path}.name", name))
         seen.add(name)
+        errors += _topology_keys(driver.get("topologyKeys") or [], path)
     return errors
 
 

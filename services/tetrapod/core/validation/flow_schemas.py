@@ -164,8 +164,14 @@ def _url(url: str, path: str) -> list[FieldError]:
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     listed = (new.get("status") or {}).get("conditions") or []
     kinds = [c.get("type") or "" for c in listed]
-    errors = [field.required(f"status.conditions[{i}].type") for i, kind in enumerate(kinds) if not kind]
-    return errors + [field.duplicate(f"status.conditions[{i}].type", kind) for i, kind in enumerate(kinds) if kind in kinds[:i]]
+    errors: list[FieldError] = []
+    for i, kind in enumerate(kinds):
+        at = f"status.conditions[{i}].type"
+        if kind in kinds[:i]:
+            errors.append(field.duplicate(at, kind))
+        if not kind:
+            errors.append(field.required(at))
+    return errors
 
 
 def validate_level(obj: Object) -> list[FieldError]:

@@ -38,6 +38,24 @@ _TYPES: Final = {
         "SignerName PodName PodUID ServiceAccountName ServiceAccountUID NodeName NodeUID MaxExpirationSeconds:ptr PKIXPublicKey:ptr"
         " ProofOfPossession:ptr StubPKCS10Request:ptr UnverifiedUserAnnotations:map"
     ),
+    "ResourceClaimTemplateSpec": "Metadata:meta Spec=ResourceClaimSpec",
+    "ResourceClaimSpec": "Devices=DeviceClaim",
+    "DeviceClaim": "Requests[]DeviceRequest Constraints[]DeviceConstraint Config[]DeviceClaimConfiguration",
+    "DeviceRequest": "Name Exactly*ExactDeviceRequest FirstAvailable[]DeviceSubRequest",
+    "ExactDeviceRequest": (
+        "DeviceClassName Selectors[]DeviceSelector AllocationMode Count:int AdminAccess:ptr Tolerations[]Toleration"
+        " Capacity*CapacityRequirements DerivedAttributes:wire"
+    ),
+    "DeviceSubRequest": (
+        "Name DeviceClassName Selectors[]DeviceSelector AllocationMode Count:int Tolerations[]Toleration Capacity*CapacityRequirements"
+        " DerivedAttributes:wire"
+    ),
+    "CapacityRequirements": "Requests:resources",
+    "DeviceSelector": "CEL*CELSelector",
+    "CELSelector": "Expression",
+    "DeviceConstraint": "Requests:list MatchAttribute:ptr DistinctAttribute:ptr",
+    "DeviceClaimConfiguration": "Requests:list Opaque*OpaqueConfiguration",
+    "OpaqueConfiguration": "Driver Parameters:wire",
     "Named": "Name",
     "Container": (
         "Name Image Command:list Args:list WorkingDir Ports[]ContainerPort EnvFrom[]EnvFrom Env[]EnvVar Resources=Resources"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.core.validation.conditions import conditions
+from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.names import complaints
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -13,7 +13,6 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
 
 _WELL_FORMED: Final = re.compile(r"[1-9][0-9]*", re.ASCII).fullmatch
-_ORDER: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -52,7 +51,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         texts.append("Success condition cannot be set to false once it is true")
     if was["Failed"] and not now["Failed"]:
         texts.append("Failed condition cannot be set to false once it is true")
-    shown = [{key: c[key] for key in _ORDER if key in c} for c in listed]
+    shown = [{key: c[key] for key in FIELDS if key in c} for c in listed]
     return errors + [field.invalid("status.conditions", shown, text) for text in texts]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, complaints, immutable, one_of
 from tetrapod.core.validation.quantities import container_resource_name
 from tetrapod.core.validation.resources import requirements
 from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.machinery import field
-from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
@@ -68,18 +68,13 @@ def _written(obj: Object) -> list[FieldError]:
 
 
 def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
+    """How long one tolerates makes no other one of it."""
     errors = tolerations(listed, path)
+    keys = [tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect")) for toleration in listed]
     for i, toleration in enumerate(listed):
-        if any(same(toleration, before) for before in listed[:i]):
-            errors.append(field.duplicate(f"{path}[{i}]", _shown(toleration)))
+        if keys[i] in keys[:i]:
+            errors.append(field.duplicate(f"{path}[{i}]", internal("Toleration", toleration)))
     return errors
-
-
-def _shown(toleration: Object) -> Object:
-    """As the internal struct prints."""
-    names = ("Key", "Operator", "Value", "Effect")
-    found: Object = {name: toleration.get(name.lower()) or "" for name in names}
-    return {**found, "TolerationSeconds": toleration.get("tolerationSeconds")}
 
 
 def validate_runtime_update(new: Object, old: Object) -> list[FieldError]:

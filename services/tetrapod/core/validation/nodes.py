@@ -15,7 +15,7 @@ from tetrapod.machinery.addresses import parse_cidr_sloppy
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_name
-from tetrapod.machinery.names import is_valid_label_value
+from tetrapod.machinery.names import DNS1123_SUBDOMAIN_MAX, is_valid_label_value
 from tetrapod.machinery.serializer.syntax import explain
 
 _TAINTS: Final = "scheduler.alpha.kubernetes.io/taints"
@@ -104,7 +104,10 @@ def _declared_features(obj: Object) -> list[FieldError]:
             errors.append(field.duplicate(at, name))
         elif i and name < listed[i - 1]:
             errors.append(field.invalid(at, name, "list must be sorted alphabetically"))
-        if not _feature(name):
+        if len(name.encode()) > DNS1123_SUBDOMAIN_MAX:
+            text = f"must be no more than {DNS1123_SUBDOMAIN_MAX} characters"
+            errors.append(field.invalid(at, name, f"invalid feature name {go_quote(name)}: {text}"))
+        elif not _feature(name):
             errors.append(field.invalid(at, name, f"invalid feature name {go_quote(name)}: {_FEATURE}"))
     return errors
 

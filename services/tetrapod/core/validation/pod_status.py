@@ -44,6 +44,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors += _claim_statuses(status, spec)
     errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
     errors += _addresses(status, before, "podIPs")
+    if (ips := status.get("podIPs")) and not status.get("podIP"):
+        text = "podIP and podIPs must either both be set or both be unset"
+        errors.append(field.invalid("status.podIPs", internal_list("IPHolder", ips), text))
     if status.get("hostIPs") and (status.get("hostIP") or "") != (first := status["hostIPs"][0].get("ip") or ""):
         errors.append(field.invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
     errors += _addresses(status, before, "hostIPs")

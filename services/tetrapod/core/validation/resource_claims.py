@@ -15,9 +15,13 @@ from tetrapod.core.validation.devices import (
     selectors,
     taint,
 )
+from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label
+from tetrapod.core.validation.shown import immutable
+from tetrapod.core.validation.template_metadata import template_metadata
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name, is_qualified_name, is_valid_label_value
@@ -45,13 +49,26 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    return [] if new.get("spec") == old.get("spec") else [field.invalid("spec", None, IMMUTABLE)]
+    return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
 
 
 def validate_template(obj: Object) -> list[FieldError]:
+    return _template(obj).all()
+
+
+def _template(obj: Object) -> Complaints:
     found = Complaints()
-    inner = (obj.get("spec") or {}).get("spec") or {}
+    spec = obj.get("spec") or {}
+    found.written += template_metadata(spec.get("metadata") or {}, "spec.metadata")
+    inner = spec.get("spec") or {}
     _devices(inner.get("devices") or {}, "spec.spec.devices", found)
+    return found
+
+
+def validate_template_update(new: Object, old: Object) -> list[FieldError]:
+    spec = new.get("spec") or {}
+    found = _template(new)
+    found.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))
     return found.all()
 
 

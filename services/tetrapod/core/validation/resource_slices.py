@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.validation.devices import Complaints, pool_name
+from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import complaints, immutable
 from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.core.validation.slice_devices import check_devices, counters
@@ -66,13 +67,6 @@ def _pool(pool: Object) -> list[FieldError]:
     return errors
 
 
-def _internal(terms: list[Object] | None) -> list[Object] | None:
-    """As upstream's internal type is written."""
-    if terms is None:
-        return None
-    return [{"MatchExpressions": t.get("matchExpressions"), "MatchFields": t.get("matchFields")} for t in terms]
-
-
 def _selection(spec: Object) -> list[FieldError]:
     """Which nodes have the devices: said in one way."""
     errors: list[FieldError] = []
@@ -91,7 +85,11 @@ def _selection(spec: Object) -> list[FieldError]:
             terms = value.get("nodeSelectorTerms")
             if len(terms or ()) != 1:
                 errors.append(
-                    field.invalid("spec.nodeSelector.nodeSelectorTerms", _internal(terms), "must have exactly one node selector term")
+                    field.invalid(
+                        "spec.nodeSelector.nodeSelectorTerms",
+                        internal_list("NodeSelectorTerm", terms),
+                        "must have exactly one node selector term",
+                    )
                 )
         elif not value:
             errors.append(field.invalid(f"spec.{name}", False, "must be either unset or set to true"))

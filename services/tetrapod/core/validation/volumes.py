@@ -12,11 +12,10 @@ from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.paths import file_mode, not_reserved
 from tetrapod.core.validation.projected import projected
 from tetrapod.core.validation.quantities import quantity
+from tetrapod.core.validation.template_metadata import template_metadata
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.labels import validate_labels
-from tetrapod.machinery.metadata import FIELD_ORDER, validate_annotations
 from tetrapod.machinery.names import is_dns1123_subdomain
 
 _MORE: Final = "may not specify more than 1 volume type"
@@ -119,14 +118,7 @@ def _ephemeral(source: Object, path: str) -> list[FieldError]:
     at = f"{path}.volumeClaimTemplate"
     if template is None:
         return [field.required(at)]
-    meta = template.get("metadata") or {}
-    errors = validate_annotations(meta.get("annotations"), f"{at}.metadata.annotations")
-    errors += validate_labels(meta.get("labels"), f"{at}.metadata.labels")
-    errors += [
-        field.forbidden(f"{at}.metadata.{'uID' if key == 'uid' else key}", "cannot be set")  # the Go name, in part
-        for key in FIELD_ORDER
-        if meta.get(key) and key not in ("annotations", "labels")
-    ]
+    errors = template_metadata(template.get("metadata") or {}, f"{at}.metadata")
     return errors + claim_spec(template.get("spec") or {}, f"{at}.spec")
 
 

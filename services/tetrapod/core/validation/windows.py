@@ -30,6 +30,8 @@ _POD_ORDER: Final = (
     *(("securityContext", key) for key in ("supplementalGroupsPolicy", "seLinuxChangePolicy")),
     *(("", key) for key in ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")),
 )
+_TOLD_BY_VALUE: Final = frozenset({"sysctls", "hostPID", "hostIPC"})
+"""Others are refused however they are set."""
 _CONTAINER_ORDER: Final = (
     "appArmorProfile",
     "seLinuxOptions",
@@ -142,7 +144,7 @@ def _windows(spec: Object, containers: _Containers, path: str) -> list[FieldErro
     for part, key in _POD_ORDER:
         holder = (spec.get(part) or {}) if part else spec
         value = holder.get(key)
-        if value is not None and value != [] and not (key in ("hostPID", "hostIPC") and not value):
+        if value is not None and (value or key not in _TOLD_BY_VALUE):
             errors.append(field.forbidden(f"{path}.{part}.{key}" if part else f"{path}.{key}", _NOT_ON_WINDOWS))
     for container, at in containers:
         context = container.get("securityContext") or {}

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import Final
-
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from tetrapod.core.admission.service_account import ENFORCE
 from tetrapod.core.resources_of import amounts
 from tetrapod.machinery.addresses import cidr_warnings
 from tetrapod.machinery.gvk import Object
-
-_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
-_ANY: Final = b"-----BEGIN "
 
 
 def node_warnings(node: Object, old: Object | None) -> list[str]:
@@ -47,30 +40,8 @@ def quota_warnings(quota: Object, old: Object | None) -> list[str]:
 def secret_warnings(secret: Object, old: Object | None) -> list[str]:
     if secret.get("type") != "kubernetes.io/tls":
         return []
+    from tetrapod.core.warnings import key_pairs  # for the first of them
+
     data = secret.get("data") or {}
-    wrong = _key_pair_error(base64.b64decode(data.get("tls.crt") or ""), base64.b64decode(data.get("tls.key") or ""))
+    wrong = key_pairs.fault(base64.b64decode(data.get("tls.crt") or ""), base64.b64decode(data.get("tls.key") or ""))
     return [wrong] if wrong else []
-
-
-def _key_pair_error(certificate: bytes, key: bytes) -> str:
-    """In the words of Go's tls.X509KeyPair."""
-    if _ANY not in certificate:
-        return "tls: failed to find any PEM data in certificate input"
-    if _CERTIFICATE not in certificate:
-        if b"PRIVATE KEY-----" in certificate:
-            switched = "PEM inputs may have been switched"
-            return f"tls: failed to find certificate PEM data in certificate input, but did find a private key; {switched}"
-        return 'tls: failed to find "CERTIFICATE" PEM block in certificate input'
-    if _ANY not in key:
-        return "tls: failed to find any PEM data in key input"
-    try:
-        public = x509.load_pem_x509_certificate(certificate).public_key()
-    except ValueError as error:
-        return f"x509: malformed certificate: {error}"
-    try:
-        private = load_pem_private_key(key, None)
-    except (ValueError, TypeError):
-        return "tls: failed to parse private key"
-    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    same = public.public_bytes(*form) == private.public_key().public_bytes(*form)
-    return "" if same else "tls: private key does not match public key"

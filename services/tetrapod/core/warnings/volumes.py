@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from tetrapod.core.warnings.labels import node_selector_term
+from tetrapod.generic.filters.warnings import ENOUGH
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
@@ -82,15 +85,49 @@ def overlapping_paths(volumes: list[Object]) -> list[str]:
     for volume in volumes:
         name = go_quote(volume.get("name") or "")
         described, paths = _paths(volume)
+        overlaps = _Overlaps([path for path, _ in paths if path])
+        earlier: dict[str, list[int]] = defaultdict(list)
         for i, (path, source) in enumerate(paths):
             if path is None:
                 out.append(f"volume {name} ({described}) has no sources provided")
+            if not path:
                 continue
-            for other, other_source in paths[:i]:
-                if path and other and (path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/")):
-                    body = f"{go_quote(path)}{source} with {go_quote(other)}{other_source}"
-                    out.append(f"volume {name} ({described}): overlapping paths: {body}")
+            for j in sorted(j for other in overlaps.of(path) for j in earlier.get(other, ())):
+                other, other_source = paths[j]
+                body = f"{go_quote(path)}{source} with {go_quote(other or '')}{other_source}"
+                out.append(f"volume {name} ({described}): overlapping paths: {body}")
+                if len(out) >= ENOUGH:
+                    return out
+            earlier[path].append(i)
     return out
+
+
+class _Overlaps:
+    """Which of some paths are the same as another, or lie above or below it. Only those are looked at: there may be a hundred thousand."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._ordered = sorted(set(paths), key=lambda path: path.replace("/", "\0"))  # what lies below a path follows it
+        self._place = {path: place for place, path in enumerate(self._ordered)}
+        self._above: list[int] = []
+        """The place of the nearest path that each lies below; -1 where there is none."""
+        for place, path in enumerate(self._ordered):
+            above = place - 1
+            while above >= 0 and not path.startswith(f"{self._ordered[above]}/"):
+                above = self._above[above]
+            self._above.append(above)
+
+    def of(self, path: str) -> Iterator[str]:
+        """Itself too."""
+        place = self._place[path]
+        above = self._above[place]
+        while above >= 0:
+            yield self._ordered[above]
+            above = self._above[above]
+        yield path
+        for below in range(place + 1, len(self._ordered)):
+            if not self._ordered[below].startswith(f"{path}/"):
+                return
+            yield self._ordered[below]
 
 
 def _paths(volume: Object) -> tuple[str, list[_Path]]:

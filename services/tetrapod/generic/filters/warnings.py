@@ -14,6 +14,8 @@ from tetrapod.machinery.status import StatusError
 
 TOTAL_LIMIT: Final = 4 * 1024
 ITEM_LIMIT: Final = 256
+ENOUGH: Final = TOTAL_LIMIT
+"""More texts than this are never shown: who makes them for each pair of things stops there."""
 
 
 def with_warnings(handler: Handler) -> Handler:

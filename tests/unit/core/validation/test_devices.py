@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.validation import claim_status, resource_claims, signing_requests
+from tetrapod.core.validation import claim_status, csi, flow_schemas, node_kinds, nodes, resource_claims, signing_requests
 from tetrapod.core.validation.devices import fully_qualified, json_object
 from tetrapod.core.validation.projected import signer_name
 from tetrapod.machinery.gvk import Object
@@ -64,3 +64,55 @@ def test_what_the_schema_declares_of_decisions_is_told_last() -> None:
     new = {**old, "status": {"conditions": conditions}}
     kinds = [error.type for error in signing_requests.validate_update(new, old, signs=True) if error.field.startswith("status")]
     assert kinds == ["FieldValueRequired", "FieldValueForbidden", "FieldValueForbidden", "FieldValueInvalid"]
+
+
+def test_a_claim_template_hands_on_labels_and_annotations_only() -> None:
+    template: Object = {"spec": {"metadata": {"name": "x", "labels": {"a b": "c"}, "finalizers": ["f"]}, "spec": {}}}
+    found = [(error.field, error.type) for error in resource_claims.validate_template(template)]
+    assert found == [
+        ("spec.metadata.labels", "FieldValueInvalid"),
+        ("spec.metadata.name", "FieldValueForbidden"),
+        ("spec.metadata.finalizers", "FieldValueForbidden"),
+    ]
+
+
+def test_a_changed_claim_template_is_shown_as_the_original_has_it_in_memory() -> None:
+    old: Object = {"spec": {"spec": {}}}
+    new: Object = {"spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": {"config": [{"opaque": {"driver": "d"}}]}}}}
+    (error,) = (e for e in resource_claims.validate_template_update(new, old) if e.field == "spec")
+    config = [{"Requests": None, "Opaque": {"Driver": "d", "Parameters": None}}]
+    assert error.value == {"labels": {"a": "b"}, "Spec": {"Devices": {"Requests": None, "Constraints": None, "Config": config}}}
+
+
+def test_a_changed_claim_template_is_judged_as_a_new_one_too() -> None:
+    old: Object = {"spec": {"spec": {}}}
+    new: Object = {"spec": {"spec": {"devices": {"constraints": [{"requests": ["a"], "matchAttribute": "a.b/c"}]}}}}
+    found = [error.field for error in resource_claims.validate_template_update(new, old)]
+    assert found == ["spec.spec.devices.constraints[0].requests[0]", "spec"]
+
+
+def test_a_driver_named_twice_is_told_before_its_topology_keys() -> None:
+    driver = {"name": "d", "nodeID": "n", "topologyKeys": ["/x"]}
+    found = [(error.field, error.type) for error in csi.validate_node({"spec": {"drivers": [driver, driver]}})]
+    keys = ("spec.drivers[1]", "FieldValueInvalid")
+    assert found == [("spec.drivers[0]", "FieldValueInvalid"), ("spec.drivers[1].name", "FieldValueDuplicate"), keys]
+
+
+def test_a_node_declares_no_feature_of_an_endless_name() -> None:
+    (error,) = nodes.validate({"metadata": {}, "status": {"declaredFeatures": ["A" * 254]}})
+    assert error.detail.endswith("must be no more than 253 characters")
+
+
+def test_a_condition_that_a_flow_schema_has_twice_is_told_before_its_missing_type() -> None:
+    new: Object = {"status": {"conditions": [{}, {}]}}
+    found = [(error.field, error.type) for error in flow_schemas.validate_status(new, {})]
+    twice, missing = "FieldValueDuplicate", "FieldValueRequired"
+    first, second = "status.conditions[0].type", "status.conditions[1].type"
+    assert found == [(first, missing), (second, twice), (second, missing)]
+
+
+def test_tolerations_of_a_runtime_class_differ_by_more_than_their_time() -> None:
+    same_but_for_time = [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": n} for n in (1, 2)]
+    (error,) = node_kinds.validate_runtime({"handler": "h", "metadata": {}, "scheduling": {"tolerations": same_but_for_time}})
+    shown = {"Key": "k", "Operator": "Exists", "Value": "", "Effect": "NoExecute", "TolerationSeconds": 2}
+    assert (error.field, error.type, error.value) == ("scheduling.tolerations[1]", "FieldValueDuplicate", shown)

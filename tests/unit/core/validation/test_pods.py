@@ -9,7 +9,7 @@ import pytest
 
 from tetrapod.core.defaults.pod_spec import default_pod, default_pod_resources
 from tetrapod.core.qos import qos_class
-from tetrapod.core.validation import pods
+from tetrapod.core.validation import pod_status, pods
 from tetrapod.machinery.gvk import Object
 
 
@@ -115,3 +115,9 @@ def test_a_pod_asks_for_what_its_containers_do_or_its_limits_allow() -> None:
     }
     default_pod_resources(spec)
     assert spec["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+
+
+def test_a_pod_whose_first_address_is_empty_has_none() -> None:
+    new: Object = {"metadata": {}, "spec": {}, "status": {"podIPs": [{}, {"ip": "1.2.3.4"}], "podIP": ""}}
+    found = [error.detail for error in pod_status.validate_status(new, {"metadata": {}}) if error.field == "status.podIPs"]
+    assert found[-1] == "podIP and podIPs must either both be set or both be unset"

@@ -1,0 +1,20 @@
+"""The metadata that a claim's template hands on: labels and annotations, nothing else (upstream: ValidateTemplateObjectMeta)."""
+
+from __future__ import annotations
+
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_labels
+from tetrapod.machinery.metadata import FIELD_ORDER, validate_annotations
+
+_PASSED_ON = frozenset({"annotations", "labels"})
+
+
+def template_metadata(meta: Object, path: str) -> list[FieldError]:
+    errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(meta.get("labels"), f"{path}.labels")
+    return errors + [
+        field.forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")  # the Go name, in part
+        for key in FIELD_ORDER
+        if meta.get(key) and key not in _PASSED_ON
+    ]

@@ -1,0 +1,63 @@
+"""Whether a certificate and a key belong together, in the words of Go's tls.X509KeyPair (crypto/tls/tls.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
+
+from tetrapod.core.validation.pem import Block, blocks
+from tetrapod.generic.certificates import faults
+
+_SKIPPED: Final = "after skipping PEM blocks of the following types:"
+_KINDS: Final = (RSAPublicKey, EllipticCurvePublicKey, Ed25519PublicKey)
+
+
+def fault(certificate: bytes, key: bytes) -> str:
+    """What is wrong with a pair; "" of a good one."""
+    found = blocks(certificate)
+    chain = [block for block in found if block.type == "CERTIFICATE"]
+    if not chain:
+        return _no_certificate([block.type for block in found])
+    found = blocks(key)
+    private = next((block for block in found if block.type == "PRIVATE KEY" or block.type.endswith(" PRIVATE KEY")), None)
+    return _no_key([block.type for block in found]) if private is None else _mismatch(chain[0], private)
+
+
+def _no_certificate(types: list[str]) -> str:
+    if not types:
+        return "tls: failed to find any PEM data in certificate input"
+    if len(types) == 1 and types[0].endswith("PRIVATE KEY"):
+        switched = "PEM inputs may have been switched"
+        return f"tls: failed to find certificate PEM data in certificate input, but did find a private key; {switched}"
+    return f'tls: failed to find "CERTIFICATE" PEM block in certificate input {_SKIPPED} [{" ".join(types)}]'
+
+
+def _no_key(types: list[str]) -> str:
+    if not types:
+        return "tls: failed to find any PEM data in key input"
+    if types == ["CERTIFICATE"]:
+        return "tls: found a certificate rather than a key in the PEM for the private key"
+    return f'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input {_SKIPPED} [{" ".join(types)}]'
+
+
+def _mismatch(certificate: Block, key: Block) -> str:
+    try:
+        public = x509.load_der_x509_certificate(certificate.content).public_key()
+    except (ValueError, x509.InvalidVersion):
+        return faults.of_certificate(certificate.content)
+    try:
+        own = load_der_private_key(key.content, None).public_key()
+    except (ValueError, TypeError):
+        return "tls: failed to parse private key"
+    kind = next((kind for kind in _KINDS if isinstance(public, kind)), None)
+    if kind is None:
+        return "tls: unknown public key algorithm"
+    if not isinstance(own, kind):
+        return "tls: private key type does not match public key type"
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return "" if public.public_bytes(*form) == own.public_bytes(*form) else "tls: private key does not match public key"
