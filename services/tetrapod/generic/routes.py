@@ -99,7 +99,7 @@ async def metrics(request: Request) -> Response:
     process_metrics.register(asyncio.get_running_loop())
     if request.method == "DELETE":
         reset()
-        return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")
+        return _metrics_reset()
     for ask in BEFORE_SCRAPE:
         await ask()
     return await exposed(request, every(), process_metrics.collectors())
@@ -107,6 +107,16 @@ async def metrics(request: Request) -> Response:
 
 async def slis(request: Request) -> Response:
     """`/metrics/slis`: how the health checks went."""
-    from tetrapod.generic.metrics import SLIS
+    from tetrapod.generic.metrics import SLIS, Counter
 
+    if request.method == "DELETE":
+        for metric in SLIS:
+            if isinstance(metric, Counter):
+                metric.values.clear()
+        return _metrics_reset()
     return await exposed(request, SLIS)
+
+
+def _metrics_reset() -> Response:
+    """Upstream: component-base/metrics/http.go (HandlerWithReset)."""
+    return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")

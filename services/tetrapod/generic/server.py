@@ -63,9 +63,9 @@ class GenericAPIServer:
         """The command line's, for /flagz."""
         self.fallback = fallback
         self._profiling = profiling
-        self._discovery = DiscoveryHandlers(self.source)
         self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
         self._groups: set[str] = set()
+        self._discovery = DiscoveryHandlers(self.source, self._groups.__contains__)
         self._install_routes()
 
     def _install_routes(self) -> None:
@@ -121,7 +121,7 @@ class GenericAPIServer:
 
     def discover(self, source: DiscoverySource) -> None:
         """Answer discovery from `source` instead of the declared resources alone."""
-        self._discovery = DiscoveryHandlers(source)
+        self._discovery = DiscoveryHandlers(source, self._groups.__contains__)
 
     def serves(self, group: str, version_: str) -> bool:
         return (group, version_) in self._routers

@@ -7,6 +7,7 @@ Follows k8s.io/apimachinery/pkg/fields/selector.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Operator: TypeAlias = Literal["=", "!="]
@@ -56,8 +57,9 @@ def _renamed(pair: tuple[str, str], op: Operator) -> tuple[str, Operator, str]:
 EVERYTHING: Final = FieldSelector([])
 
 
+@lru_cache(maxsize=2)
 def parse(text: str) -> FieldSelector:
-    """Parse a selector.
+    """Parse a selector; the last ones are kept, for those on one request's way who ask again (a text may be a megabyte).
 
     Raises:
         ValueError: with upstream's text.

@@ -118,8 +118,9 @@ def too_many_requests(message: str, retry_after: int) -> StatusError:
     return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
-def service_unavailable(message: str) -> StatusError:
-    return StatusError(503, "ServiceUnavailable", message)
+def service_unavailable(message: str, retry_after: int = 0) -> StatusError:
+    """`retry_after` is for what has certainly not been done: client-go repeats such a request whatever its method."""
+    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
 def method_not_supported(resource: GroupResource, action: str) -> StatusError:

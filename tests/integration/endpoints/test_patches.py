@@ -74,6 +74,15 @@ async def test_a_type_error_quotes_the_patched_object(api: Api) -> None:
     assert strategic.json["message"] == ' "" is invalid: patch: Invalid value: "map[data:[k]]": cannot restore map from slice'
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"), [("merge", {"data": {"k": ["<&>"]}}), ("json", [{"op": "add", "path": "/data/k", "value": ["<&>"]}])]
+)
+async def test_a_quoted_object_is_written_as_go_writes_json(api: Api, kind: str, body: Any) -> None:
+    await make(api, k="v")
+    answer = await patch(api, kind, f"{MAPS}/a", body)
+    assert r"\"k\":[\"\\u003c\\u0026\\u003e\"]" in answer.json["message"]
+
+
 async def test_strict_patches_refuse_and_others_warn(api: Api) -> None:
     await make(api, k="v")
     refused = await patch(api, "strategic", f"{MAPS}/a?fieldValidation=Strict", {"bogus": 1, "metadata": {"more": 2}})

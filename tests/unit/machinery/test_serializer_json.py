@@ -75,6 +75,16 @@ def test_an_object_that_comes_twice_is_merged_in_built_in_kinds_only() -> None:
     assert json.decode(data, unstructured=True) == ({"kind": "B", "metadata": {"labels": {"x": "y"}}}, duplicates)
 
 
+def test_unknown_fields_are_looked_up_not_searched() -> None:
+    """A body may have hundreds of thousands."""
+
+    class Listed(list[str]):
+        def __contains__(self, _: object) -> bool:
+            raise AssertionError("searched")
+
+    assert json.strict_errors(b'{"a":1,"b":2}', Listed(["b"])) == ['unknown field "b"']
+
+
 def test_strict_errors_come_in_document_order() -> None:
     data = b'{"spec":{"x":1,"c":[{"i":1,"i":2,"z":{"q":1,"q":2}}],"n":1,"n":2},"y":0,"spec":{"x":2}}'
     assert json.strict_errors(data, {"spec.x", "spec.c[0].z", "y"}) == [

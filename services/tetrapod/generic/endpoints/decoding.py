@@ -68,15 +68,18 @@ class Decoder:
         custom: bool = False,
         unregistered: bool = False,
         also_accepts: frozenset[str] = frozenset(),
+        schema_in: Callable[[str], SchemaNode] | None = None,
     ) -> None:
         """`unregistered`: a built-in kind where upstream's scheme has custom ones only, and cannot say what a body failed to be.
-        `also_accepts`: other apiVersions of the kind, of the same shape, that a body may have.
+        `also_accepts`: other apiVersions of the kind, of the same shape, that a body may have. `schema_in`: of a custom kind in any
+        version, by which a body's unknown fields are told before it is refused for its version.
         """
         self.kind = kind
         self.custom = custom
         self._unregistered = unregistered
         self._also_accepts = also_accepts
         self._schema = schema
+        self._schema_in = schema_in
         self._default = default
 
     @property
@@ -158,7 +161,7 @@ class Decoder:
             return
         if not is_registered(gvk.api_version, gvk.kind, self.kind.group):
             raise ShapeError(not_registered(gvk.api_version, gvk.kind))
-        if gvk.kind != self.kind.kind or not same_family(gvk.group_version, self.kind.group):
+        if gvk.kind != self.kind.kind or not same_family(gvk.group_version, self.kind.group, gvk.kind):
             _decode_as(gvk, obj)
             raise ShapeError(unknown_conversion(gvk.version, gvk.kind, self.kind.group, self.kind.kind))
 
@@ -193,7 +196,7 @@ class Decoder:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
             unknown = self._decode_typed(obj) if gvk == self.kind else []
         else:
-            unknown = self._decode_custom(obj, keep_nulls)
+            unknown = self._decode_custom(obj, gvk, keep_nulls)
         if obj.get("metadata") is None:
             obj["metadata"] = {}
         if disowned:
@@ -208,9 +211,13 @@ class Decoder:
         except typed.DecodeError as error:
             raise ShapeError(str(error)) from error
 
-    def _decode_custom(self, obj: Object, keep_nulls: bool) -> list[str]:
+    def _decode_custom(self, obj: Object, gvk: GroupVersionKind, keep_nulls: bool) -> list[str]:
         try:
-            return custom.decode(self._schema(), obj, keep_nulls=keep_nulls)
+            if gvk == self.kind or self._schema_in is None:
+                return custom.decode(self._schema(), obj, keep_nulls=keep_nulls)
+            if gvk.group_kind == self.kind.group_kind:
+                return custom.decode(self._schema_in(gvk.version), obj)
+            return custom.decode_unknown(obj)
         except (typed.DecodeError, CoerceError) as error:
             raise ShapeError(str(error)) from None
 
@@ -234,13 +241,6 @@ def _disowns(obj: Object) -> bool:
     """An empty list of managed fields clears them, so it has to survive the decoding, which drops what is empty."""
     metadata = obj.get("metadata")
     return isinstance(metadata, dict) and metadata.get("managedFields") == []
-
-
-def wipe_system_fields(obj: Object) -> None:
-    """What a request that creates cannot set, so that nobody owns it (upstream: rest.WipeObjectMetaSystemFields)."""
-    metadata = obj["metadata"]
-    for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
-        metadata.pop(name, None)
 
 
 def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
@@ -302,5 +302,4 @@ __all__ = [
     "read_body",
     "strict_text",
     "unknown_fields",
-    "wipe_system_fields",
 ]

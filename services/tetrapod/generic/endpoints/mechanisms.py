@@ -153,7 +153,8 @@ class DocumentPatching(Patching):
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        return self._text(current).decode()
+        """The object was encoded by Go, and what was patched in was copied by its Marshal."""
+        return json_serializer.go_escaped(self._text(current)).decode()
 
     def _text(self, current: Object) -> bytes:
         """The patched object as upstream has it in JSON."""

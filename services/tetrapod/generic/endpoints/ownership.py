@@ -178,7 +178,7 @@ class _ScaleOfCustom(Ownership):
         applied = super().apply(live, config, manager, force=force, finish=finish)
         if live is not None and _but_owners(applied) == _but_owners(live):
             return applied
-        meta = config["metadata"]
+        meta = config.get("metadata") or {}
         raise _unconvertible(f"failed to convert new object ({meta.get('namespace') or ''}/{meta.get('name') or ''}; {{}})")
 
 

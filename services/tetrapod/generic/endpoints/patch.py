@@ -65,7 +65,7 @@ async def patch(scope: Scope, request: Request) -> Response:
     writing = Writing(scope, request, context, name, told, options.to_object("CreateOptions"))
     first = len(request.warnings)
     try:
-        return await writing.answer(revise, accepted, force_create=applies and not scope.subresource)
+        return await writing.answer(revise, accepted, force_create=applies and not scope.subresource, applies=applies)
     finally:
         request.warnings[first:first] = mechanism.warnings  # the decoder's come before all others, refused or not
 

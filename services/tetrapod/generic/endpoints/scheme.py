@@ -87,6 +87,8 @@ def unknown_conversion(version: str, kind: str, group: str, expected: str) -> st
     return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
 
 
-def same_family(given: GroupVersion, group: str) -> bool:
-    """Whether a kind of the same name in `given` converts to that of `group`."""
+def same_family(given: GroupVersion, group: str, kind: str) -> bool:
+    """Whether `kind` in `given` converts to that of `group`."""
+    if kind == "Scale":
+        return given.group in (group, "extensions", "apps")
     return given.group == group or (given.group == "extensions" and group in ("apps", "networking.k8s.io", "policy"))

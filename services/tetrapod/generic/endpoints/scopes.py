@@ -107,7 +107,12 @@ class Scopes:
         elif type(definition.strategy).default is not Strategy.default:
             default = _defaulter(definition.strategy, version)
         schema: Callable[[], SchemaNode] = lambda: definition.schema(version)  # noqa: E731
-        return Decoder(definition.gvk(version), schema, default, custom=definition.custom)
+        return Decoder(definition.gvk(version), schema, default, custom=definition.custom, schema_in=_schema_in(definition))
+
+
+def _schema_in(definition: ResourceDefinition) -> Callable[[str], SchemaNode]:
+    """Its schema in a version that it may not have: then it knows no field."""
+    return lambda version: definition.schema(version) if version in definition.versions else SchemaNode()
 
 
 def _defaulter(strategy: Strategy, version: str) -> Callable[[Object], None]:

@@ -90,8 +90,9 @@ class _Serving:
     async def run(self, writer: StreamWriter) -> None:
         self._writer = writer
         try:
-            async with asyncio.timeout(max(self._seconds, 0.0)) as limit:
-                await (self._pull() if self._frames.asynchronous else self._pushed())
+            if self._seconds > 0:  # upstream's `timeoutSeconds=-1` is over before there is anything to tell
+                async with asyncio.timeout(self._seconds) as limit:
+                    await (self._pull() if self._frames.asynchronous else self._pushed())
         except TimeoutError:
             if not limit.expired():
                 raise

@@ -16,6 +16,7 @@ from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, Not
 from tetrapod.machinery.gonumbers import without_exponents
 from tetrapod.machinery.gvk import Object
 
+_UNSTORED: Final = frozenset({"resourceVersion", "selfLink"})
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
 
 
@@ -28,9 +29,9 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
     stored: Object = {"kind": obj.get("kind") or kind, "apiVersion": obj.get("apiVersion") or api_version, "metadata": {}}
     stored.update(obj)
     metadata = obj.get("metadata") or {}
-    stored["metadata"] = (
-        {name: value for name, value in metadata.items() if name != "resourceVersion"} if "resourceVersion" in metadata else metadata
-    )
+    if not _UNSTORED.isdisjoint(metadata):
+        metadata = {name: value for name, value in metadata.items() if name not in _UNSTORED}
+    stored["metadata"] = metadata
     return without_exponents(orjson.dumps(stored))
 
 

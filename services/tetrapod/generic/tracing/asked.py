@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.among_services.names import TRACE_SPANS
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.tracing import hop
 from tetrapod.generic.tracing.report import text, told
@@ -91,7 +92,7 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
 def _report(request: Request, uri: str, response: Response, size: int, root: Span) -> dict[str, Any]:
     whole = told(root, root.started)
     began = datetime.now(UTC).timestamp() - (root.ended - root.started)
-    hidden = _KEPT | {hop.FOUND}
+    hidden = _KEPT | {TRACE_SPANS}
     return {
         "auditID": request.audit_id,
         "traceID": f"{root.trace.trace_id:032x}",

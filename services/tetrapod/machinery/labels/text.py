@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from tetrapod.machinery import field, names
@@ -11,8 +12,9 @@ from tetrapod.machinery.labels.selectors import EVERYTHING, Requirement, Selecto
 _BINARY: Final = "in, notin, =, ==, !=, gt, lt"
 
 
+@lru_cache(maxsize=2)
 def parse(text: str) -> Selector:
-    """Parse the text form of a selector.
+    """Parse the text form of a selector; the last ones are kept, for those on one request's way who ask again (a text may be a megabyte).
 
     Raises:
         ValueError: with upstream's text.

@@ -16,7 +16,7 @@ from tetrapod.machinery.schema import unknown
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
 from tetrapod.machinery.schema.decode_special import resource_amount, special
-from tetrapod.machinery.schema.emptied import TOLD_FROM_ABSENT
+from tetrapod.machinery.schema.emptied import TOLD_BELOW, TOLD_FROM_ABSENT
 from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 
 __all__ = ["DecodeError", "decode", "first_error", "zero"]
@@ -156,6 +156,8 @@ def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: Schema
         walk = field_walk(child, parent)
         if (parent.definition, name) in TOLD_FROM_ABSENT:
             walk = _keeping_empty(walk, _KINDS[child.type])
+        elif members := TOLD_BELOW.get((parent.definition, name)):
+            walk = _keeping_members(walk, {member: _KINDS[child.properties[member].type] for member in members})
         walks[name] = walk
         return walk(value)
 
@@ -290,3 +292,16 @@ def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
         return result
 
     return element
+
+
+def _keeping_members(walk: Walk, kinds: dict[str, type]) -> Walk:
+    def keeping(value: Any) -> Any:
+        if value.__class__ is not dict:
+            return walk(value)
+        kept = {name: value[name] for name, kind in kinds.items() if value.get(name).__class__ is kind and not value[name]}
+        result = walk(value)
+        if kept and result is not ABSENT:
+            result.update(kept)
+        return result
+
+    return keeping

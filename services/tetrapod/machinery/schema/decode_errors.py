@@ -80,5 +80,5 @@ def _name(value: Any, wanted: str) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        return f"number {value}" if wanted.startswith(("int", "uint", "float")) else "number"
+        return f"number {value}" if wanted.startswith(("int", "uint", "float", "time.Duration")) else "number"
     return {str: "string", list: "array", dict: "object"}.get(value.__class__, "null")

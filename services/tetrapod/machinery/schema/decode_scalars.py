@@ -21,7 +21,7 @@ ABSENT: Final = object()
 _INT64: Final = 1 << 63
 _UINT64: Final = 1 << 64
 _EXACT: Final = 1 << 53
-_RANGES: Final = {"int32": 1 << 31, "int64": _INT64, "": _INT64}
+_RANGES: Final = {"int32": 1 << 31, "int64": _INT64, "time.Duration": _INT64, "": _INT64}
 _ZEROS: Final[dict[str, Any]] = {"string": "", "boolean": False, "integer": 0, "number": 0}
 
 

@@ -187,7 +187,7 @@ def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
     `unknown` are the paths (`spec.containers[0].img`) that the kind's schema does not know; nothing below them is looked at.
     """
     found: dict[str, None] = {}
-    _complain(pairs(data), "", unknown, found.setdefault)
+    _complain(pairs(data), "", frozenset(unknown), found.setdefault)
     return list(found)[:_MAX_STRICT_ERRORS]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +163,25 @@ def test_empty_rules_of_a_network_policy_are_told_from_absent_ones_until_they_ar
     assert emptied.hide(node, sent) == [(("spec", "egress"), [])]  # the rules are owned as a whole
     emptied.omit(node, sent)
     assert sent["spec"] == {"podSelector": {}, "ingress": [{}, {"from": [{"podSelector": {}}]}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "place", "member"),
+    [
+        ("NetworkPolicy", "networking.k8s.io/v1", ("spec", "podSelector"), {"matchLabels": {}}),
+        ("NetworkPolicy", "networking.k8s.io/v1", ("spec", "egress", 0, "to", 0, "namespaceSelector"), {"matchExpressions": []}),
+        ("Deployment", "apps/v1", ("spec", "template", "metadata"), {"labels": {}}),
+    ],
+)
+def test_what_is_empty_is_told_from_absent_where_a_type_is_used_so(kind: str, version: str, place: tuple[Any, ...], member: Any) -> None:
+    sent: Any = dict(member)
+    for step in reversed(place):
+        sent = [sent] if step == 0 else {step: sent}
+    obj = decoded(kind, {"metadata": {"labels": {}}, **sent}, version)
+    assert "labels" not in obj["metadata"]
+    assert reduce(getitem, place, obj) == member
+    emptied.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), obj)
+    assert reduce(getitem, place, obj) == {}
 
 
 def test_of_a_schema_inside_schemas_what_is_empty_is_left_out() -> None:
