@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import socket
 import ssl
@@ -45,10 +47,25 @@ class Server:
             raise
 
 
+def _candidates() -> Iterator[int]:
+    ports = list(range(10_000, 30_000))  # below those that kernels give to whoever connects
+    random.SystemRandom().shuffle(ports)
+    return itertools.cycle(ports)
+
+
+_PORTS = _candidates()
+
+
 def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
+    """For a server that binds it later: until then no connection takes it, and this process is not told of it again."""
+    for port in _PORTS:
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("unreachable")
 
 
 def command(*args: str) -> list[str]:
