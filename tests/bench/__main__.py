@@ -1,4 +1,7 @@
-"""`make bench`: measure, and write docs/BENCHMARKS.md. `make bench ARGS='--only get,list'` measures a part and prints it."""
+"""`make bench`: measure, and write docs/BENCHMARKS.md. `make bench ARGS='--only get,list'` measures a part and prints it.
+
+With KUBE_APISERVER each form of ours is measured beside it too, second by second. `--beside CHECKOUT` does that, and only that, with
+another tree of ours: what a change costs."""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from bench import asgi, wrk
 from bench.measuring import Measured, Measuring, Plan
+from bench.pairs import measure
 from bench.report import missed, render
 from bench.targets import Embedded, Four, Real, Target
 from bench.works import QUANTITIES, WORKS
@@ -26,20 +31,20 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help=f"measure these alone, comma-separated: {names}; prints, writes nothing")
     parser.add_argument("--quick", action="store_true", help="shorter runs and fewer CRDs; prints, writes nothing")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="ours and that of another tree, second by second; prints")
+    parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
     parser.add_argument("--no-four", action="store_true", help="leave the four services out")
     parser.add_argument("--no-embedded", action="store_true", help="leave the one process out")
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
     return parser.parse_args()
 
 
-def _targets(arguments: argparse.Namespace, directory: Path) -> list[Target]:
-    found: list[Target] = []
+def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
+    found: list[type[Target]] = []
     if not arguments.no_embedded:
-        found.append(Embedded(directory))
+        found.append(Embedded)
     if not arguments.no_four:
-        found.append(Four(directory))
-    if os.environ.get("KUBE_APISERVER"):
-        found.append(Real(directory))
+        found.append(Four)
     return found
 
 
@@ -51,9 +56,9 @@ def main() -> int:
     begun = time.monotonic()
     # As an image is built: where bytecode is not written, every start would compile 700 files.
     compileall.compile_dir(str(SERVICES), quiet=1)
-    plan = Plan(only=frozenset(filter(None, arguments.only.split(","))))
+    plan = Plan(only=frozenset(filter(None, arguments.only.split(","))), pairs=max(2, arguments.pairs))
     if arguments.quick:
-        plan = Plan(plan.only, crds=300, rounds=1, events=100)
+        plan = Plan(plan.only, crds=300, rounds=1, events=100, pairs=plan.pairs)
     results: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory(prefix="tetrapod-bench-") as name:
         directory = Path(name)
@@ -62,8 +67,19 @@ def main() -> int:
             asgi.running("hello", *pki.serving, directory) as hello,
             asgi.running("aggregated", *pki.serving, directory) as aggregated,
         ):
-            for target in _targets(arguments, directory):
-                results[target.key] = Measuring(target, plan, (hello, aggregated), pki.ca, directory).run()
+            fresh = partial(tempfile.mkdtemp, dir=directory)
+            servers = hello, aggregated
+            if arguments.beside is not None:
+                for form in _forms(arguments):
+                    measure(form(Path(fresh())), form(Path(fresh()), arguments.beside.resolve()), plan, servers, pki.ca, directory)
+                return 0
+            real = [Real] if os.environ.get("KUBE_APISERVER") else []
+            for form in [*_forms(arguments), *real]:
+                target = form(Path(fresh()))
+                results[target.key] = Measuring(target, plan, servers, pki.ca, directory).run()
+            for form in _forms(arguments) if real else ():
+                target = form(Path(fresh()))
+                results[target.key].beside = measure(target, Real(Path(fresh())), plan, servers, pki.ca, directory)
     text = render(results, plan)
     whole = not (plan.only or arguments.quick or arguments.no_four or arguments.no_embedded)
     out = arguments.out or (OUT if whole else None)

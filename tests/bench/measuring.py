@@ -38,12 +38,26 @@ class Rate:
         return self.cpu / self.hello
 
 
+@dataclass(frozen=True)
+class Share:
+    """CPU of a request, of what another server needs for it: the median of pairs, and where half of them lie."""
+
+    median: float
+    low: float
+    high: float
+    ours: float
+    theirs: float
+    """Seconds, medians."""
+
+
 @dataclass
 class Measured:
     """All that is known of a target. `missing` says why a figure is not there."""
 
     title: str
     rates: dict[str, Rate] = field(default_factory=dict)
+    beside: dict[str, Share] = field(default_factory=dict)
+    """By work, of kube-apiserver's."""
     quantities: dict[str, float] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
@@ -59,6 +73,8 @@ class Plan:
     rounds: int = 3
     """The one in the middle, by multiples of `hello`, counts."""
     events: int = 200
+    pairs: int = 10
+    """Beside another server."""
 
     def wants(self, *keys: str) -> bool:
         return not self.only or any(key.split("-")[0] in self.only or key in self.only for key in keys)
@@ -81,11 +97,15 @@ class Measuring:
     def client(self) -> Client:
         return Client(self.target.url, TOKEN)
 
+    def begin(self) -> None:
+        """The target is up, and filled."""
+        self._starts()
+        self._prepare()
+        self._pods()
+
     def run(self) -> Measured:
         try:
-            self._starts()
-            self._prepare()
-            self._pods()
+            self.begin()
             for work in WORKS:
                 if self.plan.wants(work.key):
                     self._guarded(work.key, partial(self._work, work))
@@ -138,7 +158,7 @@ class Measuring:
                 await client.create("/api/v1/namespaces", objects.namespace(name))
                 await client.create(f"/api/v1/namespaces/{name}/serviceaccounts", objects.service_account("default"))
             await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/configmaps", objects.config_map("one"))
-            if self.plan.wants("custom"):
+            if self.plan.wants("custom-create", "custom-patch"):
                 await client.create(CRDS, objects.ruled_crd())
                 await self._custom_objects(client)
 
@@ -195,22 +215,26 @@ class Measuring:
         return self._hello_now
 
     def _work(self, work: Work) -> None:
+        once = self.ready_for(work)
+        rounds = []
+        for _ in range(self.plan.rounds):
+            before = self._calibrate()
+            rate = once()
+            rounds.append(replace(rate, hello=(before + self._hello_after()) / 2))
+        rounds.sort(key=lambda rate: rate.multiple)
+        self._put_rate(work.key, rounds[len(rounds) // 2])
+
+    def ready_for(self, work: Work) -> Callable[[], Rate]:
+        """What measures it once, for a second or a few; it has been done before. The rate knows no `hello` yet."""
         if work.key == "watch":
-            self._watch()
-            return
+            return self._watch
         if work.key == "proxy":
             asyncio.run(self._register())
         assert work.load is not None
         size = self._answer_size(work.load) if work.heavy else 0
         if not work.heavy:
             self._load(work.load, 1, 0)
-        rounds = []
-        for _ in range(self.plan.rounds):
-            before = self._calibrate()
-            rate = self._load(work.load, self.plan.seconds * (3 if work.heavy else 1), size)
-            rounds.append(replace(rate, hello=(before + self._hello_after()) / 2))
-        rounds.sort(key=lambda rate: rate.multiple)
-        self._put_rate(work.key, rounds[len(rounds) // 2])
+        return partial(self._load, work.load, self.plan.seconds * (3 if work.heavy else 1), size)
 
     def _load(self, load: wrk.Load, seconds: float, size: int) -> Rate:
         """Requests are counted by the bytes of their answers where `size` is that of one."""
@@ -240,15 +264,9 @@ class Measuring:
             raise Refused(f"GET {load.path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
         return len(answer.body)
 
-    def _watch(self) -> None:
-        rounds = []
-        for _ in range(self.plan.rounds):
-            before = self._calibrate()
-            found = asyncio.run(watchers.measure(self.client, self.target.pids, self.plan.events))
-            hello = (before + self._hello_after()) / 2
-            rounds.append(Rate(found.rate, found.p50_ms, found.p99_ms, found.cpu, hello))
-        rounds.sort(key=lambda rate: rate.multiple)
-        self._put_rate("watch", rounds[len(rounds) // 2])
+    def _watch(self) -> Rate:
+        found = asyncio.run(watchers.measure(self.client, self.target.pids, self.plan.events))
+        return Rate(found.rate, found.p50_ms, found.p99_ms, found.cpu, 0.0)
 
     async def _register(self) -> None:
         """An aggregated server behind an ExternalName service; returns once requests reach it."""

@@ -22,6 +22,10 @@ from wrk, one thread, 16 connections, TLS, a static bearer token of a user in `s
 *kube-apiserver* is what v1.37.1 with etcd 3.6.8 needed on such a machine, in the same multiples; *of it* is ours as a share of that.
 """
 
+_BESIDE = """*Beside it* is the share that counts, where it was measured: both servers up in the same minutes, each loaded for a second in
+its turn; of {pairs} pairs of seconds the middle ratio of their CPU for a request, and where half of them lie.
+"""
+
 
 def render(results: dict[str, Measured], plan: Plan) -> str:
     hellos = sorted(rate.hello for measured in results.values() for rate in measured.rates.values()) or [0.0]
@@ -34,34 +38,37 @@ def render(results: dict[str, Measured], plan: Plan) -> str:
         )
     ]
     real = results.get("real")
+    if any(measured.beside for measured in results.values()):
+        parts.append(_BESIDE.format(pairs=plan.pairs))
     for key, measured in results.items():
         parts.append(f"\n## {measured.title}\n")
         if "*" in measured.missing:
             parts.append(f"Not measured{' to the end' if measured.rates else ''}: {_inline(measured.missing['*'])}\n")
         if not measured.rates and not measured.quantities:
             continue
-        parts += _rates(key, measured, real if real is not measured else None, plan)
+        parts += _rates(key, measured, plan)
         parts += _quantities(key, measured, real if real is not measured else None, plan)
         parts += _notes(key, measured)
     return "\n".join(parts)
 
 
-def _rates(key: str, measured: Measured, real: Measured | None, plan: Plan) -> list[str]:
-    head = ["work", "a second", "p50 ms", "p99 ms", "CPU µs", "× hello", "kube-apiserver", "of it", "goal", "met"]
-    lines = [_row(head + (["of it in this run"] if real else [])), _row(["---"] * (len(head) + bool(real)))]
+def _rates(key: str, measured: Measured, plan: Plan) -> list[str]:
+    head = ["work", "a second", "p50 ms", "p99 ms", "CPU µs", "× hello", "kube-apiserver", "of it"]
+    head += [*(["beside it"] if measured.beside else []), "goal", "met"]
+    lines = [_row(head), _row(["---"] * len(head))]
     for work in WORKS:
         if not plan.wants(work.key):
             continue
         rate = measured.rates.get(work.key)
         if rate is None:
             reason = measured.missing.get(work.key, measured.missing.get("*", ""))
-            lines.append(_row([work.title, f"not measured: {_inline(reason)}", *[""] * (len(head) - 2 + bool(real))]))
+            lines.append(_row([work.title, f"not measured: {_inline(reason)}", *[""] * (len(head) - 2)]))
             continue
-        cells = [work.title, *_cells(rate), _number(work.real), f"{rate.multiple / work.real:.2f}", *_goal(key, work, rate)]
-        if real:
-            theirs = real.rates.get(work.key)
-            cells.append(f"{rate.multiple / theirs.multiple:.2f}" if theirs else "")
-        lines.append(_row(cells))
+        cells = [work.title, *_cells(rate), _number(work.real), f"{rate.multiple / work.real:.2f}"]
+        if measured.beside:
+            share = measured.beside.get(work.key)
+            cells.append(f"{share.median:.2f} ({share.low:.2f} to {share.high:.2f})" if share else "")
+        lines.append(_row([*cells, *_goal(key, work, rate)]))
     return [*lines, ""]
 
 

@@ -33,8 +33,10 @@ class Target(ABC):
     title = ""
     key = ""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
+        """`checkout`: of another tree than the one that this stands in."""
         self.directory = directory
+        self._environment = environment() if checkout is None else {**environment(), "PYTHONPATH": str(checkout / "services")}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._number = 0
         self._data = directory
@@ -67,7 +69,7 @@ class Target(ABC):
 
     def _spawn(self, name: str, argv: list[str]) -> None:
         with (self._data / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=environment())
+            self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=self._environment)
 
     def _wait_ready(self, name: str, port: int, patience: float = 60) -> None:
         """`/readyz` of one process is 200."""
@@ -117,8 +119,8 @@ class Embedded(Target):
     title = "One process over SQLite"
     key = "embedded"
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
+        super().__init__(directory, checkout)
         self._port = free_port()
 
     @property
@@ -136,8 +138,8 @@ class Embedded(Target):
 class OverEtcd(Target):
     """With an etcd of its own, which is not measured."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
+        super().__init__(directory, checkout)
         self._etcd: Etcd | None = None
 
     def _etcd_binary(self) -> str:
@@ -170,8 +172,8 @@ class Four(OverEtcd):
     title = "Four services over etcd"
     key = "four"
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
+        super().__init__(directory, checkout)
         self._ports = {name: free_port() for name in ("aggregator", "core", "extensions", "auth")}
 
     @property
@@ -181,7 +183,7 @@ class Four(OverEtcd):
     def _prepare(self) -> None:
         super()._prepare()
         argv = command("certs", "--out", str(self._data / "certs"), "--hosts", "localhost,127.0.0.1")
-        done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
+        done = subprocess.run(argv, env=self._environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotStarted(f"tetrapod certs: {done.stderr.strip()[-200:]}")
 
@@ -213,8 +215,8 @@ class Real(OverEtcd):
     title = "kube-apiserver over etcd"
     key = "real"
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
+        super().__init__(directory, checkout)
         self._port = free_port()
 
     @property
