@@ -72,13 +72,13 @@ def test_contradictions_are_refused() -> None:
 
 
 def test_a_demand_is_averaged_over_time() -> None:
-    demand = Integrator(lambda: 0.0)
-    demand.reach(4)
-    demand.advance(3.0, 4)
-    demand.advance(4.0, 0)
+    demand = Integrator()
+    demand.add(4, 3.0)
+    demand.add(0, 1.0)
+    demand.add(5, 0.0)
     seen = demand.reset()
-    assert (seen.average, seen.highest, seen.duration) == (3.0, 4.0, 4.0)
-    demand.advance(5.0, 0)
+    assert (seen.average, seen.highest, seen.duration) == (3.0, 5.0, 4.0)
+    demand.add(0, 1.0)
     assert demand.reset().highest == 0
 
 

@@ -73,10 +73,9 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
                 error.headers.extend(flow.headers)
             raise
         finally:
-            executed = clock() - ticket.started
+            executed = queues.finish(ticket)
             meters.EXECUTION.count(flow.execution, executed)
             access_log.note_time(request, "apf_execution_time", executed)
-            queues.finish(ticket)
         response.headers = [*response.headers, *flow.headers]
         if forget is not None:
             _when_ended(response, forget)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -16,30 +14,23 @@ class Results(NamedTuple):
 
 
 class Integrator:
-    """Told from outside how the time passes, by `advance`, and by `reach` what the number has risen to."""
+    """Told of times, in any order, and of what the number was for so long."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._since = clock()
-        self._value = self._highest = 0.0
+    def __init__(self) -> None:
+        self._highest = 0.0
         self._elapsed = self._sum = self._squares = 0.0
 
-    def advance(self, now: float, value: float) -> None:
-        """It has been `value` until now."""
-        passed = now - self._since
-        self._since = now
-        self._value = value
-        self._elapsed += passed
-        self._sum += value * passed
-        self._squares += value * value * passed
-
-    def reach(self, value: float) -> None:
+    def add(self, value: float, seconds: float) -> None:
+        """It was `value` for `seconds`, which may be none."""
         self._highest = max(self._highest, value)
+        self._elapsed += seconds
+        self._sum += value * seconds
+        self._squares += value * value * seconds
 
     def reset(self) -> Results:
-        """What was until it was last advanced; the next results begin there."""
+        """What has been told; the next results begin there."""
         results = self._results()
-        self._elapsed = self._sum = self._squares = 0.0
-        self._highest = self._value
+        self._elapsed = self._sum = self._squares = self._highest = 0.0
         return results
 
     def _results(self) -> Results:

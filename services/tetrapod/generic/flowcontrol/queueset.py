@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.generic.flowcontrol import meters
-from tetrapod.generic.flowcontrol.integrator import Integrator, Results
+from tetrapod.generic.flowcontrol.integrator import Results
 from tetrapod.generic.flowcontrol.utilization import Limits, Utilization
 from tetrapod.generic.flowcontrol.work import Estimate
 from tetrapod.generic.user import UserInfo
@@ -68,7 +68,7 @@ class Ticket:
         arrival_r: float,
     ) -> None:
         self.estimate = estimate
-        self.seats = estimate.final if estimate.final > estimate.initial else estimate.initial
+        self.seats = estimate.seats
         self.labels = labels  # of metrics: priority level, flow schema
         self.distinguisher = distinguisher
         self.user = user
@@ -141,7 +141,6 @@ class QueueSet:
         self.rejected = self.timed_out = self.cancelled = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()  # by the labels of metrics
         self.lingering: Counter[tuple[str, str]] = Counter()  # seats
-        self.demand = Integrator(clock)  # of the seats that could be used
         self.utilization = Utilization()
         self.nominal = limit
         self.dispatch_r = self.latest_s = 0.0  # of what was dispatched last: the time, and when it begins, both virtual
@@ -176,7 +175,7 @@ class QueueSet:
     def results(self) -> Results:
         """The demand for seats since this was last asked."""
         self._advance()
-        return self.demand.reset()
+        return self.utilization.demand(self.limits)
 
     # --- the life of a request
 
@@ -224,8 +223,8 @@ class QueueSet:
             raise
         return True
 
-    def finish(self, ticket: Ticket) -> None:
-        """Give a ticket back; its seats are free at once, or after it has lingered."""
+    def finish(self, ticket: Ticket) -> float:
+        """Give a ticket back; its seats are free at once, or after it has lingered. Returns the seconds for which it executed."""
         now = self._advance()
         self.executing -= 1
         queue = ticket.queue
@@ -242,6 +241,7 @@ class QueueSet:
         else:
             self._release(ticket)
         self._dispatch()
+        return now - ticket.started
 
     def _lingered(self, ticket: Ticket) -> None:
         self._advance()
@@ -268,12 +268,12 @@ class QueueSet:
     def _advance(self) -> float:
         """R has grown, since anything last changed, as fast as each active queue was served on average."""
         now = self._clock()
-        self.demand.advance(now, self.seats_in_use + self.seats_waiting)
+        elapsed = now - self._since
         state = (self.waiting, self.executing, self.seats_waiting, self.seats_in_use)
-        if not self.utilization.spend(state, now - self._since):
+        if not self.utilization.spend(state, elapsed):
             self.utilization.settle(self.limits)
         if self._active:
-            self._r += self.seats_in_use / self._active * (now - self._since)
+            self._r += self.seats_in_use / self._active * elapsed
         self._since = now
         return now
 
@@ -313,7 +313,6 @@ class QueueSet:
         self._nonempty.add(queue)
         self._bound(queue)
         self._count_waiting(ticket, 1)
-        self.demand.reach(self.seats_in_use + self.seats_waiting)
         meters.QUEUE_LENGTH.observe(ticket.labels, len(queue.waiting))
 
     def _count_waiting(self, ticket: Ticket, by: int) -> None:
@@ -366,7 +365,6 @@ class QueueSet:
         self.executing += 1
         self.dispatched[ticket.labels] += 1
         self.seats_in_use += seats
-        self.demand.reach(self.seats_in_use + self.seats_waiting)
         if ticket.decision is not None and not ticket.decision.done():
             ticket.decision.set_result(None)
 

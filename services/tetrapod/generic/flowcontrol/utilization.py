@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
+from tetrapod.generic.flowcontrol.integrator import Integrator, Results
 from tetrapod.generic.metrics import TimingHistogram
 
 _P: Final = "apiserver_flowcontrol_"
@@ -37,6 +38,7 @@ class Utilization:
 
     def __init__(self) -> None:
         self.spent: dict[State, float] = {}
+        self._demand = Integrator()  # of the seats that could be used
         self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
 
     def spend(self, state: State, seconds: float) -> bool:
@@ -48,7 +50,14 @@ class Utilization:
     def settle(self, limits: Limits) -> None:
         """Sum up what was spent: the limits are about to change, or there are too many states."""
         self._rows = self.rows(limits)
+        for (_, _, seats_waiting, seats_in_use), seconds in self.spent.items():
+            self._demand.add(seats_waiting + seats_in_use, seconds)
         self.spent.clear()
+
+    def demand(self, limits: Limits) -> Results:
+        """For seats, since this was last asked."""
+        self.settle(limits)
+        return self._demand.reset()
 
     def rows(self, limits: Limits) -> list[list[float]]:
         """Demand of seats, use of seats, requests that execute, requests that wait."""

@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
 
     @property
     def seats(self) -> int:
-        return max(self.initial, self.final)
+        return self.final if self.final > self.initial else self.initial
 
 
 LEAST: Final = Estimate()
