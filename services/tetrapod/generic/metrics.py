@@ -54,14 +54,29 @@ class Counter(Metric):
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
         super().__init__(name, help_text, labels, among)
         self.values: dict[tuple[str, ...], float] = {}
+        self._rows: dict[tuple[str, ...], list[float]] = {}
 
     def add(self, labels: tuple[str, ...] = (), amount: float = 1) -> None:
         self.values[labels] = self.values.get(labels, 0) + amount
 
+    def row(self, labels: tuple[str, ...]) -> list[float]:
+        """A number of one set of labels, to be counted up in place: to be kept by who counts the same labels often."""
+        return self._rows.setdefault(labels, [0.0])
+
+    def clear(self) -> None:
+        """Begin anew; rows stay good."""
+        self.values.clear()
+        for row in self._rows.values():
+            row[0] = 0.0
+
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        if not self.labels and not self.values:
+        values = dict(self.values)
+        for labels, (count,) in self._rows.items():
+            if count:
+                values[labels] = values.get(labels, 0) + count
+        if not self.labels and not values:
             yield self.name, {}, 0.0
-        for labels, value in list(self.values.items()):
+        for labels, value in values.items():
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
 
 
@@ -144,9 +159,10 @@ class Histogram(Metric):
             self.native.spread(row, least, most, times)
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
+        """Of what has been observed."""
         if not self.labels:
-            self.row(())
-        return list(self.values.items())
+            return [((), self.row(()))]
+        return [(labels, row) for labels, row in list(self.values.items()) if any(row)]
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         for labels, row in self.rows():
@@ -270,7 +286,7 @@ def reset() -> None:
             if metric.native is not None:
                 metric.native.clear()
         elif isinstance(metric, Counter) and not isinstance(metric, Gauge):
-            metric.values.clear()
+            metric.clear()
     for begin_anew in RESETS:
         begin_anew()
 

@@ -83,6 +83,7 @@ _READS: Final = frozenset({"get", "list", "watch"})
 for _gauge in (IN_FLIGHT, IN_QUEUE):
     for _kind in _KINDS.values():
         _gauge.add(_kind, 0)
+_IN_FLIGHT: Final = {reads: IN_FLIGHT.row(kind) for reads, kind in _KINDS.items()}
 _VALIDATIONS: Final = frozenset({"", "Ignore", "Strict", "Warn"})
 _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
@@ -114,17 +115,17 @@ class Series:
         self.verb, self.dry_run = verb, dry_run
         self._labels = (verb, dry_run, *of)
         self._self = (verb, of[0], of[2], of[3])
-        self._codes: dict[int, tuple[str, ...]] = {}
+        self._codes: dict[int, list[float]] = {}
         self._duration = DURATION.row(self._labels)
         self._sli = SLI_DURATION.row((verb, *of)) if not dry_run else None
         self._sizes = RESPONSE_SIZES.row((verb, *of)) if verb in ("GET", "LIST") else None
 
     def count(self, code: int, seconds: float, sli_seconds: float, size: int) -> None:
         """`size` below 0: it is not known."""
-        labels = self._codes.get(code)
-        if labels is None:
-            labels = self._codes[code] = (*self._labels, _CODES.get(code) or str(code))
-        TOTAL.add(labels)
+        total = self._codes.get(code)
+        if total is None:
+            total = self._codes[code] = TOTAL.row((*self._labels, _CODES.get(code) or str(code)))
+        total[0] += 1
         DURATION.count(self._duration, seconds)
         if self._sli is not None:
             SLI_DURATION.count(self._sli, sli_seconds)
@@ -187,6 +188,11 @@ class RequestMetrics:
         labels = (verb_of(request), "", "", "", "", scope_of(info), self._component, "429")
         TOTAL.add((labels[0], dry_run_of(request.query_string), *labels[1:]))
         TERMINATIONS.add(labels)
+
+
+def in_flight(request: Request) -> list[float]:
+    """The row of those of its kind that are under way."""
+    return _IN_FLIGHT[request.info is not None and request.info.verb in _READS]
 
 
 def kind_of(request: Request) -> tuple[str]:

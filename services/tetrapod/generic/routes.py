@@ -112,7 +112,7 @@ async def slis(request: Request) -> Response:
     if request.method == "DELETE":
         for metric in SLIS:
             if isinstance(metric, Counter):
-                metric.values.clear()
+                metric.clear()
         return _metrics_reset()
     return await exposed(request, SLIS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from tetrapod.generic.authorization.interface import Answer, Decision
@@ -23,24 +24,42 @@ _AUTHORIZATION_SECONDS: Final = Histogram(
     "authorization_duration_seconds", "Authorization duration in seconds broken out by result.", _RESULT, _BUCKETS
 )
 _KNOWN: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
-_DECIDED: Final = {Decision.ALLOW: ("allowed",), Decision.DENY: ("denied",), Decision.NO_OPINION: ("no-opinion",)}
-_ERROR, _FAILURE, _SUCCESS = ("error",), ("failure",), ("success",)
+
+
+class _Result:
+    """Attempts that came to it, and how long they took."""
+
+    def __init__(self, attempts: Counter, seconds: Histogram, result: str) -> None:
+        self._attempts = attempts.row((result,))
+        self._took = partial(seconds.count, seconds.row((result,)))
+
+    def count(self, seconds: float) -> None:
+        self._attempts[0] += 1
+        self._took(seconds)
+
+
+_SUCCESS, _FAILURE, _ERROR = (_Result(_AUTHENTICATIONS, _AUTHENTICATION_SECONDS, result) for result in ("success", "failure", "error"))
+_NAMED: Final = {name: _USERS.row((name,)) for name in (*_KNOWN, "email_id", "other")}
+_ALLOWED: Final = _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "allowed")
+_NOT_ALLOWED: Final = {
+    Decision.DENY: _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "denied"),
+    Decision.NO_OPINION: _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "no-opinion"),
+}
+_UNDECIDED: Final = _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "error")
 
 
 def authenticated(user: str, seconds: float) -> None:
-    _USERS.add((user if user in _KNOWN else "email_id" if "@" in user else "other",))
-    _AUTHENTICATIONS.add(_SUCCESS)
-    _AUTHENTICATION_SECONDS.observe(_SUCCESS, seconds)
+    _NAMED[user if user in _KNOWN else "email_id" if "@" in user else "other"][0] += 1
+    _SUCCESS.count(seconds)
 
 
 def not_authenticated(seconds: float, *, error: bool) -> None:
     """`error`: a credential was bad; else there was none."""
-    result = _ERROR if error else _FAILURE
-    _AUTHENTICATIONS.add(result)
-    _AUTHENTICATION_SECONDS.observe(result, seconds)
+    (_ERROR if error else _FAILURE).count(seconds)
 
 
 def authorized(answer: Answer, seconds: float) -> None:
-    result = _ERROR if answer.error and answer.decision is not Decision.ALLOW else _DECIDED[answer.decision]
-    _AUTHORIZATIONS.add(result)
-    _AUTHORIZATION_SECONDS.observe(result, seconds)
+    if answer.decision is Decision.ALLOW:
+        _ALLOWED.count(seconds)
+    else:
+        (_UNDECIDED if answer.error else _NOT_ALLOWED[answer.decision]).count(seconds)

@@ -12,12 +12,11 @@ from tetrapod.generic.request import Handler, Request, Response, StreamResponse,
 from tetrapod.generic.request_metrics import (
     ABORTS,
     FIELD_VALIDATION,
-    IN_FLIGHT,
     LONG_RUNNING,
     RequestMetrics,
     Series,
     field_validation_of,
-    kind_of,
+    in_flight,
     verb_of,
 )
 from tetrapod.generic.user import LOOPBACK
@@ -31,8 +30,8 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
 
     async def instrumentation(request: Request) -> Response:
         info = request.info
-        kind = kind_of(request)
-        IN_FLIGHT.add(kind, 1)
+        under_way = in_flight(request)
+        under_way[0] += 1
         code, size = 0, -1
         response: Response | None = None
         try:
@@ -47,7 +46,7 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
         finally:
             seconds = time.monotonic() - request.received
             said = access_log.said_of(request) if access_log.wanted() else None
-            IN_FLIGHT.add(kind, -1)
+            under_way[0] -= 1
             if code == 429:
                 metrics.dropped(request)
             elif (series := metrics.series(request)) is not None:
