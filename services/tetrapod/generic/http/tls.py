@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tetrapod.generic.certificates.direct import DirectTLS
 from tetrapod.generic.certificates.verification import verify_as_go
 from tetrapod.generic.http.mistrust import MistrustedConnection, mistrust_later
 from tetrapod.generic.http.openssl import name_authorities
@@ -47,7 +48,7 @@ _PLAIN_HTTP: Final = (
 )
 
 
-class _Connection(ssl.SSLObject):
+class _Connection(DirectTLS):
     """Tells a client that speaks plain HTTP so, as Go does, where OpenSSL would only cut the connection."""
 
     _to_client: ssl.MemoryBIO
@@ -55,7 +56,7 @@ class _Connection(ssl.SSLObject):
 
     @classmethod
     def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:
-        made: Self = super()._create(incoming, outgoing, *args, **kwargs)  # type: ignore[misc]
+        made = super()._create(incoming, outgoing, *args, **kwargs)
         made._to_client = outgoing
         return made
 

@@ -6,6 +6,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from tetrapod.generic.certificates.direct import DirectTLS
 from tetrapod.generic.certificates.verification import verify_as_go
 
 
@@ -39,6 +40,7 @@ def _make(tls: ClientTLS) -> ssl.SSLContext:
     if tls.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    context.sslobject_class = DirectTLS
     context.set_alpn_protocols(["http/1.1"])
     if tls.certificate:
         context.load_cert_chain(tls.certificate, tls.key or None)
