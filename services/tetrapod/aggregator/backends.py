@@ -35,32 +35,51 @@ class Document(NamedTuple):
     body: bytes
 
 
+class _Backend:
+    """What was made of a record."""
+
+    __slots__ = ("endpoint", "name", "namespace", "obj", "port", "tls")
+
+    def __init__(self, obj: Object, tls: ClientTLS | UnusableBundle, before: _Backend | None) -> None:
+        """`before`: what was made of it when it was another."""
+        service = service_of(obj)
+        assert service is not None
+        self.obj = obj
+        self.tls = tls
+        self.namespace, self.name, self.port = service["namespace"], service["name"], service.get("port", 443)
+        self.endpoint: Endpoint | None = None  # of the moment: one object, which the pool finds faster than one that is equal
+        if before is not None and before.tls == tls:
+            self.endpoint = before.endpoint
+
+
 class Backends:
     def __init__(self, pool: BackendPool, resolver: Resolver, certificate: ProxyCertificate) -> None:
         self.pool = pool
         self._resolver = resolver
         self._certificate = certificate
-        self._known: dict[str, tuple[Object, Endpoint]] = {}  # what was made last of each record
-        self._known_tls: dict[str, tuple[Object, ClientTLS | UnusableBundle]] = {}
+        self._known: dict[str, _Backend] = {}  # by the name of the APIService
 
     def forget(self, name: str) -> None:
         """There is no such APIService any more."""
         self._known.pop(name, None)
-        self._known_tls.pop(name, None)
 
     def tls(self, obj: Object) -> ClientTLS:
         """The TLS of an external APIService. Raises UnusableBundle."""
+        tls = self._backend(obj).tls
+        if isinstance(tls, UnusableBundle):
+            raise tls
+        return tls
+
+    def _backend(self, obj: Object) -> _Backend:
         name = obj["metadata"]["name"]
-        known = self._known_tls.get(name)
-        if known is None or known[0] is not obj:
+        known = self._known.get(name)
+        if known is None or known.obj is not obj:
             try:
-                known = (obj, self._make_tls(obj))
+                tls: ClientTLS | UnusableBundle = self._make_tls(obj)
             except UnusableBundle as error:
-                known = (obj, error)
-            self._known_tls[name] = known
-        if isinstance(known[1], UnusableBundle):
-            raise known[1]
-        return known[1]
+                tls = error
+            known = self._known[name] = _Backend(obj, tls, known)
+        return known
 
     def _make_tls(self, obj: Object) -> ClientTLS:
         spec = obj["spec"]
@@ -76,16 +95,14 @@ class Backends:
 
     def endpoint(self, obj: Object) -> Endpoint:
         """Where to send requests now. Raises UnusableBundle, Unresolvable."""
-        service = service_of(obj)
-        assert service is not None
-        tls = self.tls(obj)
-        host, port = self._resolver.resolve(service["namespace"], service["name"], service.get("port", 443))
-        name = obj["metadata"]["name"]
-        known = self._known.get(name)
-        if known is not None and known[0] is obj and (known[1].host, known[1].port) == (host, port):
-            return known[1]
-        endpoint = Endpoint(host, port, tls)
-        self._known[name] = (obj, endpoint)
+        known = self._backend(obj)
+        tls = known.tls
+        if isinstance(tls, UnusableBundle):
+            raise tls
+        host, port = self._resolver.resolve(known.namespace, known.name, known.port)
+        endpoint = known.endpoint
+        if endpoint is None or endpoint.host != host or endpoint.port != port:
+            endpoint = known.endpoint = Endpoint(host, port, tls)
         return endpoint
 
     async def ask(

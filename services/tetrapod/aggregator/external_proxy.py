@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
 from tetrapod.aggregator.apiservice import is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.certificates.bundles import UnusableBundle
-from tetrapod.generic.proxy import BackendError, Endpoint, NotUpgraded, forward
-from tetrapod.generic.proxy.headers import Unsendable, forwarded_headers, upgrade_of, where_from, without_cors
+from tetrapod.generic.proxy import BackendError, NotUpgraded, forward
+from tetrapod.generic.proxy.headers import SITES, Unsendable, forwarded_headers, upgrade_of, where_from
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
@@ -27,7 +28,6 @@ _SAFE: Final = "$&+,/:;=@~"
 """What Go's net/url leaves as it is in a path, beyond letters, digits and `-_.`."""
 _PLAIN: Final = re.compile(r"(?:/[\w$&+,:;=@~-][\w$&+,:;=@~.-]*)+", re.ASCII)
 """A path that is escaped, and clean, as it stands."""
-_WHEREABOUTS: Final = frozenset({b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"})
 _HTTPS: Final = (b"x-forwarded-proto", b"https")
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
@@ -50,23 +50,20 @@ class ExternalProxy:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
         upgrade = request.upgrade is not None and upgrade_of(request.headers)
+        path = request.path
+        target, uri = _remembered(path) if len(path) < _LONG else _written(path)
+        if request.query_string and (query := encoded_query(request.query_string)):
+            target = f"{target}?{query}"
         try:
-            return await (self._upgraded(endpoint, request) if upgrade else self._answered(endpoint, request))
+            if upgrade:
+                return await forward(self._backends.pool, endpoint, request, target=target, only_upgraded=True)
+            where = [(b"x-forwarded-uri", uri), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS]
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id, where)
+            return await forward(
+                self._backends.pool, endpoint, request, target=target, headers=headers, redirects=self._redirects, dropped=SITES
+            )
         except (BackendError, Unsendable) as error:
             return _refusal(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
-
-    async def _upgraded(self, endpoint: Endpoint, request: Request) -> Response:
-        target, _ = _target(request)
-        return await forward(self._backends.pool, endpoint, request, target=target, only_upgraded=True)
-
-    async def _answered(self, endpoint: Endpoint, request: Request) -> Response:
-        target, where = _target(request)
-        sent = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
-        headers = [header for header in sent if header[0] not in _WHEREABOUTS]  # that says where it goes, not where it comes from
-        headers += ((b"x-forwarded-uri", where), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS)
-        response = await forward(self._backends.pool, endpoint, request, target=target, headers=headers, redirects=self._redirects)
-        response.headers = without_cors(response.headers)
-        return response
 
 
 def unavailable() -> Response:
@@ -78,15 +75,16 @@ def _refusal(code: int, text: str) -> Response:
     return Response(code, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], f"{text}\n".encode())
 
 
-def _target(request: Request) -> tuple[str, bytes]:
-    """Path and query for the backend, and X-Forwarded-Uri."""
-    if _PLAIN.fullmatch(request.path):
-        path, where = request.path, request.path.encode()
-    else:
-        path = quote(request.path, safe=_SAFE, errors="surrogateescape")
-        where = where_from(path).encode("latin-1")
-    query = encoded_query(request.query_string) if request.query_string else ""
-    return f"{path}?{query}" if query else path, where
+def _written(path: str) -> tuple[str, bytes]:
+    """A path for the backend, and X-Forwarded-Uri."""
+    if _PLAIN.fullmatch(path):
+        return path, path.encode()
+    escaped = quote(path, safe=_SAFE, errors="surrogateescape")
+    return escaped, where_from(escaped).encode("latin-1")
+
+
+_remembered: Final = lru_cache(1024)(_written)
+_LONG: Final = 256
 
 
 def _upgrade_text(error: Exception) -> str:

@@ -107,7 +107,7 @@ class Embedded:
         self._assemble_front()
         door = Door(self.auth.authenticator, self.auth.authorizer, self.draining, self.audit, self.flow_control, "apiserver")
         tls = serving_tls(options, self._serving_pair(), [*self.clients.files, *self.proxies.files])
-        self.http = listener(self.director, options, door, tls, self.lifecycle)
+        self.http = listener(self.aggregator.director, options, door, tls, self.lifecycle)
 
     def _serving_pair(self) -> CertificatePair:
         """The files that are named, else those in --cert-dir by upstream's names, else our own."""

@@ -26,7 +26,7 @@ from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import parse_url
 from tetrapod.generic.proxy.forward import forward
-from tetrapod.generic.proxy.headers import Unsendable, forwarded_headers, identity_headers
+from tetrapod.generic.proxy.headers import FRONTS, Unsendable, forwarded_headers, identity_headers
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.tracing import hop
@@ -82,11 +82,11 @@ class RemoteSide:
                 return await self._traced(request)
             audit = request.audit
             if audit is None:
-                return await forward(self._pool, self._endpoint, request, to_service=True)
+                return await forward(self._pool, self._endpoint, request, dropped=FRONTS)
             from tetrapod.generic.audit import findings
 
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.asking(audit)
-            response = await forward(self._pool, self._endpoint, request, headers=headers, to_service=True)
+            response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=FRONTS)
             findings.told(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
@@ -103,9 +103,7 @@ class RemoteSide:
             audit = request.audit
             if audit is not None:
                 headers += findings.asking(audit)
-            response = await forward(
-                self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), to_service=True
-            )
+            response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), dropped=FRONTS)
             if audit is not None:
                 findings.told(audit, request, response)
             hop.graft(response, step)

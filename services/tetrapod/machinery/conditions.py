@@ -7,8 +7,11 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 
 def find_condition(obj: Object, kind: str) -> Object | None:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return next((c for c in conditions if c.get("type") == kind), None)
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == kind:
+            found: Object = condition
+            return found
+    return None
 
 
 def is_true(obj: Object, kind: str) -> bool:

@@ -12,6 +12,7 @@ from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwardin
 from tetrapod.generic.among_services.names import ANSWERS
 from tetrapod.generic.filters.deadline import with_request_deadline
 from tetrapod.generic.proxy import BackendPool, forward
+from tetrapod.generic.proxy.headers import FRONTS, STRANGERS
 from tetrapod.generic.request import Handler, Request, Response
 
 BROKEN = "net/http: HTTP/1.x transport connection broken: "
@@ -254,7 +255,7 @@ async def test_nobody_else_says_what_services_say_to_the_front(serve: Serve, poo
     for to_service in (False, True):
 
         async def handler(request: Request, to_service: bool = to_service) -> Response:
-            return await forward(pool, backend, request, to_service=to_service)
+            return await forward(pool, backend, request, dropped=FRONTS if to_service else STRANGERS)
 
         client = await Client.connect(await serve(handler))
         client.get()

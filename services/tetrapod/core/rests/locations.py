@@ -18,7 +18,7 @@ from tetrapod.core.rests.links import Links
 from tetrapod.core.rests.stores import NODES, PODS, Stores
 from tetrapod.generic.client.inprocess import QueueWriter
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded, forward
-from tetrapod.generic.proxy.headers import passed_headers, upgrade_of, where_from, without_cors
+from tetrapod.generic.proxy.headers import SITES, passed_headers, upgrade_of, where_from
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response, StreamResponse
 from tetrapod.machinery import status
@@ -136,10 +136,12 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
         return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
     escaped = quote(path or "/", safe=_SAFE)
     prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
-    headers = [*passed_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", where_from(escaped, prefix).encode("latin-1"))]
+    uri = where_from(escaped, prefix).encode("latin-1")
+    headers = [*passed_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri)]
+    target = escaped + query
     host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:
-        response = await forward(pool, endpoint, request, target=escaped + query, headers=headers, host=host, only_upgraded=True)
+        response = await forward(pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=SITES)
         return await _led_back(response, request, Links(prefix, endpoint.authority, host))
     except BackendError as error:
         if upgrade:
@@ -149,7 +151,6 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
 
 async def _led_back(response: Response, request: Request, links: Links) -> Response:
     """Redirects and pages lead back through the proxy."""
-    response.headers = without_cors(response.headers)
     found = dict(response.headers)
     if location := found.get(b"location"):
         moved = links.rewrite(location.decode("latin-1")).encode("latin-1")

@@ -283,7 +283,15 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._in_head = False
         self._head_size = 0
         status = self._parser.get_status_code()
-        if complaint := malformed_status(status) or unsupported_encoding(self.headers):
+        complaint = malformed_status(status)
+        framed = False
+        for name, value in self.headers:
+            if name == b"content-length":
+                framed = True
+            elif name == b"transfer-encoding":
+                framed = True
+                complaint = complaint or unsupported_encoding(value)
+        if complaint:
             self._fail(BackendError(complaint))
             self.transport.abort()
             return
@@ -291,7 +299,6 @@ class BackendConnection(asyncio.BufferedProtocol):
             return
         self.status = status
         self._keep_alive = self._parser.should_keep_alive()
-        framed = any(n in (b"content-length", b"transfer-encoding") for n, _ in self.headers)
         if status == 101:
             self.upgraded = True
         elif self._method == "HEAD":

@@ -7,12 +7,13 @@ Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pk
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Final
 
 from tetrapod.generic.http.head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
-from tetrapod.generic.proxy.headers import Unsendable, answer_headers, answer_trailers, forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.headers import STRANGERS, Unsendable, answer_headers, answer_trailers, forwarded_headers, upgrade_of
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
@@ -49,11 +50,11 @@ async def forward(
     host: str = "",
     redirects: bool = True,
     only_upgraded: bool = False,
-    to_service: bool = False,
+    dropped: Collection[bytes] = STRANGERS,
 ) -> Response:
     """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given; so is
     `host`, that of the Host header, the endpoint's. Without `redirects` such an answer is refused: who follows it takes his token along.
-    `only_upgraded`: who asks for an upgrade gets it, or an error of the backend's. `to_service`: one of ours, which has things to tell us.
+    `only_upgraded`: who asks for an upgrade gets it, or an error of the backend's. `dropped`: of its headers (FRONTS of a service of ours).
 
     Raises BackendError.
     """
@@ -87,7 +88,7 @@ async def forward(
         return _switch(connection) if upgrade else _refused(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
     if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):
         return _refused(connection, 502, _REDIRECTED)
-    back = answer_headers(connection.headers, of_service=to_service)
+    back = answer_headers(connection.headers, dropped)
     trailers, passed = connection.trailers, HeaderList()
     body = connection.take()
     if body is not None and not trailers:

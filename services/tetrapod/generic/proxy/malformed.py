@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.generic.request import HeaderList
 from tetrapod.machinery.field import go_quote
 
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
@@ -50,12 +49,9 @@ def malformed_status(code: int) -> str:
     return "" if 100 <= code <= 999 else f'{_BROKEN}malformed HTTP status code "{code:03}"'
 
 
-def unsupported_encoding(headers: HeaderList) -> str:
+def unsupported_encoding(value: bytes) -> str:
     """What is wrong with Transfer-Encoding; empty where it is good."""
-    for name, value in headers:
-        if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-            return f"{_BROKEN}unsupported transfer encoding: {go_quote(value.decode('latin-1'))}"
-    return ""
+    return "" if value.strip().lower() == b"chunked" else f"{_BROKEN}unsupported transfer encoding: {go_quote(value.decode('latin-1'))}"
 
 
 def malformed_body(error: str) -> str:

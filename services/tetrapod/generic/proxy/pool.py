@@ -57,11 +57,13 @@ class BackendPool:
         head = render_request(method, target, host or endpoint.authority, headers, framing)
         fresh = fresh or bool(upgrade)
         while True:
-            try:
-                connection = await self._connection(endpoint, fresh=fresh)
-            except BackendError as error:
-                error.unsent = True
-                raise
+            connection = None if fresh else self._kept(endpoint)
+            if connection is None:
+                try:
+                    connection = await self._connect(endpoint)
+                except BackendError as error:
+                    error.unsent = True
+                    raise
             try:
                 if isinstance(body, bytes):
                     connection.begin(method, head, body)
@@ -117,13 +119,14 @@ class BackendPool:
 
     # --- connections
 
-    async def _connection(self, endpoint: Endpoint, *, fresh: bool) -> BackendConnection:
+    def _kept(self, endpoint: Endpoint) -> BackendConnection | None:
+        """One that is free."""
         idle = self._idle.get(endpoint)
-        while idle and not fresh:
+        while idle:
             connection = idle.pop()
             if not connection.lost and not connection.transport.is_closing():
                 return connection
-        return await self._connect(endpoint)
+        return None
 
     async def _connect(self, endpoint: Endpoint) -> BackendConnection:
         def idle(connection: BackendConnection) -> None:
@@ -134,7 +137,9 @@ class BackendPool:
         return connection
 
     def _keep(self, endpoint: Endpoint, connection: BackendConnection) -> None:
-        idle = self._idle.setdefault(endpoint, deque())
+        idle = self._idle.get(endpoint)
+        if idle is None:
+            idle = self._idle[endpoint] = deque()
         if len(idle) >= MAX_IDLE:
             connection.transport.close()
             return
