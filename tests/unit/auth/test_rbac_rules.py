@@ -33,6 +33,7 @@ url_rules = st.fixed_dictionaries(
         "nonResourceURLs": st.lists(st.sampled_from(["/x", "/x/*", "/x*", "*", "/*/y"]), max_size=2),
     }
 )
+no_selectors: dict[str, Any] = {"field_requirements": st.just(()), "label_requirements": st.just(())}
 resource_questions = st.builds(
     Attributes,
     st.just(EVE),
@@ -43,8 +44,9 @@ resource_questions = st.builds(
     name=st.sampled_from(NAMES),
     namespace=st.sampled_from(["", "n", "m"]),
     resource_request=st.just(True),
+    **no_selectors,
 )
-path_questions = st.builds(Attributes, st.just(EVE), st.sampled_from(VERBS), path=st.sampled_from(PATHS))
+path_questions = st.builds(Attributes, st.just(EVE), st.sampled_from(VERBS), path=st.sampled_from(PATHS), **no_selectors)
 questions = st.one_of(resource_questions, path_questions)
 
 

@@ -6,7 +6,6 @@ clients of WebSocket whose kubelet does not say that it speaks that: theirs is t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
@@ -54,7 +53,7 @@ class _StreamRest(Rest):
         """A WebSocket begins with a GET: whoever may only read must not come in by it."""
         if request.info is None or request.info.verb == "create" or self._authorizer is None:
             return
-        answer = await self._authorizer.authorize(replace(attributes_of(request), verb="create"))
+        answer = await self._authorizer.authorize(attributes_of(request)._replace(verb="create"))
         if answer.decision is not Decision.ALLOW:
             raise status.forbidden(PODS, request.info.name, answer.reason)
 

@@ -40,9 +40,7 @@ class BearerAuthenticator:
             request.warnings.append(warning)
         if not token:
             return None
-        result = await _accepted(self._tokens, token, self._audiences)
-        request.headers = [header for header in request.headers if header[0] != b"authorization"]
-        return result
+        return await _accepted(self._tokens, token, self._audiences)  # the authentication filter drops the header
 
 
 class WebSocketAuthenticator:

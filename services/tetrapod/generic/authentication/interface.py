@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
 
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Authenticated:
+
+class Authenticated(NamedTuple):
     """Who it is, and of the audiences that were asked for those that the credential is for.
 
     `annotations` of the audit event and `warnings` for the client are about the credential (upstream: what
@@ -20,7 +21,7 @@ class Authenticated:
 
     user: UserInfo
     audiences: tuple[str, ...] = ()
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = _NONE
     warnings: tuple[str, ...] = ()
 
 

@@ -7,6 +7,7 @@ bad credential does not end the search, for another may be good; anonymous is re
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.request import Request
@@ -46,7 +47,14 @@ class UnionAuthenticator:
 def with_authenticated_group(user: UserInfo) -> UserInfo:
     if user.name == ANONYMOUS.name or ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
         return user
-    return UserInfo(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
+    if user.extra:
+        return UserInfo(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
+    return _member(user.name, user.uid, user.groups)
+
+
+@lru_cache(1024)
+def _member(name: str, uid: str, groups: tuple[str, ...]) -> UserInfo:
+    return UserInfo(name, uid, (*groups, ALL_AUTHENTICATED))
 
 
 class UnionTokenAuthenticator:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from tetrapod.generic.user import UserInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """The question (upstream: authorizer.AttributesRecord). A request for no resource has a `path`, and `resource_request` False.
 
     Requirements are those of a selector in the query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.

@@ -17,6 +17,8 @@ THRESHOLD: Final = 128 * 1024
 def with_compression(handler: Handler) -> Handler:
     async def compression(request: Request) -> Response:
         response = await handler(request)
+        if type(response) is Response and len(response.body) < THRESHOLD:
+            return response
         if isinstance(response, UpgradeResponse) or any(name == b"content-encoding" for name, _ in response.headers):
             return response  # who stands behind has compressed it
         if isinstance(response, StreamResponse):

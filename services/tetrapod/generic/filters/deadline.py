@@ -39,9 +39,18 @@ def with_request_deadline(handler: Handler, request_timeout: float) -> Handler:
         seconds = request_timeout
         if "timeout=" in request.query_string:
             seconds = _asked(request.query_string, request_timeout)
-        request.deadline = time.monotonic() + seconds
+        began = time.monotonic()
+        request.deadline = began + seconds
         if seconds == request_timeout:
-            response = await overdue.bounded(handler, request)
+            task = overdue.begin(began)
+            try:
+                response = await handler(request)
+            except asyncio.CancelledError:
+                if not overdue.ended(task):
+                    raise
+                return _overdue()
+            finally:
+                overdue.forget(task)
         else:
             try:
                 async with asyncio.timeout(seconds):
@@ -83,20 +92,23 @@ class Overdue:
         self._cancelled: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    async def bounded(self, handler: Handler, request: Request) -> Response:
+    def begin(self, now: float) -> asyncio.Task[Any] | None:
+        """What the other two want; None where the task's time runs already: a request that another one makes has that one's."""
         task = asyncio.current_task()
         if task is None or task in self._begun:
-            return await handler(request)  # a request that another one makes has that one's time
-        self._begun[task] = time.monotonic()
+            return None
+        self._begun[task] = now
         if self._timer is None:
             self._plan()
-        try:
-            return await handler(request)
-        except asyncio.CancelledError:
-            if task in self._cancelled and task.cancelling() == 1:  # and nobody else wants it to end
-                return _overdue()
-            raise
-        finally:
+        return task
+
+    def ended(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether it is cancelled because its time is over, and nobody else wants it to end."""
+        return task is not None and task in self._cancelled and task.cancelling() == 1
+
+    def forget(self, task: asyncio.Task[Any] | None) -> None:
+        """It is through."""
+        if task is not None:
             del self._begun[task]
             if task in self._cancelled:
                 self._cancelled.remove(task)

@@ -56,7 +56,7 @@ class ConstrainedMode:
     async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
         if not self._applies(wanted):
             return None
-        await _require(self._authorizer, replace(attributes, verb=f"impersonate-on:{self._mode}:{attributes.verb}"))
+        await _require(self._authorizer, attributes._replace(verb=f"impersonate-on:{self._mode}:{attributes.verb}"))
         verb = f"impersonate:{self._mode}"
         return Impersonated(await _Questions(self._authorizer, verb, attributes.user, constrained=True).settle(wanted), verb)
 
@@ -79,7 +79,7 @@ class AssociatedNodeMode:
             return None
         shown = replace(requestor, extra={_ASSOCIATED_NODE_KEYS: tuple(sorted(requestor.extra))})
         verb = f"impersonate-on:associated-node:{attributes.verb}"
-        await _require(self._authorizer, replace(attributes, user=shown, verb=verb))
+        await _require(self._authorizer, attributes._replace(user=shown, verb=verb))
         questions = _Questions(self._authorizer, "impersonate:associated-node", shown, constrained=True)
         await questions.ask("nodes", "*")
         return Impersonated(_with_implied_group(replace(wanted, groups=(NODES_GROUP,))), questions.verb)

@@ -211,24 +211,24 @@ class Exchange(IncomingBody):
 
     def _send(self, response: Response) -> None:
         status, body = response.status, response.body
-        length = b"Content-Length: %d\r\n" % len(body) if status >= 200 and status not in (204, 304) else b""
+        empty = status < 200 or status in (204, 304)
+        length = b"" if empty else b"Content-Length: %d\r\n" % len(body)
+        told = False
         for name, _ in response.headers:
             if name == b"content-length":
                 length = b""
             elif name == b"connection":
-                self.keep_alive = False
-        head = render(status, self.protocol.state.date, response.headers, length + self._connection(response.headers))
-        self.protocol.transport.write(head if self.head_only or status in (204, 304) else head + body)
+                told, self.keep_alive = True, False
+        head = render(status, self.protocol.state.date, response.headers, length + self._connection(told))
+        self.protocol.transport.write(head if self.head_only or empty else head + body)
         self.done = True
         self.protocol.finished(self)
 
-    def _connection(self, headers: HeaderList) -> bytes:
-        """Decide whether the connection lives on: not if the client still sends, the server stops, or the handler says so."""
+    def _connection(self, told: bool) -> bytes:
+        """Decide whether the connection lives on: not if the client still sends, the server stops, or the handler has `told` so."""
         if not self.complete or self.protocol.state.closing:
             self.keep_alive = False
-        if self.keep_alive or any(name == b"connection" for name, _ in headers):
-            return b""
-        return b"Connection: close\r\n"
+        return b"" if self.keep_alive or told else b"Connection: close\r\n"
 
     async def _stream(self, response: StreamResponse) -> None:
         self._start_stream(response)
@@ -254,18 +254,19 @@ class Exchange(IncomingBody):
 
     def _start_stream(self, response: Response) -> None:
         extra = b""
+        told = False
         for name, value in response.headers:
             if name == b"content-length":
                 self._left = int(value)
             elif name == b"connection":
-                self.keep_alive = False
+                told, self.keep_alive = True, False
         if self._left < 0:
             if self.http10:
                 self.keep_alive = False
             elif response.status >= 200 and response.status not in (204, 304):
                 self._chunked = not self.head_only
                 extra = b"Transfer-Encoding: chunked\r\n"
-        self._head = render(response.status, self.protocol.state.date, response.headers, extra + self._connection(response.headers))
+        self._head = render(response.status, self.protocol.state.date, response.headers, extra + self._connection(told))
 
     def _flush_head(self) -> None:
         """The head does not wait for the first write of the stream."""

@@ -32,11 +32,9 @@ _SPECIAL: Final = {b"audit-id": b"Audit-Id: ", b"etag": b"Etag: ", b"www-authent
 
 def render(status: int, date: bytes, headers: HeaderList, extra: bytes) -> bytes:
     """Status line, Date, `headers`, then `extra` (whole lines) and the empty line."""
-    parts = [STATUS_LINES.get(status) or _status_line(status), date]
-    for name, value in headers:
-        parts += (canonical(name), value, b"\r\n")
-    parts += (extra, b"\r\n")
-    return b"".join(parts)
+    lines = [canonical(name) + value for name, value in headers]
+    lines.append(extra + b"\r\n")
+    return (STATUS_LINES.get(status) or _status_line(status)) + date + b"\r\n".join(lines)
 
 
 def render_trailers(trailers: HeaderList) -> bytes:
