@@ -20,7 +20,7 @@ from bench.wrk import Load
 
 CONNECTIONS: Final = 64
 PACE: Final = 0.004
-REQUESTS: Final = 500
+REQUESTS: Final = 1000
 _LISTED: Final = "bench-flooded"
 _MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

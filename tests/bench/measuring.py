@@ -198,7 +198,7 @@ class Measuring:
 
     def _flood(self) -> None:
         asyncio.run(flood.prepare(self.client))
-        flood.measure(self.target.url, self._directory, self.plan.rounds, self._put, _say)
+        flood.measure(self.target.url, self._directory, self.plan.rounds + 2, self._put, _say)
 
     def _crds(self) -> None:
         """In a server of its own: memory that other work has left free would hide it."""

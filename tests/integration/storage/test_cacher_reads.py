@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import orjson
 import pytest
 
-from integration.storage.objects import PODS, create, image, labelled, names, pod, reached, setting
+from integration.storage.objects import PODS, create, image, labelled, names, pod, reached, setting, watching
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory
 from tetrapod.generic.storage.interface import EVERYTHING, ListPage, ListQuery, TooLargeResourceVersion, TooOldResourceVersion
@@ -42,6 +43,27 @@ async def test_a_read_sees_every_write_acknowledged_before_it(pods: Cacher) -> N
         assert int(page.resource_version) >= entry.revision
     await pods.delete("a/x")
     assert await pods.get("a/x") is None
+
+
+@pytest.mark.parametrize("watches", [1, 20], ids=["few watch", "many watch"])
+async def test_a_read_among_a_crowd_of_writes_sees_those_acknowledged_before_it(pods: Cacher, watches: int) -> None:
+    async def write_and_read(number: int) -> int:
+        key = f"a/{number}"
+        entry = await create(pods, key)
+        entry = await pods.guaranteed_update(key, setting(n="1"))
+        read = await pods.get(key)
+        assert read is not None and read.revision == entry.revision
+        page = await pods.list(ListQuery())
+        assert int(page.resource_version) >= entry.revision
+        assert {key: entry.revision}.items() <= {found.key: found.revision for found in page.entries}.items()
+        return entry.revision
+
+    async with contextlib.AsyncExitStack() as stack:
+        seen = [await stack.enter_async_context(watching(pods)) for _ in range(watches)]
+        revisions = await asyncio.gather(*map(write_and_read, range(100)))
+        for events in {seen[0], seen[-1]}:
+            told = [(await events.next()).revision for _ in range(200)]
+            assert told == sorted(set(told)) and told[-1] == max(revisions)
 
 
 async def test_a_read_sees_what_another_process_wrote(factory: CachingStorageFactory, backend: Backend, root: str) -> None:

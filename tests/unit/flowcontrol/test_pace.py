@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from support.waiting import eventually
-from tetrapod.generic.flowcontrol.pace import BULKY, HEAVY, LIGHT, ROOM, SCARCE, YOUNG, Pace, Sent
+from tetrapod.generic.flowcontrol.pace import BULKY, HEAVY, LIGHT, ROOM, SCARCE, YOUNG, Pace, Sent, weight_here
 from tetrapod.generic.request import ForwardingWriter, Response, StreamResponse, StreamWriter
 
 MOST = ROOM // LIGHT
@@ -49,6 +49,11 @@ async def test_who_is_alone_is_not_held_up() -> None:
     front.company = False
     await asyncio.gather(*front.flood(100))
     assert len(front.sent) == 100
+
+
+def test_where_nothing_is_sent_on_it_is_writes_that_are_held_up() -> None:
+    assert not any(map(weight_here, ("get", "list", "watch")))
+    assert all(map(weight_here, ("create", "update", "patch", "delete", "deletecollection")))
 
 
 async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -> None:

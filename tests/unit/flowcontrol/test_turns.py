@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tetrapod.generic.flowcontrol.turns import Turns
+from tetrapod.generic.flowcontrol.turns import CROWD, SHORT, STEP, Turns
 
 
 class Served:
@@ -103,6 +103,49 @@ async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
     assert not turns.crowded()
     await asyncio.gather(*waiting)
     assert not turns.crowded()
+
+
+async def test_a_crowd_is_one_for_a_moment_after_the_last_has_had_his_turn() -> None:
+    """Who comes between two steps of a flood finds nobody waiting."""
+    now = 100.0
+    turns = Turns(lambda: 0.0, lambda: now)
+    turns.taken("earlier")
+    waiting = [turns.wait("flood") for _ in range(100) if not turns.taken("flood")]
+    await asyncio.gather(*waiting)
+    assert turns.crowded()
+    now += CROWD
+    assert not turns.crowded()
+
+
+async def test_steps_are_shorter_in_company() -> None:
+    """As many requests begin in one as somebody else may wait for."""
+    busy, now = 0.0, 100.0
+    turns = Turns(lambda: busy, lambda: now)
+
+    async def request(flow: str) -> None:
+        nonlocal busy
+        if not turns.taken(flow):
+            await turns.wait(flow)
+        busy += STEP / 6
+
+    async def begun_in_a_step() -> float:
+        before = busy
+        await asyncio.sleep(0)
+        return busy - before
+
+    async def longest(*flows: str) -> float:
+        tasks = [asyncio.create_task(request(flow)) for _ in range(400 // len(flows)) for flow in flows]
+        for _ in range(20):  # until the number of a step's requests has settled
+            await asyncio.sleep(0)
+        found = max([await begun_in_a_step() for _ in range(10)])
+        await asyncio.gather(*tasks)
+        return found
+
+    await request("alone")
+    now += 10
+    assert SHORT * 1.1 < await longest("alone") < STEP * 1.1
+    now += 10
+    assert await longest("one", "another") < SHORT * 1.1
 
 
 async def test_steps_that_had_to_wait_for_a_cpu_say_that_they_are_scarce() -> None:

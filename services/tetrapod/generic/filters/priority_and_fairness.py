@@ -17,7 +17,7 @@ from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.filters.turns import stream_in_turn
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
-from tetrapod.generic.flowcontrol.pace import Sent, weight_of
+from tetrapod.generic.flowcontrol.pace import Sent
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
@@ -31,7 +31,7 @@ _LONGEST_WAIT: Final = 60.0
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
     clock = time.monotonic
 
-    turns, pace = control.turns, control.pace
+    turns, pace, weight_of = control.turns, control.pace, control.weight_of
     latency = FilterLatency("priorityandfairness")
 
     async def priority_and_fairness(request: Request) -> Response:
@@ -55,8 +55,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         sent: Sent | None = None
         forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
-            if pace is not None and not flow.exempt:
-                weight = weight_of(info.verb)
+            if not flow.exempt and (weight := weight_of(info.verb)):
                 sent = pace.enter(flow.key, weight) or await pace.wait(flow.key, weight)
             if not flow.exempt and not turns.taken(flow.key):
                 await turns.wait(flow.key)
@@ -67,7 +66,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         except BaseException as error:
             if forget is not None:
                 forget()
-            if pace is not None and sent is not None:
+            if sent is not None:
                 pace.leave(sent)
             if isinstance(error, StatusError):
                 error.headers.extend(flow.headers)
@@ -81,7 +80,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             _when_ended(response, forget)
         elif isinstance(response, StreamResponse) and not flow.exempt:
             response.run = stream_in_turn(response.run, turns, flow.key)
-        if pace is not None and sent is not None:
+        if sent is not None:
             pace.leave_after(response, sent)
         return response
 

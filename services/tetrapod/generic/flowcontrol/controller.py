@@ -20,7 +20,7 @@ from tetrapod.generic.flowcontrol import gauges, meters
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
-from tetrapod.generic.flowcontrol.pace import Pace
+from tetrapod.generic.flowcontrol.pace import Pace, weight_here, weight_of
 from tetrapod.generic.flowcontrol.rules import Matcher, matcher
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
 from tetrapod.generic.flowcontrol.turns import Turns
@@ -69,7 +69,9 @@ class FlowControl:
         self.levels: dict[str, Level] = {}
         self.watches = Watches()
         self.turns = Turns()
-        self.pace = Pace(self.turns.in_company, self.turns.pressed) if passes_on else None
+        self.pace = Pace(self.turns.in_company, self.turns.pressed)
+        self.weight_of = weight_of if passes_on else weight_here
+        """Of a request of this verb, for `pace`; 0: it is not held up."""
         self.stats: Stats = stats or _unknown
         self._schemas: list[_Schema] = []
         self._flows: dict[tuple[Any, ...], Flow] = {}

@@ -1,9 +1,10 @@
 """`Pace`: how many requests of one flow are sent on at the same time while others want something too.
 
 Behind a front door stand processes that share its CPUs: what a flood has under way there takes them from everybody, whatever turns are
-taken inside each. So in company a flow has only a few *young* requests under way, those that were sent on in the last few milliseconds
-and are not answered: enough to keep a pipeline busy, and fewer where CPUs are scarce. One that takes longer than its work would waits for
-something else than a CPU, and counts no more. Who is alone is not held up.
+taken inside each. In a single process writes are under way together, and so is what follows their commit. So in company a flow has only a
+few *young* requests under way, those that were sent on in the last few milliseconds and are not answered: enough to keep a pipeline busy,
+and fewer where CPUs are scarce. One that takes longer than its work would waits for something else than a CPU, and counts no more. Who is
+alone is not held up.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ def weight_of(verb: str) -> int:
     if verb == "get":
         return LIGHT
     return BULKY if verb in ("list", "watch", "deletecollection") else HEAVY
+
+
+def weight_here(verb: str) -> int:
+    """The same where nothing is sent on: 0, for a read, is not held up at all."""
+    return 0 if verb in ("get", "list", "watch") else LIGHT
 
 
 class Sent:

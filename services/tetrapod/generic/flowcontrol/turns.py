@@ -2,7 +2,8 @@
 
 Seats limit how many requests are under way; what they compete for here is one thread's time, and requests that have arrived are served in
 the order in which they came, so that a user with a hundred connections makes everybody wait for a hundred requests. Of those that wait
-for a turn each flow has one after the other, and only as many begin in one step of the loop as are served in about half a millisecond.
+for a turn each flow has one after the other, and only as many begin in one step of the loop as are served in about half a millisecond,
+or half of that where others are there.
 A flow that has nobody waiting, and had no turn just now, need not wait. A request that has waited for something (its write is on disk,
 a webhook has answered) takes a turn for what is left to do. Upstream's goroutines get turns from Go's scheduler.
 """
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 STEP: Final = 0.0005
 """Seconds of CPU that one step of the loop may take; by the clock it may have taken longer because others had the CPU."""
+SHORT: Final = 0.00025
+"""The same in company: it is what somebody waits who has just come."""
 MOST: Final = 32
 SPARE: Final = 8
 """So many flows more may begin in a step that have just come: they are not to wait, but a hundred users are a flood too."""
@@ -28,6 +31,8 @@ ENOUGH: Final = 0.87
 _KEPT: Final = 0.98
 COMPANY: Final = 1.0
 """Seconds for which two flows that had a turn one after the other are in each other's way."""
+CROWD: Final = 0.1
+"""Seconds after somebody had to wait for which there is a crowd."""
 
 
 class _Line:
@@ -62,10 +67,11 @@ class Turns:
         self._cpu = self._wall = 0.0  # seconds of steps, the later ones above all
         self._last: Hashable = None  # flow that took a turn or asked for one
         self._alone_from = 0.0  # two different ones are long enough ago then
+        self._crowd_until = 0.0  # somebody had to wait, long enough ago then
 
     def crowded(self) -> bool:
-        """Whether anybody waits behind others than himself."""
-        return bool(self._waiting) and self.in_company()
+        """Whether anybody had to wait just now, and others than himself are there."""
+        return self._now() < min(self._crowd_until, self._alone_from)
 
     def in_company(self) -> bool:
         """Whether two flows had turns, or asked for them, one after the other just now."""
@@ -94,6 +100,7 @@ class Turns:
 
     def wait(self, flow: Hashable, *, begun: bool = False) -> asyncio.Future[None]:
         """Done when it is the flow's turn."""
+        self._crowd_until = self._now() + CROWD
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._waiting.get(flow)
         if line is None:
@@ -128,9 +135,10 @@ class Turns:
         took = self._clock() - self._since
         self._cpu = _KEPT * self._cpu + took
         self._wall = _KEPT * self._wall + self._now() - self._stepped_at
-        if took > STEP:
+        enough = SHORT if self.in_company() else STEP
+        if took > enough:
             self._most = max(1, self._most - 1 - self._most // 4)
-        elif self._begun >= self._most and took < STEP / 2:
+        elif self._begun >= self._most and took < enough / 2:
             self._most = min(self._most + 1, MOST)
         self._begun = 0
         self._served.clear()

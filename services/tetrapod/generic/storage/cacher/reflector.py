@@ -10,10 +10,11 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.storage.backend import Backend, BackendWatch, Compacted, FutureRevision, KeyValue, WatchBatch
+from tetrapod.generic.storage.backend import Backend, BackendEvent, BackendWatch, Compacted, FutureRevision, KeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.encoding import CorruptObject
@@ -29,6 +30,10 @@ FIRST_WAIT: Final = 0.05
 LONGEST_WAIT: Final = 5.0
 PROGRESS_SECONDS: Final = 0.1
 """How often progress is asked for while somebody waits (upstream: progressRequestPeriod)."""
+SLICE: Final = 6
+"""Events that are applied in one step of the loop, where there are more: others want it too."""
+FEW: Final = 8
+"""Watches, beyond which a batch is applied whole all the same: so they get it in one piece, which costs each of them less."""
 
 
 class Reflector:
@@ -41,6 +46,7 @@ class Reflector:
         self._end = prefix_end(prefix)
         self._cache = cache
         self._stream: BackendWatch | None = None
+        self._rest: deque[BackendEvent] = deque()  # of what has come: it is still to be applied
         self._task: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[None] | None = None
         self._first: asyncio.Future[None] | None = None
@@ -48,7 +54,7 @@ class Reflector:
 
     def revision(self) -> int:
         """Everything up to this revision has been applied. (A stream in step may know more than its last event told.)"""
-        if self._stream is not None:
+        if self._stream is not None and not self._rest:
             return max(self._cache.revision, self._stream.progress)
         return self._cache.revision
 
@@ -163,20 +169,41 @@ class Reflector:
             self._stream = stream
             try:
                 async for batch in stream:
-                    self._apply(batch, stream)
+                    self._rest.extend(batch.events)
+                    while len(self._rest) > SLICE and len(self._cache.fanout) <= FEW:
+                        self._cache.apply(self._slice())
+                        await asyncio.sleep(0)  # meanwhile somebody may have caught up
+                    if self._rest or not batch.events:
+                        self._apply_rest(batch.revision, stream)
             finally:
-                self._cache.advance(stream.progress)
+                if not self._rest:
+                    self._cache.advance(stream.progress)
+                self._rest.clear()
                 self._stream = None
 
-    def _apply(self, batch: WatchBatch, stream: BackendWatch) -> None:
-        self._cache.apply(batch.events)
-        self._cache.advance(max(batch.revision, stream.progress))
+    def _slice(self) -> list[BackendEvent]:
+        """The next few; those of one revision stay together."""
+        rest = self._rest
+        events = [rest.popleft() for _ in range(SLICE)]
+        while rest and rest[0].revision == events[-1].revision:
+            events.append(rest.popleft())
+        return events
+
+    def _apply_rest(self, revision: int, stream: BackendWatch) -> None:
+        self._cache.apply(list(self._rest))
+        self._rest.clear()
+        self._cache.advance(max(revision, stream.progress))
 
     def _catch_up(self) -> None:
         """Apply what has come already: under load it would be some steps of the loop until the task that follows has its turn."""
         stream = self._stream
-        while stream is not None and (batch := stream.at_hand()) is not None:
-            self._apply(batch, stream)
+        if stream is None:
+            return
+        if self._rest:
+            self._apply_rest(self._rest[-1].revision, stream)
+        while (batch := stream.at_hand()) is not None:
+            self._rest.extend(batch.events)
+            self._apply_rest(batch.revision, stream)
 
     def _report(self, error: Exception) -> None:
         """Whoever waits for the first fill is told; those who read an older cache read on."""
