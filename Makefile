@@ -54,7 +54,7 @@ chaos: dev
 	./tools/prepare.sh faults
 	PYTHONPATH=services:tests $(BIN)/python -m chaos
 
-## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER and ETCD: compare with the real one)
+## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER, ETCD: beside the real one; ARGS='--beside CHECKOUT': beside another tree)
 bench: dev
 	./tools/prepare.sh
 	PYTHONPATH=services:tests $(BIN)/python -m bench $(ARGS)

@@ -1,7 +1,7 @@
 """`make bench`: measure, and write docs/BENCHMARKS.md. `make bench ARGS='--only get,list'` measures a part and prints it.
 
-With KUBE_APISERVER each form of ours is measured beside it too, second by second. `--beside CHECKOUT` does that, and only that, with
-another tree of ours: what a change costs."""
+With KUBE_APISERVER each form of ours is measured beside it too, second by second (and it by itself, with `--real`). `--beside CHECKOUT`
+does that, and only that, with another tree of ours: what a change costs."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="shorter runs and fewer CRDs; prints, writes nothing")
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="ours and that of another tree, second by second; prints")
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
+    parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
     parser.add_argument("--no-four", action="store_true", help="leave the four services out")
     parser.add_argument("--no-embedded", action="store_true", help="leave the one process out")
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
@@ -73,8 +74,8 @@ def main() -> int:
                 for form in _forms(arguments):
                     measure(form(Path(fresh())), form(Path(fresh()), arguments.beside.resolve()), plan, servers, pki.ca, directory)
                 return 0
-            real = [Real] if os.environ.get("KUBE_APISERVER") else []
-            for form in [*_forms(arguments), *real]:
+            real = bool(os.environ.get("KUBE_APISERVER"))
+            for form in [*_forms(arguments), *([Real] if real and arguments.real else ())]:
                 target = form(Path(fresh()))
                 results[target.key] = Measuring(target, plan, servers, pki.ca, directory).run()
             for form in _forms(arguments) if real else ():
