@@ -19,3 +19,15 @@ async def test_what_was_made_of_an_apiservice_is_kept_until_it_is_deleted() -> N
     backends.forget("v1.example.com")
     assert backends.tls(obj) is not tls
     assert backends.endpoint(obj) is not endpoint
+
+
+async def test_connections_are_found_again_when_a_record_changes_but_not_where_it_leads() -> None:
+    cluster = FakeCluster()
+    cluster.add({"port": 443})
+    backends = Backends(BackendPool(), Resolver(cluster, by_endpoints=False), ProxyCertificate())
+    endpoint = backends.endpoint(api_service("example.com", service={}))
+    assert backends.endpoint(api_service("example.com", service={})) is endpoint
+    elsewhere = api_service("example.com", service={})
+    elsewhere["spec"]["insecureSkipTLSVerify"] = True
+    changed = backends.endpoint(elsewhere)
+    assert changed.tls is not None and changed.tls.insecure

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tetrapod.generic.exposition.text import render
 from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
-from tetrapod.generic.metrics import Histogram, Metric, Summary
+from tetrapod.generic.metrics import Counter, Histogram, Metric, Summary, reset
 from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
 
@@ -105,3 +105,26 @@ def test_bounds_are_written_as_go_writes_them(apart: list[Metric]) -> None:
     sizes.observe((), 3)
     written = [line.partition('le="')[2].partition('"')[0] for line in render([sizes]).decode().splitlines() if "_bucket" in line]
     assert written == ["5e-06", "0.0001", "1", "64", "262144", "1e+06", "1.048576e+06", "1.6777216e+07", "1e+09", "+Inf"]
+
+
+def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_counts(apart: list[Metric]) -> None:
+    counter = Counter("test_total", "Of a test.", ("of",))
+    row = counter.row(("a",))
+    assert list(counter.samples()) == []
+    row[0] += 2
+    counter.add(("a",))
+    counter.add(("b",))
+    assert {labels["of"]: value for _, labels, value in counter.samples()} == {"a": 3, "b": 1}
+
+
+def test_rows_that_are_kept_hold_of_count_on_after_a_reset(apart: list[Metric]) -> None:
+    counter, histogram = Counter("test_total", "Of a test.", ("of",)), Histogram("test_seconds", "Of a test.", ("of",), BUCKETS)
+    counted, observed = counter.row(("a",)), histogram.row(("a",))
+    counted[0] += 5
+    histogram.count(observed, 0.3)
+    reset()
+    assert list(counter.samples()) == list(histogram.samples()) == []
+    counted[0] += 1
+    histogram.count(observed, 0.3)
+    assert [value for _, _, value in counter.samples()] == [1]
+    assert next(value for name, _, value in histogram.samples() if name == "test_seconds_count") == 1
