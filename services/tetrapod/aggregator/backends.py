@@ -38,18 +38,25 @@ class Document(NamedTuple):
 class _Backend:
     """What was made of a record."""
 
-    __slots__ = ("endpoint", "name", "namespace", "obj", "port", "tls")
+    __slots__ = ("_tls", "endpoint", "name", "namespace", "obj", "port")
 
     def __init__(self, obj: Object, tls: ClientTLS | UnusableBundle, before: _Backend | None) -> None:
         """`before`: what was made of it when it was another."""
         service = service_of(obj)
         assert service is not None
         self.obj = obj
-        self.tls = tls
+        self._tls = tls
         self.namespace, self.name, self.port = service["namespace"], service["name"], service.get("port", 443)
         self.endpoint: Endpoint | None = None  # of the moment: one object, which the pool finds faster than one that is equal
-        if before is not None and before.tls == tls:
+        if before is not None and before._tls == tls:
             self.endpoint = before.endpoint
+
+    @property
+    def tls(self) -> ClientTLS:
+        """Raises UnusableBundle."""
+        if isinstance(self._tls, UnusableBundle):
+            raise self._tls
+        return self._tls
 
 
 class Backends:
@@ -65,10 +72,7 @@ class Backends:
 
     def tls(self, obj: Object) -> ClientTLS:
         """The TLS of an external APIService. Raises UnusableBundle."""
-        tls = self._backend(obj).tls
-        if isinstance(tls, UnusableBundle):
-            raise tls
-        return tls
+        return self._backend(obj).tls
 
     def _backend(self, obj: Object) -> _Backend:
         name = obj["metadata"]["name"]
@@ -97,8 +101,6 @@ class Backends:
         """Where to send requests now. Raises UnusableBundle, Unresolvable."""
         known = self._backend(obj)
         tls = known.tls
-        if isinstance(tls, UnusableBundle):
-            raise tls
         host, port = self._resolver.resolve(known.namespace, known.name, known.port)
         endpoint = known.endpoint
         if endpoint is None or endpoint.host != host or endpoint.port != port:

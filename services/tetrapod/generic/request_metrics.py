@@ -83,7 +83,7 @@ _READS: Final = frozenset({"get", "list", "watch"})
 for _gauge in (IN_FLIGHT, IN_QUEUE):
     for _kind in _KINDS.values():
         _gauge.add(_kind, 0)
-_IN_FLIGHT: Final = {reads: IN_FLIGHT.row(kind) for reads, kind in _KINDS.items()}
+_IN_FLIGHT: Final = {kind: IN_FLIGHT.row(kind) for kind in _KINDS.values()}
 _VALIDATIONS: Final = frozenset({"", "Ignore", "Strict", "Warn"})
 _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
@@ -192,7 +192,7 @@ class RequestMetrics:
 
 def in_flight(request: Request) -> list[float]:
     """The row of those of its kind that are under way."""
-    return _IN_FLIGHT[request.info is not None and request.info.verb in _READS]
+    return _IN_FLIGHT[kind_of(request)]
 
 
 def kind_of(request: Request) -> tuple[str]:

@@ -46,7 +46,5 @@ class StaticTokenAuthenticator:
         user = self._users.get(token)
         if user is None:
             return None
-        if audiences == self._audiences:
-            return Authenticated(user, audiences)
         accepted = tuple(a for a in audiences or self._audiences if a in self._audiences)
         return Authenticated(user, accepted) if accepted else None

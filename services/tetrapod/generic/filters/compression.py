@@ -25,7 +25,7 @@ def with_compression(handler: Handler) -> Handler:
             if request.info is None or request.info.verb != "list" or not accepts_gzip(request):
                 return response
             return _compress_stream(response)
-        if len(response.body) < THRESHOLD or not accepts_gzip(request):
+        if not accepts_gzip(request):
             return response
         response.body = await member_of(response.body)
         response.headers.extend(HEADERS)
