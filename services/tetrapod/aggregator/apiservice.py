@@ -1,4 +1,4 @@
-"""APIService objects: where they are, their conditions, and the order in which they are discovered.
+"""Accessors of APIService objects, their condition Available, and the order in which discovery lists them.
 
 Upstream: kube-aggregator/pkg/apis/apiregistration/helpers.go and v1/helper/helpers.go.
 """
@@ -22,35 +22,44 @@ ALWAYS: Final = "true"
 
 
 def group_version(obj: Object) -> GroupVersion:
+    """Return the group-version in the spec."""
     spec = obj.get("spec") or {}
     return GroupVersion(spec.get("group", ""), spec.get("version", ""))
 
 
 def name_for(gv: GroupVersion) -> str:
+    """Return the name that the APIService of a group-version must have."""
     return f"{gv.version}.{gv.group}"
 
 
 def service_of(obj: Object) -> Object | None:
-    """Where an external API server is; None for a local one."""
+    """Return the service reference of an external API server, or None for a local APIService."""
     service: Object | None = (obj.get("spec") or {}).get("service")
     return service
 
 
 def condition(status: str, reason: str, message: str) -> Object:
+    """Return an Available condition with the current time."""
     return {"type": AVAILABLE, "status": status, "lastTransitionTime": now_rfc3339(), "reason": reason, "message": message}
 
 
 def local_condition() -> Object:
+    """Return the Available condition of local APIServices."""
     return condition("True", "Local", "Local APIServices are always available")
 
 
 def is_available(obj: Object) -> bool:
+    """Return whether the condition Available is true."""
     return is_true(obj, AVAILABLE)
 
 
 def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
-    """Groups, each with its APIServices, in the order of `/apis`: a group stands where the first of its APIServices stands, of the highest
-    priority or else by its name, which begins with the version: `v1.b` is before `v1beta1.a`."""
+    """Return the groups in the order of `/apis`, each with its APIServices.
+
+    Groups are ordered by the highest priority of their APIServices, and then by the names of these. Names begin with the version, so
+    that
+    `v1.b` comes before `v1beta1.a`.
+    """
     groups: dict[str, list[Object]] = {}
     for obj in sorted(objects, key=lambda obj: (-int(obj["spec"].get("groupPriorityMinimum", 0)), obj["metadata"]["name"])):
         groups.setdefault(group_version(obj).group, []).append(obj)

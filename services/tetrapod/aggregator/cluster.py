@@ -1,4 +1,4 @@
-"""Services and their endpoint slices as informers see them, with word to whom a change concerns."""
+"""Informers of Services and EndpointSlices, with notification about changes by Service."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpoin
 
 
 class ClusterInformers:
+    """The Services and EndpointSlices of the cluster."""
+
     def __init__(self, client: Client) -> None:
         self._services = Informer(client, SERVICES)
         self._slices = Informer(client, ENDPOINT_SLICES)
@@ -25,21 +27,25 @@ class ClusterInformers:
         self._slices.handlers.append(self._slice_changed)
 
     def on_change(self, listener: Callable[[str, str], None]) -> None:
-        """Call `listener(namespace, name)` for every service that changes, or whose endpoints do."""
+        """Call `listener(namespace, name)` for every Service that changes or whose EndpointSlices change."""
         self._listeners.append(listener)
 
     def start(self, lifecycle: Lifecycle) -> None:
+        """Start both informers."""
         lifecycle.follow("services", self._services)
         lifecycle.follow("endpointslices", self._slices)
 
     async def synced(self) -> None:
+        """Wait until both informers have synced."""
         await self._services.synced.wait()
         await self._slices.synced.wait()
 
     def service(self, namespace: str, name: str) -> Object | None:
+        """Return a Service, or None."""
         return self._services.get(namespace, name)
 
     def endpoint_slices(self, namespace: str, name: str) -> list[Object]:
+        """Return the EndpointSlices of a Service."""
         return list(self._by_service.get((namespace, name), {}).values())
 
     def _service_changed(self, old: Object | None, new: Object | None) -> None:

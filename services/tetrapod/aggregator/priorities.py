@@ -1,6 +1,6 @@
-"""Where the built-in group-versions stand in discovery: (groupPriorityMinimum, versionPriority).
+"""The discovery priorities of the built-in group-versions: groupPriorityMinimum and versionPriority.
 
-Upstream: kube-aggregator's default priorities in k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go.
+Upstream: k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go, the default priorities.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _VERSIONS: Final = {
     GroupVersion("resource.k8s.io", "v1"): 21,
 }
 CUSTOM: Final = (1000, 100)
-"""Of custom resources."""
+"""The priorities of custom resources."""
 
 
 def priorities(gv: GroupVersion) -> tuple[int, int] | None:
-    """None for a group that is not built in."""
+    """Return the priorities of the group and of the version, or None for a group that is not built in."""
     group = _GROUPS.get(gv.group)
     if group is None:
         return None

@@ -1,1 +1,1 @@
-"""The `apiservices` resource: what distinguishes it from any other."""
+"""The `apiservices` resource: its definition, strategies and validation."""
