@@ -1,7 +1,8 @@
-"""What auth serves to the other three services only: rule sets, token requests, tokens for secrets.
+"""The internal API of the auth service, for the other three services only: rule sets, token requests and tokens for secrets.
 
-Paths and callers are named in generic/among_services/names.py. `InternalAuthorizer` stands first among auth's authorizers:
-it lets members of SERVICES_GROUP in, and keeps everybody else out, system:masters included. Tokens are made for core alone.
+Paths and callers are named in generic/among_services/names.py. `InternalAuthorizer` is the first authorizer of auth:
+on these paths it allows members of
+SERVICES_GROUP and denies all other users, system:masters included. Tokens are issued to core alone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ _BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
 class InternalAuthorizer:
+    """The authorizer of the internal paths and of the reviews that peer services create."""
+
     async def authorize(self, attributes: Attributes) -> Answer:
+        """Allow peer services to use the internal paths and to create TokenReviews and SubjectAccessReviews.
+
+        On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The answer to
+        everything else is NO_OPINION.
+        """
         service = SERVICES_GROUP in attributes.user.groups
         if attributes.resource_request:
             reviews = service and attributes.verb == "create" and (attributes.group, attributes.resource) in _REVIEWS
@@ -51,7 +59,7 @@ class InternalAuthorizer:
 def internal_routes(
     index: RbacIndex, chain: AuthorizerChain, requests: TokenRequests | None, issuer: TokenIssuer | None, objects: Objects
 ) -> dict[str, Handler]:
-    """Without a signing key there are no tokens to be had."""
+    """Return the handlers of the internal API by path. Without a signing key the paths that issue tokens are left out."""
     routes = {RULES_PATH: _json(_rules(index, chain))}
     if requests is not None and issuer is not None:
         routes[TOKEN_REQUESTS_PATH] = _json(_token_requests(requests))
@@ -63,6 +71,8 @@ _Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def _json(answer: _Answer) -> Handler:
+    """Return a handler that decodes the JSON body of a POST request, calls `answer` and encodes its result; 400 for malformed requests."""
+
     async def handler(request: Request) -> Response:
         if request.method != "POST":
             raise bad_request("only POST is understood here")
@@ -76,11 +86,13 @@ def _json(answer: _Answer) -> Handler:
 
 
 def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
-    """A user's whole rule set, of no older state than the caller has seen, and of which state it is.
+    """Return the function that serves the whole rule set of a user, together with the revisions of RBAC objects it was computed from.
 
-    The set is empty where the rules do not decide (a webhook is asked first, or there is no RBAC): every question is then one for a
-    review. It is good for so many `seconds` where the order of authorizers may change. At the first start a question waits for the
-    bootstrap policy: services begin together, and none is refused what it may.
+    The index first catches up with the revisions that the caller has seen. The rule set is empty where RBAC rules alone do not decide
+    (a webhook comes before RBAC, or RBAC is disabled); the caller then sends a SubjectAccessReview for every request. `seconds` limits
+    how long the caller may use the rule set; it is sent only where the chain of authorizers may change. At the first start the function
+    waits for the bootstrap policy: the services start at the same time, and a request that the policy allows must not be denied because
+    the policy is not stored yet.
     """
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +107,10 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
 
 
 def _token_requests(requests: TokenRequests) -> _Answer:
+    """Return the function that runs one step (`prepare` or `issue`) of a TokenRequest, so that core can run validating
+    admission in between.
+    """
+
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
         ctx = Context(namespace=question["namespace"], version="v1", subresource="token")
         name, obj = question["name"], question["object"]
@@ -108,7 +124,7 @@ def _token_requests(requests: TokenRequests) -> _Answer:
 
 
 def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Answer:
-    """For core's controller of service account secrets: {namespace, account, secret} → {token}."""
+    """Return the function that issues a legacy token for core's token controller: {namespace, account, secret} → {token}."""
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:
         account = await objects.get(SERVICE_ACCOUNTS, question["namespace"], question["account"])

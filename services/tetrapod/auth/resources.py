@@ -1,4 +1,4 @@
-"""Every resource that the auth service serves, in discovery's order."""
+"""The resources that the auth service serves."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def auth_resources(
     resolver: RuleResolver,
     guard: EscalationGuard,
 ) -> list[ResourceDefinition]:
+    """Return the definitions of all resources of the auth service, in the order of discovery."""
     return [
         _review(AUTHENTICATION, "selfsubjectreviews", SelfSubjectReviews()),
         _review(AUTHENTICATION, "tokenreviews", TokenReviews(tokens, audiences, anonymous=anonymous)),

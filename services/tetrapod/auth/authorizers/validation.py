@@ -1,6 +1,6 @@
 """Validation of AuthorizationConfiguration.
 
-Upstream: ValidateAuthorizationConfiguration of k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
+Upstream: k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go, ValidateAuthorizationConfiguration.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _SECOND = 1_000_000_000
 
 
 def validate(config: Object) -> list[FieldError]:
+    """Validate a configuration and return all errors."""
     listed = config.get("authorizers") or []
     if not listed:
         return [field.required("authorizers", "at least one authorization mode must be defined")]
@@ -64,7 +65,7 @@ def _name_errors(name: str, seen: set[str], path: str) -> list[FieldError]:
 
 
 def _webhook_errors(webhook: Object, path: str) -> list[FieldError]:
-    """Paths have no `webhook` in them, as upstream's."""
+    """Validate the webhook of an authorizer. The paths lack `webhook`, as upstream's do."""
     conditions = webhook.get("matchConditions") or []
     errors = _duration_errors(webhook.get("timeout"), f"{path}.timeout", limit=30 * _SECOND)
     errors += _duration_errors(webhook.get("authorizedTTL"), f"{path}.authorizedTTL")
@@ -120,7 +121,7 @@ def _condition_errors(conditions: list[Object], path: str) -> list[FieldError]:
         return []
     if len(conditions) > LIMIT:
         return [field.too_many(path, len(conditions), LIMIT)]
-    from tetrapod.auth.authorizers.match_conditions import compile_condition  # which imports CEL
+    from tetrapod.auth.authorizers.match_conditions import compile_condition  # only imported on demand, because it imports CEL
 
     errors: list[FieldError] = []
     seen = set()

@@ -1,7 +1,7 @@
-"""The node authorizer: a kubelet may do what its node's pods need, and no more.
+"""The node authorizer, which limits a kubelet to what the pods of its node need.
 
-Follows plugin/pkg/auth/authorizer/node/node_authorizer.go, reasons included. What the NodeRestriction admission plugin checks
-(names and labels of what a node writes) is let through here.
+Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go, including the reasons. The names and labels that a node writes are checked
+by the NodeRestriction admission plugin, not here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
 def no(reason: str) -> Answer:
+    """Return NO_OPINION with a reason."""
     return Answer(Decision.NO_OPINION, reason)
 
 
 def is_node(user: UserInfo) -> bool:
+    """Return whether the user is a kubelet: in the group system:nodes and named system:node:NAME."""
     return user.name.startswith(NODE_PREFIX) and NODES_GROUP in user.groups
 
 
 class NodeAuthorizer:
+    """The authorizer of kubelets."""
+
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph
         self._rules = node_rules()
@@ -65,6 +69,7 @@ class NodeAuthorizer:
         return _ALLOW if any(allows(rule, attributes) for rule in self._rules) else _SILENT
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        """Return an incomplete result for kubelets and an empty one for other users."""
         if is_node(user):
             return ResolvedRules([], [], True, "node authorizer does not support user rule resolution")
         return ResolvedRules([], [], False, "")

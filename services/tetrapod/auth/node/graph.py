@@ -1,8 +1,8 @@
-"""Which objects a node has to do with, by the pods that run on it: what the node authorizer lets it read.
+"""The graph of objects that a node needs because of the pods that run on it, used by the node authorizer.
 
-Follows plugin/pkg/auth/authorizer/node/graph.go: node ← pod ← secret, config map, claim, service account; claim ← volume ←
-secret; and volume attachments, resource slices and pod certificate requests by the node that they name. The graph is kept
-in step with storage from the first request of a node on; a cluster without kubelets pays nothing for it.
+Upstream: plugin/pkg/auth/authorizer/node/graph.go. Edges: node ← pod ← secret, config map, claim, service account; claim ← volume ←
+secret. Volume attachments, resource slices and pod certificate requests belong to the node that they name. The graph watches storage
+from the first request of a node on, so a cluster without kubelets has no cost.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class Vertex(NamedTuple):
-    """`kind` is the resource's plural name."""
+    """An object of the graph. `kind` is the plural name of the resource."""
 
     kind: str
     namespace: str
@@ -50,18 +50,20 @@ class Vertex(NamedTuple):
 
 
 class NodeGraph:
+    """The graph, kept up to date by watching storage."""
+
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
         self._followings: list[Following] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._edges: dict[Vertex, Counter[str]] = {}  # to nodes, with how many pods make each
-        self._of: dict[Vertex, tuple[str, frozenset[Vertex]]] = {}  # what each pod (or direct object) contributes
+        self._edges: dict[Vertex, Counter[str]] = {}  # to nodes; the count is the number of pods that make the edge
+        self._of: dict[Vertex, tuple[str, frozenset[Vertex]]] = {}  # the edges of each pod, or of each object that names its node
         self._claim_of: dict[str, Vertex] = {}  # volume → claim
         self._volume_secrets: dict[str, frozenset[Vertex]] = {}
         self._volumes_of_secret: dict[Vertex, set[str]] = {}
 
     async def ready(self) -> None:
-        """Begin to follow storage, the first time; returns once all is known."""
+        """Start watching storage at the first call, and return when all resources are listed."""
         if not self._followings:
             readers = ((PODS, _read_pod), (ATTACHMENTS, _read_node), (SLICES, _read_node), (CERTIFICATE_REQUESTS, _read_node))
             followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers]
@@ -73,11 +75,13 @@ class NodeGraph:
                 await following.synced.wait()
 
     async def close(self) -> None:
+        """Stop watching storage."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def related(self, node: str, vertex: Vertex) -> bool:
+        """Return whether the node needs the object."""
         if self._reaches(vertex, node):
             return True
         if vertex.kind == "persistentvolumes":
@@ -94,6 +98,7 @@ class NodeGraph:
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def contribute(self, source: Vertex, node: str, vertices: Iterable[Vertex]) -> None:
+        """Replace the edges of `source`: `node` needs it and all of `vertices`. An empty `node` removes them."""
         self.withdraw(source)
         if not node:
             return
@@ -103,6 +108,7 @@ class NodeGraph:
             self._edges.setdefault(vertex, Counter())[node] += 1
 
     def withdraw(self, source: Vertex) -> None:
+        """Remove the edges that `source` made."""
         node, vertices = self._of.pop(source, ("", frozenset[Vertex]()))
         for vertex in vertices:
             nodes = self._edges[vertex]
@@ -113,10 +119,12 @@ class NodeGraph:
                     del self._edges[vertex]
 
     def withdraw_all(self, kind: str) -> None:
+        """Remove the edges made by all objects of a kind."""
         for source in [source for source in self._of if source.kind == kind]:
             self.withdraw(source)
 
     def put_volume(self, name: str, claim: Vertex | None, secrets: frozenset[Vertex]) -> None:
+        """Store which claim a volume is bound to, and the secrets that it uses."""
         self.remove_volume(name)
         if claim is not None:
             self._claim_of[name] = claim
@@ -125,6 +133,7 @@ class NodeGraph:
             self._volumes_of_secret.setdefault(secret, set()).add(name)
 
     def remove_volume(self, name: str) -> None:
+        """Remove a volume."""
         self._claim_of.pop(name, None)
         for secret in self._volume_secrets.pop(name, ()):
             self._volumes_of_secret[secret].discard(name)
@@ -132,16 +141,18 @@ class NodeGraph:
                 del self._volumes_of_secret[secret]
 
     def remove_volumes(self) -> None:
+        """Remove all volumes."""
         for name in list(self._volume_secrets):
             self.remove_volume(name)
 
 
 def _told(event: WatchEvent, kind: str, began: float) -> None:
+    """Record the duration of a change that began at `began` (of time.monotonic())."""
     _ACTIONS.observe((("Delete" if event.type == "DELETED" else "Add") + _ACTED_ON[kind],), time.monotonic() - began)
 
 
 class _Contributions:
-    """Carries the changes of one kind whose objects name a node."""
+    """The follower of one resource whose objects name a node."""
 
     def __init__(self, graph: NodeGraph, kind: str, read: Callable[[Object], tuple[str, Iterable[Vertex]]]) -> None:
         self._graph, self._kind, self._read = graph, kind, read
@@ -167,10 +178,12 @@ class _Contributions:
         self._graph.contribute(Vertex(self._kind, entry.namespace, entry.name), node, vertices)
 
     def lost(self) -> None:
-        """What is known is kept until the next list."""
+        """Keep what is known until the next list."""
 
 
 class _Volumes:
+    """The follower of persistent volumes."""
+
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph
 
@@ -193,23 +206,23 @@ class _Volumes:
         self._graph.put_volume(entry.name, *read_volume(entry.peek()))
 
     def lost(self) -> None:
-        """What is known is kept until the next list."""
+        """Keep what is known until the next list."""
 
 
 def _read_node(obj: Object) -> tuple[str, Iterable[Vertex]]:
-    """An object that names its node itself."""
+    """Return the node of an object that names it itself."""
     return (obj.get("spec") or {}).get("nodeName") or "", ()
 
 
 def _read_pod(pod: Object) -> tuple[str, Iterable[Vertex]]:
     spec = pod.get("spec") or {}
     if _MIRROR in (pod["metadata"].get("annotations") or {}):
-        return spec.get("nodeName") or "", ()  # a kubelet's own pod: it grants nothing to the kubelet that wrote it
+        return spec.get("nodeName") or "", ()  # a mirror pod, which the kubelet itself wrote, grants it nothing
     return spec.get("nodeName") or "", pod_references(pod)
 
 
 def pod_references(pod: Object) -> Iterator[Vertex]:
-    """Everything that a node needs to run a pod (upstream: podutil.VisitPodSecretNames and its like)."""
+    """Yield every object that a node needs to run a pod (upstream: podutil.VisitPodSecretNames and related functions)."""
     namespace, spec = pod["metadata"].get("namespace", ""), pod.get("spec") or {}
     if account := spec.get("serviceAccountName"):
         yield Vertex("serviceaccounts", namespace, account)
@@ -259,7 +272,7 @@ def _volume_references(volume: Object, namespace: str, pod: str) -> Iterator[Ver
 
 
 def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
-    """Resource claims: named in the spec, or made for the pod and named in its status."""
+    """Yield resource claims: those named in the spec and those that were created for the pod and are named in its status."""
     status: dict[str, Any] = pod.get("status") or {}
     names = [claim.get("resourceClaimName") for claim in (pod.get("spec") or {}).get("resourceClaims") or ()]
     names += [claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()]
@@ -268,7 +281,7 @@ def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
 
 
 def read_volume(volume: Object) -> tuple[Vertex | None, frozenset[Vertex]]:
-    """The claim that a volume is bound to, and the secrets that mounting it takes."""
+    """Return the claim that a volume is bound to, and the secrets needed to mount it."""
     spec = volume.get("spec") or {}
     ref = spec.get("claimRef") or {}
     if not ref.get("name"):

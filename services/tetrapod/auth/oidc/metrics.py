@@ -28,7 +28,7 @@ _KEY_SETS: Final = Gauge(
 
 
 def fetched(issuer: str, body: bytes | None) -> None:
-    """Keys of an issuer were asked for; None: without success."""
+    """Record a fetch of an issuer's keys. `body` is None if it failed."""
     labels = (hashed(issuer), hashed(apiserver_id()))
     _FETCHED.set(("failure" if body is None else "success", *labels), time.time())
     if body is not None:
@@ -37,7 +37,7 @@ def fetched(issuer: str, body: bytes | None) -> None:
 
 
 def forget(issuer: str) -> None:
-    """The issuer is no longer one of ours."""
+    """Remove the metrics of an issuer that is no longer configured."""
     labels = (hashed(issuer), hashed(apiserver_id()))
     _forget_keys(labels)
     for result in ("success", "failure"):

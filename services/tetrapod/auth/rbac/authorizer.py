@@ -1,4 +1,4 @@
-"""The RBAC authorizer, and what it lists for SelfSubjectRulesReview (upstream: plugin/pkg/auth/authorizer/rbac/rbac.go)."""
+"""The RBAC authorizer and its rule resolver for SelfSubjectRulesReview (upstream: plugin/pkg/auth/authorizer/rbac/rbac.go)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from tetrapod.generic.user import UserInfo
 
 
 class RbacAuthorizer:
+    """The authorizer over an `RbacIndex`."""
+
     def __init__(self, index: RbacIndex) -> None:
         self._index = index
 

@@ -1,6 +1,6 @@
-"""Strategies of the four RBAC kinds: defaults, escalation checks before anything else, validation, null rules.
+"""Strategies of the four RBAC kinds: defaults, escalation checks before anything else, and validation.
 
-Follows pkg/apis/rbac/v1/defaults.go and pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/strategy.go.
+Upstream: pkg/apis/rbac/v1/defaults.go and pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/strategy.go.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class _RbacStrategy(Strategy):
         self._guard = guard
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Anything that a path can carry: RBAC names hold colons."""
+        """Accept any name that a path can contain, because RBAC names contain colons."""
         return name_is_path_segment(name, prefix)
 
 
 class RoleStrategy(_RbacStrategy):
-    """Role and ClusterRole."""
+    """The strategy of Role and ClusterRole."""
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)
@@ -50,12 +50,12 @@ class RoleStrategy(_RbacStrategy):
         return validate_role(new, namespaced=self.namespaced)
 
     def canonicalize(self, obj: Object) -> None:
-        """Upstream's field is not omitted when empty: no rules are null."""
+        """Set missing rules to null, because upstream's field has no omitempty."""
         obj["rules"] = obj.get("rules") or None
 
 
 class BindingStrategy(_RbacStrategy):
-    """RoleBinding and ClusterRoleBinding."""
+    """The strategy of RoleBinding and ClusterRoleBinding."""
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)

@@ -1,6 +1,6 @@
-"""What makes a role or binding invalid, in upstream's words and order (pkg/apis/rbac/validation/validation.go).
+"""Validation of roles and bindings, with upstream's texts and order (pkg/apis/rbac/validation/validation.go).
 
-Missing verbs, subject names and role names are checked declaratively upstream, which is why they come last.
+Missing verbs, subject names and role names come last, because upstream validates them declaratively.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
+    """Validate a Role, or a ClusterRole if not `namespaced`."""
     rules = role.get("rules") or []
     errors = [error for i, rule in enumerate(rules) for error in _rule_errors(rule, namespaced, field.index("rules", i))]
     if role.get("aggregationRule") is not None:
@@ -58,6 +59,7 @@ def _aggregation_errors(selectors: Sequence[Object]) -> list[FieldError]:
 
 
 def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
+    """Validate a RoleBinding, or a ClusterRoleBinding if not `namespaced`."""
     ref = binding.get("roleRef") or {}
     errors = _role_ref_errors(ref, namespaced)
     subjects = binding.get("subjects") or []
@@ -93,6 +95,7 @@ def _subject_errors(subject: Object, namespaced: bool, path: str) -> list[FieldE
 
 
 def validate_binding_update(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
+    """Validate an update of a binding: roleRef is immutable."""
     errors = validate_binding(new, namespaced=namespaced)
     if new.get("roleRef") != old.get("roleRef"):
         errors.append(field.invalid("roleRef", _internal(new.get("roleRef") or {}), "field is immutable"))
@@ -100,5 +103,5 @@ def validate_binding_update(new: Object, old: Object, *, namespaced: bool) -> li
 
 
 def _internal(ref: Object) -> dict[str, Any]:
-    """A roleRef as upstream prints its internal form, which has no JSON names."""
+    """Return a roleRef as upstream prints the internal type, which has no JSON names."""
     return {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": ref.get("name", "")}

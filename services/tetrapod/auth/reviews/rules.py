@@ -1,4 +1,7 @@
-"""SelfSubjectRulesReview: what the asking user may do in a namespace (upstream: selfsubjectrulesreview/rest.go)."""
+"""SelfSubjectRulesReview: lists what the requesting user may do in a namespace.
+
+Upstream: pkg/registry/authorization/selfsubjectrulesreview/rest.go.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from tetrapod.machinery.status import bad_request
 
 
 class SelfSubjectRulesReviews(Rest):
+    """The resource `selfsubjectrulesreviews`."""
+
     def __init__(self, resolver: RuleResolver) -> None:
         self._resolver = resolver
 
@@ -30,5 +35,5 @@ class SelfSubjectRulesReviews(Rest):
         }
         if rules.error:
             status["evaluationError"] = rules.error
-        # Upstream answers with a fresh object: neither metadata nor the namespace come back.
+        # Upstream returns a new object, without the submitted metadata and namespace.
         return {"kind": "SelfSubjectRulesReview", "apiVersion": f"{GROUP}/v1", "metadata": {}, "spec": {}, "status": status}

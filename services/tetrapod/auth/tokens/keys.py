@@ -1,7 +1,7 @@
-"""Signing and verification keys of service account tokens: PEM files in, key ids and a JWKS out.
+"""Signing and verification keys of service account tokens: PEM files are read, key ids and a JWKS are computed.
 
-Follows pkg/serviceaccount/{jwt.go,openidmetadata.go}: a key's id is the hash of its public half, so a token names the key
-that verifies it. Only this service holds private keys.
+Upstream: pkg/serviceaccount/{jwt.go,openidmetadata.go}. The id of a key is the hash of its public half, so a token names the key that
+verifies it. Only the auth service holds private keys.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CURVES: Final = {"secp256r1": ("ES256", "P-256", 32), "secp384r1": ("ES384", "P
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """A public key, its id, and the only algorithms it verifies (so that no token chooses another)."""
+    """A public key, its id, and the only algorithms it verifies with: the token's header cannot choose another one."""
 
     id: str
     key: PublicKey
@@ -35,10 +35,11 @@ class VerificationKey:
 
     @property
     def algorithm(self) -> str:
-        """What this server would sign with."""
+        """The algorithm that this server signs with."""
         return self.algorithms[0]
 
     def jwk(self) -> dict[str, Any]:
+        """Return the public key as a JSON Web Key."""
         if isinstance(self.key, rsa.RSAPublicKey):
             numbers = self.key.public_numbers()
             shape = {"n": _b64_number(numbers.n), "e": _b64_number(numbers.e)}
@@ -50,9 +51,10 @@ class VerificationKey:
 
 
 def verification_key(key: PublicKey) -> VerificationKey:
-    """
+    """Return a public key with its id and its algorithms.
+
     Raises:
-        ValueError: a curve that JWTs do not know.
+        ValueError: an elliptic curve that JWTs do not support.
     """
     der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     key_id = _b64(hashlib.sha256(der).digest())
@@ -64,10 +66,10 @@ def verification_key(key: PublicKey) -> VerificationKey:
 
 
 def load_signing_key(pem: bytes) -> PrivateKey:
-    """The private key of --service-account-signing-key-file: the first that there is, whatever blocks are before it.
+    """Return the first private key in the PEM file of --service-account-signing-key-file; other blocks are skipped.
 
     Raises:
-        ValueError: no private key that tokens can be signed with, in upstream's words.
+        ValueError: the file has no private key that can sign tokens; the text is upstream's.
     """
     for block in _PEM_BLOCK.findall(pem):
         if b"PRIVATE KEY" in block and (key := _private_key(block)) is not None:
@@ -76,10 +78,10 @@ def load_signing_key(pem: bytes) -> PrivateKey:
 
 
 def load_verification_keys(pem: bytes) -> list[VerificationKey]:
-    """Every key in a file of --service-account-key-file: public keys, certificates, or private keys' public halves.
+    """Return every key in a file of --service-account-key-file: public keys, certificates, and the public halves of private keys.
 
     Raises:
-        ValueError: none of them, or a curve that JWTs do not know.
+        ValueError: the file has no usable key, or a key has an elliptic curve that JWTs do not support.
     """
     keys = [verification_key(key) for block in _PEM_BLOCK.findall(pem) if (key := _public_key(block)) is not None]
     if not keys:
@@ -90,7 +92,7 @@ def load_verification_keys(pem: bytes) -> list[VerificationKey]:
 def _private_key(block: bytes) -> PrivateKey | None:
     try:
         key = serialization.load_pem_private_key(block, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # a broken one, or one with a password
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # malformed or encrypted
         return None
     return key if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) else None
 
@@ -112,7 +114,7 @@ def _public_key(block: bytes) -> PublicKey | None:
 
 
 def distinct(keys: Iterable[VerificationKey]) -> list[VerificationKey]:
-    """Each key once, in order."""
+    """Return the keys without duplicates, in order."""
     return list({key.id: key for key in keys}.values())
 
 

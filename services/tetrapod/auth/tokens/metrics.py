@@ -1,4 +1,4 @@
-"""Uses of service account tokens (upstream: pkg/serviceaccount/metrics.go)."""
+"""Counters of the uses of service account tokens (upstream: pkg/serviceaccount/metrics.go)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""OIDC discovery of the service account issuer: who verifies tokens elsewhere finds the keys here.
+"""OIDC discovery of the service account issuer, where other systems find the keys that verify its tokens.
 
-Follows pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go. Add both with `Routes.add_rest`.
+Upstream: pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go. `Routes.add_rest` registers both paths.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ _ABOUT_KEYS: Final = "get service account issuer OpenID JSON Web Key Set (contai
 
 
 def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
-    """Empty, with a line in the log, for an issuer that cannot be discovered: one that is no https URL, or has a query or fragment."""
+    """Return the handlers of the discovery document and the key set by path.
+
+    The result is empty, and a warning is logged, if the issuer cannot be discovered: it is not an https URL, has a query
+    or fragment, or `jwks_uri` is empty.
+    """
     if fault := _fault(issuer, jwks_uri):
         log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", fault)
         return {}
@@ -47,7 +51,7 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
 
 
 def _fault(issuer: str, jwks_uri: str) -> str:
-    """In upstream's words; "" where there is none."""
+    """Return why the issuer cannot be discovered, in upstream's words, or ""."""
     parts = urlsplit(issuer)
     if not jwks_uri:
         return "either the JWKS URI or the default external address, or both, must be set"
@@ -59,10 +63,10 @@ def _fault(issuer: str, jwks_uri: str) -> str:
 
 
 def openapi_documents() -> dict[str, Callable[[], Object]]:
-    """Of the two, by name."""
+    """Return functions that make the OpenAPI documents of the two paths, by document name."""
 
     def configuration() -> Object:
-        from tetrapod.generic.openapi.v3 import text_document  # for the first who asks
+        from tetrapod.generic.openapi.v3 import text_document  # imported at the first request
 
         return text_document(f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON, _ABOUT_CONFIGURATION)
 

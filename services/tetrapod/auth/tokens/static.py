@@ -1,4 +1,7 @@
-"""Tokens of --token-auth-file: lines of `token,user,uid[,"group1,group2"]` (upstream: authentication/token/tokenfile)."""
+"""The authenticator of --token-auth-file, whose lines are `token,user,uid[,"group1,group2"]`.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/authentication/token/tokenfile/tokenfile.go.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,10 @@ log = logging.getLogger(__name__)
 
 
 def read_token_file(text: str) -> dict[str, UserInfo]:
-    """
+    """Return the users of a token file by token. Empty tokens are skipped, and the last of duplicate tokens wins; both are logged.
+
     Raises:
-        ValueError: a line of fewer than three columns.
+        ValueError: a line has fewer than three columns.
     """
     users: dict[str, UserInfo] = {}
     for number, row in enumerate(csv.reader(text.splitlines()), 1):
@@ -36,7 +40,7 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
 
 
 class StaticTokenAuthenticator:
-    """Good for the server's own audiences only."""
+    """The authenticator of static tokens, which are valid for the server's own audiences only."""
 
     def __init__(self, users: Mapping[str, UserInfo], audiences: Sequence[str]) -> None:
         self._users = users
