@@ -1,4 +1,4 @@
-"""The admission plugins of core, and of all services in one process, that the flags choose."""
+"""The admission chain of core, and of all services in one process, as flags configure it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from tetrapod.generic.admission.surroundings import Surroundings
 
 
 def chosen_admission(surroundings: Surroundings, options: Options) -> Chain:
-    """
+    """Return the admission chain.
+
     Raises:
-        click.ClickException: --enable-admission-plugins or --disable-admission-plugins name what there is not, or a configuration is wrong.
+        click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a plugin's
+            configuration is invalid.
     """
     if problems := complaints(options.enable_admission_plugins, options.disable_admission_plugins):
         raise click.ClickException("; ".join(problems))

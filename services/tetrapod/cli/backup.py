@@ -1,4 +1,4 @@
-"""`tetrapod backup` and `tetrapod restore`: all objects at one revision, in a file that can be verified. See docs/BACKUP.md."""
+"""`tetrapod backup` and `tetrapod restore`: all objects at one revision, in a file that can be verified. See docs/how-to/backup.md."""
 
 from __future__ import annotations
 

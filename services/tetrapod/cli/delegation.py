@@ -1,6 +1,6 @@
-"""`Delegation`: the delegation chain in one process: each local group goes to the server that has it, the rest to the last one.
+"""The delegation chain in one process: requests for a local group go to the server that has it, all others to the last handler.
 
-Upstream chains aggregator → kube-apiserver → apiextensions by not-found handlers; with the groups known a look-up does.
+Upstream chains aggregator → kube-apiserver → apiextensions by not-found handlers. As the groups are known, a lookup suffices here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from tetrapod.generic.server import GenericAPIServer
 
 
 class Delegation:
-    """`front` answers what names no group (health, version, OpenAPI); `last` answers groups that nobody installed."""
+    """The delegation chain.
+
+    Args:
+        front: the server of paths without a group (health, version, OpenAPI).
+        servers: the servers of the other local groups.
+        last: the handler of groups that no server has installed.
+    """
 
     def __init__(self, front: GenericAPIServer, servers: Sequence[GenericAPIServer], last: Handler) -> None:
         self._front = front
@@ -23,6 +29,7 @@ class Delegation:
                 self._by_group[gv.group] = server
 
     async def handle(self, request: Request) -> Response:
+        """Pass a request to the server of its group."""
         group = group_of(request)
         if group is None:
             return await self._front.director(request)
@@ -31,7 +38,7 @@ class Delegation:
 
 
 def group_of(request: Request) -> str | None:
-    """The API group that a path names; None where it names none."""
+    """Return the API group in a path, or None if it has none."""
     info = request.info
     if info is not None and info.is_resource_request:
         return info.api_group

@@ -1,4 +1,6 @@
-"""How a front door makes itself known, by flags: `--advertise-address`, `--external-hostname`, `--endpoint-reconciler-type` and so on."""
+"""The addresses under which clients reach this server, from flags such as `--advertise-address`, `--external-hostname` and
+`--endpoint-reconciler-type`, and its registration as an endpoint of the Service `kubernetes`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tetrapod.generic.storage.backend import Backend
 
 
 def presence(options: Options, client: Client, backend: Backend, address: str) -> Presence | None:
-    """None where nobody else could reach this server by its address."""
+    """Return the reconciler of this server's endpoint, or None if no other host could reach the server at `address`."""
     if not may_be_endpoint(address):
         return None
     endpoints = KubernetesEndpoints(client, options.secure_port)
@@ -30,11 +32,13 @@ def presence(options: Options, client: Client, backend: Backend, address: str) -
 
 
 def reachable_address(options: Options) -> str:
-    """Where others reach this server: as a flag says, or the address of the interface that leads outside.
+    """Return the address at which others reach this server: that of a flag, or of the interface with the default route.
 
-    Upstream: DefaultAdvertiseAddress, ResolveBindAddress, which names that interface for a server on loopback too. Nobody could reach it
-    there, so that ours is then known by loopback, and is no endpoint of `kubernetes`. And upstream refuses to start on `::` with IPv4
-    services; ours, which IPv4 reaches there too, is known by an address of the services' family.
+    Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server listens on loopback only. Nothing
+    could reach
+    it there, so this server then uses the loopback address and is not an endpoint of `kubernetes`. Upstream rejects to start on `::`
+    with
+    IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
     """
     if options.advertise_address or options.bind_address not in EVERYWHERE:
         return options.local_address
@@ -42,17 +46,18 @@ def reachable_address(options: Options) -> str:
     family, anywhere = (socket.AF_INET6, "2001:db8::1") if six else (socket.AF_INET, "192.0.2.1")
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((anywhere, 9))  # sends nothing: the kernel says which way it would go
+            probe.connect((anywhere, 9))  # sends nothing: the kernel selects the source address of the route
         except OSError:
             return options.local_address
         return str(probe.getsockname()[0])
 
 
 def external_address(options: Options) -> str:
-    """host:port of the front door in documents for others, which `--external-hostname` may name, with or without a port.
+    """Return the host:port for documents that others read. `--external-hostname` may set it, with or without a port.
 
-    Where auth runs on its own that is the front as auth knows it. Upstream: completion of options (ExternalHost), Config.Complete
-    (ExternalAddress).
+    If the auth service runs on its own, it is the address of the aggregator from auth's flags.
+
+    Upstream: completion of options (ExternalHost), Config.Complete (ExternalAddress).
     """
     front = urlsplit(options.aggregator_url[0]) if options.aggregator_url else None
     host = options.external_hostname or (front.hostname or "" if front is not None else reachable_address(options))
@@ -63,6 +68,6 @@ def external_address(options: Options) -> str:
 
 
 def _names_port(host: str) -> bool:
-    """As net.SplitHostPort would find: `name:1`, `[::1]:1`, and no bare IPv6 address."""
+    """Return whether a host includes a port, like net.SplitHostPort: `name:1` and `[::1]:1`, but not a bare IPv6 address."""
     name, separator, _ = host.rpartition(":")
     return bool(separator) and (":" not in name or (name.startswith("[") and name.endswith("]")))

@@ -1,4 +1,7 @@
-"""How the flags say kubelets are to be reached (upstream: KubeletClientConfig; without a CA nothing is verified)."""
+"""The configuration of connections to kubelets from flags.
+
+Upstream: KubeletClientConfig. Without a CA the certificates of kubelets are not verified.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from tetrapod.generic.proxy import ClientTLS
 
 
 def kubelet_config(options: Options) -> KubeletConfig:
-    """
+    """Return the configuration of connections to kubelets.
+
     Raises:
         click.ClickException: a file cannot be read.
     """

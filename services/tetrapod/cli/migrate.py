@@ -1,4 +1,4 @@
-"""`tetrapod migrate`: from one store to another, a stock kube-apiserver's etcd among them. See docs/BACKUP.md."""
+"""`tetrapod migrate`: from one store to another, a stock kube-apiserver's etcd among them. See docs/how-to/backup.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported traces as the command line asks for them, in any of the servers."""
+"""The exporter of OpenTelemetry traces that the command line configures, for any of the servers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from tetrapod.generic.tracing.provider import Tracing
 
 
 def tracing_of(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
-    """None where nothing is exported. `service` is the one of the four, "" for the front door.
+    """Return the tracing configuration with its exporter, or None if no traces are exported.
+
+    Args:
+        service: the name of one of the four services, or "" for the server that clients connect to.
 
     Raises:
-        ValueError: what is configured makes no sense; the text is upstream's.
+        ValueError: the configuration file is invalid; the text is upstream's.
     """
     if not options.tracing_config_file:
         return None

@@ -1,4 +1,4 @@
-"""kube-apiserver's flags that have no effect here, by what there is to say of them (docs/FLAGS.md).
+"""kube-apiserver's flags that have no effect here, by what there is to say of them (docs/reference/flags.md).
 
 Most are accepted, so that a command line written for kube-apiserver works, and named once in the log: they are about how upstream works
 inside, or about what is not built in. Where a server would be another one than was asked for, and nobody would see it, the flag is refused
