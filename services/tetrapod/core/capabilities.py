@@ -1,7 +1,7 @@
-"""What containers may be given at all: `--allow-privileged`.
+"""The process-wide setting `--allow-privileged`.
 
-One for the process, as upstream's (pkg/capabilities): every validation of a pod or a pod template asks, deep inside. Whoever assembles
-core says it once, before it serves.
+It is global, as upstream's pkg/capabilities, because the validation of every pod and pod template needs it. The assembly of core sets it
+once, before serving.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ _privileged = True
 
 
 def set_up(*, privileged: bool) -> None:
+    """Set whether containers may be privileged."""
     global _privileged
     _privileged = privileged
 
 
 def privileged_allowed() -> bool:
+    """Return whether containers may be privileged."""
     return _privileged

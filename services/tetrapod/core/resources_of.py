@@ -1,6 +1,6 @@
-"""What a pod asks for altogether: requests and limits summed over its containers.
+"""The total requests and limits of a pod. Used by validation, LimitRanger, quota and defaulting.
 
-Asked by validation, LimitRanger, quota and defaulting. Upstream: k8s.io/component-helpers/resource/helpers.go.
+Upstream: k8s.io/component-helpers/resource/helpers.go.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ Amounts = dict[str, Quantity]
 
 
 def amounts(listed: Mapping[str, Any] | None) -> Amounts:
+    """Return the quantities of a ResourceList, parsed."""
     return {name: Quantity.of(value) for name, value in (listed or {}).items()}
 
 
 def add(into: Amounts, more: Amounts) -> None:
+    """Add the quantities to `into`, in place."""
     for name, value in more.items():
         into[name] = into[name] + value if name in into else value
 
 
 def maximum(into: Amounts, other: Amounts) -> None:
+    """Raise the quantities of `into` to those of `other`, in place."""
     for name, value in other.items():
         if name not in into or value > into[name]:
             into[name] = value
@@ -34,7 +37,13 @@ def _of(container: Object, kind: str) -> Amounts:
 
 
 def aggregate(spec: Object, kind: str) -> Amounts:
-    """`kind` is "requests" or "limits": containers and sidecars run together, other init containers one by one before."""
+    """Return the total over the containers of a pod spec.
+
+    Containers and sidecars run together; other init containers run one at a time before, and count if one exceeds the sum.
+
+    Args:
+        kind: "requests" or "limits".
+    """
     total: Amounts = {}
     for container in spec.get("containers") or ():
         add(total, _of(container, kind))
@@ -54,7 +63,7 @@ def aggregate(spec: Object, kind: str) -> Amounts:
 
 
 def pod_amounts(spec: Object, kind: str) -> Amounts:
-    """With what the pod says for itself, which goes before its containers', and overhead."""
+    """Return the total of a pod: pod-level resources take precedence over those of containers, and overhead is added."""
     total = aggregate(spec, kind)
     total.update(amounts((spec.get("resources") or {}).get(kind)))
     for name, value in amounts(spec.get("overhead")).items():

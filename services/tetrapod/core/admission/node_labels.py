@@ -1,4 +1,7 @@
-"""Which labels a kubelet may put on its node (upstream: pkg/apis/core/v1/kubelet labels, noderestriction's getModifiedLabels)."""
+"""The labels that a kubelet may set on its node.
+
+Upstream: pkg/apis/core/v1/kubelet labels; plugin/pkg/admission/noderestriction, getModifiedLabels.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,12 @@ def _within(namespace: str, parent: str) -> bool:
 
 
 def restricted(label: str) -> bool:
-    """Labels that administrators isolate nodes with: never a kubelet's to set."""
+    """Return whether the label is reserved for administrators, who isolate nodes with it."""
     return _within(label.partition("/")[0], _RESTRICTED) if "/" in label else False
 
 
 def may_be_set_by_kubelet(label: str) -> bool:
-    """Its own labels, and any that is not Kubernetes'."""
+    """Return whether the label is one of the kubelet's own or does not belong to kubernetes.io or k8s.io."""
     if label in _KUBELET:
         return True
     namespace = label.partition("/")[0] if "/" in label else ""

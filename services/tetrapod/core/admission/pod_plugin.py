@@ -1,4 +1,4 @@
-"""What plugins that look at pods have in common."""
+"""The base class of admission plugins for pods, and accessors of the object."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from tetrapod.machinery.gvk import Object
 
 
 class PodPlugin(Plugin):
-    """Asked about pods themselves, not their subresources."""
+    """The base of plugins that handle pods but not their subresources."""
 
     def handles(self, attributes: Attributes) -> bool:
         return attributes.resource.resource == "pods" and not attributes.resource.group and not attributes.subresource
 
 
 def object_of(attributes: Attributes) -> Object:
-    """The object of a create or update."""
+    """Return the object of a create or update."""
     if attributes.object is None:
         raise ValueError(f"{attributes.operation} has no object")
     return attributes.object
 
 
 def spec_of(attributes: Attributes) -> Object:
+    """Return the object's spec, adding an empty one if it has none."""
     spec: Object = object_of(attributes).setdefault("spec", {})
     return spec

@@ -1,4 +1,4 @@
-"""PodTopologyLabels: a pod bears its node's zone and region (upstream: plugin/pkg/admission/podtopologylabels)."""
+"""PodTopologyLabels: copies zone and region labels of the node to the pod. Upstream: plugin/pkg/admission/podtopologylabels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
 class PodTopologyLabels(Plugin):
-    """On a pod made with its node named, and on the binding that assigns one: the binding's labels become the pod's."""
+    """Add the labels to pods that are created with a node name, and to bindings, whose labels the pod inherits."""
 
     name = "PodTopologyLabels"
     operations = frozenset({"CREATE"})

@@ -1,1 +1,1 @@
-"""What the server itself makes sure of at start: system namespaces, the `kubernetes` service, priority classes, flow control."""
+"""The objects that the server creates at start: system namespaces, the `kubernetes` service, priority classes, flow control."""

@@ -1,5 +1,5 @@
-"""Node-less controllers: what makes a bare API server useful. Each a small class over `Client` and informers.
+"""Controllers that need no nodes: garbage collection, namespace deletion, quota, tokens and others.
 
-Upstream runs them in kube-controller-manager; `--controllers` turns each off by its upstream name, so that a stock one may
-own them instead.
+Each is a small class over `Client` and informers. Upstream runs them in kube-controller-manager. `--controllers` disables each by its
+upstream name, so that a stock kube-controller-manager can run it instead.
 """

@@ -1,4 +1,4 @@
-"""Which controllers run: those that `--controllers` selects, in the replica that leads."""
+"""The selection of controllers by `--controllers`. They run in the leading replica only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tetrapod.generic.controllers import enabled
 
 
 class Controller(Protocol):
-    """`name` is upstream's. `run` works until it is cancelled."""
+    """A controller with its upstream name. `run` works until it is cancelled."""
 
     name: str
 
@@ -18,7 +18,7 @@ class Controller(Protocol):
 
 
 class Shared:
-    """An informer that several controllers of one term look at."""
+    """An informer that several controllers use, run like a controller for the duration of one leader term."""
 
     def __init__(self, name: str, informer: Informer) -> None:
         self.name = name
@@ -29,4 +29,5 @@ class Shared:
 
 
 def selected(controllers: Sequence[Controller], selection: Sequence[str]) -> list[Controller]:
+    """Return the controllers that the value of `--controllers` enables."""
     return [controller for controller in controllers if enabled(controller.name, selection)]

@@ -1,7 +1,7 @@
-"""Checks the expressions of ValidatingAdmissionPolicies against the types that they will meet, and tells in their status.
+"""The controller that type-checks the expressions of ValidatingAdmissionPolicies and reports warnings in their status.
 
+The warnings have no effect on evaluation.
 Upstream: pkg/controller/validatingadmissionpolicystatus and k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
-What it finds changes nothing: a policy with warnings works as well as its expressions do.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ POLICIES: Final = GroupVersionResource("admissionregistration.k8s.io", "v1", "va
 
 
 class PolicyStatus:
+    """The controller of the status of ValidatingAdmissionPolicies."""
+
     name = "validatingadmissionpolicy-status-controller"
 
     def __init__(self, client: Client) -> None:
@@ -57,5 +59,6 @@ class PolicyStatus:
 
 
 def _observed(policy: Object) -> bool:
+    """Return whether status.observedGeneration is current."""
     generation: int = policy["metadata"].get("generation", 0)
     return generation <= int((policy.get("status") or {}).get("observedGeneration") or 0)

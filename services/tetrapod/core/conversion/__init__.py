@@ -1,1 +1,1 @@
-"""Kinds that are served in two versions: how one becomes the other without loss."""
+"""Lossless conversion of kinds that are served in two versions."""

@@ -1,6 +1,6 @@
-"""Events: core/v1 and events.k8s.io/v1 are one kind under two sets of names (upstream: pkg/apis/events/v1/conversion.go).
+"""Conversion of events between core/v1 (stored) and events.k8s.io/v1, one kind with two sets of field names.
 
-Stored as core/v1. What the other form calls differently is renamed; what only one has is kept under its deprecated name.
+Fields that events.k8s.io/v1 does not have keep a deprecated name there. Upstream: pkg/apis/events/v1/conversion.go.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CORE_FIELDS: Final = (
 
 
 def convert_event(obj: Object, version: str) -> Object:
-    """A copy in the other form; both have one version, so which way is told by the object's own."""
+    """Return a copy in the other form. Both groups have only v1, so the object's own apiVersion determines the direction."""
     return _to_events(obj) if obj.get("apiVersion") == "v1" else _to_core(obj)
 
 

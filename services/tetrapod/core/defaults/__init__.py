@@ -1,1 +1,4 @@
-"""Upstream's SetDefaults_ functions: what is filled in after the schema's own defaults. Pure, on the object in place."""
+"""Upstream's SetDefaults_ functions, which run after the schema's own defaults.
+
+They change the object in place and do no I/O.
+"""

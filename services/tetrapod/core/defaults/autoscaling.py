@@ -1,4 +1,4 @@
-"""Defaults of autoscalers (upstream: pkg/apis/autoscaling/v2/defaults.go)."""
+"""Defaults of HorizontalPodAutoscalers. Upstream: pkg/apis/autoscaling/v2/defaults.go."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _SCALE_DOWN: Final[Object] = {"selectPolicy": "Max", "policies": [{"type": "Perc
 
 
 def default_autoscaler_v2(obj: Object) -> None:
+    """Set the defaults of an autoscaler in version v2."""
     spec = obj.setdefault("spec", {})
     if spec.get("minReplicas") is None:
         spec["minReplicas"] = 1
@@ -24,12 +25,13 @@ def default_autoscaler_v2(obj: Object) -> None:
 
 
 def default_metrics(spec: Object) -> None:
+    """Set the default metric, 80 % of cpu utilization, if the metrics are empty."""
     if not spec.get("metrics"):
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]
 
 
 def default_behavior(behavior: Object) -> Object:
-    """With both directions, each as given over the defaults."""
+    """Return the behavior with the rules of both directions, each with its defaults."""
     return {**behavior, "scaleUp": _rules(behavior.get("scaleUp"), _SCALE_UP), "scaleDown": _rules(behavior.get("scaleDown"), _SCALE_DOWN)}
 
 

@@ -1,4 +1,4 @@
-"""Services, endpoints, ingress and network policies (upstream: pkg/apis/{core,networking,discovery}/v1/defaults.go)."""
+"""Defaults of services, endpoints, ingress classes and network policies. Upstream: pkg/apis/{core,networking,discovery}/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def default_service(obj: Object) -> None:
+    """Set the defaults of a Service."""
     spec = obj.setdefault("spec", {})
     if not spec.get("sessionAffinity"):
         spec["sessionAffinity"] = "None"
@@ -39,6 +40,7 @@ def default_service(obj: Object) -> None:
 
 
 def default_endpoints(obj: Object) -> None:
+    """Set the defaults of Endpoints."""
     for subset in obj.get("subsets") or ():
         for port in subset.get("ports") or ():
             if not port.get("protocol"):
@@ -46,6 +48,7 @@ def default_endpoints(obj: Object) -> None:
 
 
 def default_endpoint_slice(obj: Object) -> None:
+    """Set the defaults of an EndpointSlice."""
     for port in obj.get("ports") or ():
         if port.get("name") is None:
             port["name"] = ""
@@ -54,6 +57,7 @@ def default_endpoint_slice(obj: Object) -> None:
 
 
 def default_network_policy(obj: Object) -> None:
+    """Set the defaults of a NetworkPolicy."""
     spec = obj.setdefault("spec", {})
     for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
         for port in rule.get("ports") or ():
@@ -64,6 +68,7 @@ def default_network_policy(obj: Object) -> None:
 
 
 def default_ingress_class(obj: Object) -> None:
+    """Set the defaults of an IngressClass."""
     parameters = (obj.get("spec") or {}).get("parameters")
     if parameters is not None and parameters.get("scope") is None:
         parameters["scope"] = "Cluster"

@@ -1,4 +1,4 @@
-"""Quantities of a ResourceList are kept to the milli (upstream: SetDefaults_ResourceList)."""
+"""Rounding of the quantities in a ResourceList to thousandths. Upstream: SetDefaults_ResourceList."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tetrapod.machinery.quantity import Quantity
 
 
 def round_up(resources: dict[str, Any]) -> None:
-    """Round each quantity up to a thousandth, in place. Only what is written finer than that is looked at."""
+    """Round each quantity up to a thousandth, in place. Only values with the suffix n or u can be finer."""
     for name, value in resources.items():
         if isinstance(value, str) and value and value[-1] in "nu":
             resources[name] = str(Quantity.parse(value).round_up(-3))

@@ -1,4 +1,4 @@
-"""apps, batch, autoscaling and policy (upstream: pkg/apis/{apps,batch,autoscaling,policy}/v*/defaults.go)."""
+"""Defaults of apps, batch and ReplicationControllers. Upstream: pkg/apis/{core,apps,batch}/v*/defaults.go."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from tetrapod.machinery.gvk import Object
 
 
 def _set(obj: Object, **values: Any) -> None:
-    """Fill in what is missing or null."""
+    """Set the fields that are missing or null."""
     for key, value in values.items():
         if obj.get(key) is None:
             obj[key] = value
 
 
 def default_deployment(obj: Object) -> None:
+    """Set the defaults of a Deployment."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     _set(spec, replicas=1)
@@ -28,12 +29,14 @@ def default_deployment(obj: Object) -> None:
 
 
 def default_replica_set(obj: Object) -> None:
+    """Set the defaults of a ReplicaSet."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     _set(spec, replicas=1)
 
 
 def default_daemon_set(obj: Object) -> None:
+    """Set the defaults of a DaemonSet."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     strategy = spec.setdefault("updateStrategy", {})
@@ -41,7 +44,7 @@ def default_daemon_set(obj: Object) -> None:
     if strategy["type"] == "RollingUpdate":
         _set(strategy, rollingUpdate={})
         _set(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
-    elif strategy.get("rollingUpdate") is not None:  # inside upstream these are no pointers
+    elif strategy.get("rollingUpdate") is not None:  # upstream's internal type has no pointers here, so its zero values are written
         _set(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
     _set(spec, revisionHistoryLimit=10)
 
@@ -55,6 +58,7 @@ DAEMON_SET_STATUS: Final[Object] = {
 
 
 def default_stateful_set(obj: Object) -> None:
+    """Set the defaults of a StatefulSet."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
@@ -75,7 +79,7 @@ def default_stateful_set(obj: Object) -> None:
 
 
 def default_claim_template(claim: Object) -> None:
-    """A PersistentVolumeClaim inside another object has kind, apiVersion and a phase, as upstream writes it."""
+    """Set the defaults of an embedded PersistentVolumeClaim, with kind, apiVersion and phase, as upstream writes it."""
     claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
     default_claim_spec(claim.setdefault("spec", {}))
     status = claim.setdefault("status", {})
@@ -83,7 +87,7 @@ def default_claim_template(claim: Object) -> None:
 
 
 def default_job_spec(spec: Object) -> None:
-    """What a Job and the template of a CronJob have in common."""
+    """Set the defaults that Jobs and the templates of CronJobs share."""
     default_pod_template(spec.get("template"))
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
@@ -91,6 +95,7 @@ def default_job_spec(spec: Object) -> None:
 
 
 def default_job(obj: Object) -> None:
+    """Set the defaults of a Job."""
     spec = obj.setdefault("spec", {})
     default_job_spec(spec)
     if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -110,6 +115,7 @@ def default_job(obj: Object) -> None:
 
 
 def default_cron_job(obj: Object) -> None:
+    """Set the defaults of a CronJob."""
     spec = obj.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     _set(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
@@ -117,6 +123,7 @@ def default_cron_job(obj: Object) -> None:
 
 
 def default_replication_controller(obj: Object) -> None:
+    """Set the defaults of a ReplicationController."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")

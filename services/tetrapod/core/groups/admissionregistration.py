@@ -1,4 +1,4 @@
-"""admissionregistration.k8s.io/v1."""
+"""Resource definitions of admissionregistration.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class WebhooksStrategy(StaticNames):
+    """The strategy of both webhook configurations."""
+
     tells_empty = True
 
     def __init__(self) -> None:
@@ -38,6 +40,7 @@ class WebhooksStrategy(StaticNames):
 
 
 def definitions(access: ParamAccess) -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     return [*_mutating(access), *_validating(access)]
 
 

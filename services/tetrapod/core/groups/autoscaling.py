@@ -1,4 +1,4 @@
-"""autoscaling/v2 and v1: one kind, stored as v2 (upstream stores v2 and converts)."""
+"""Resource definitions of autoscaling/v2 and v1: one kind, stored as v2, as upstream."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from tetrapod.machinery.gvk import Object
 
 
 class AutoscalerStrategy(KindStrategy):
+    """The strategy of HorizontalPodAutoscaler."""
+
     def canonicalize(self, obj: Object) -> None:
-        """Scaling rules that came in an annotation of v1 get their defaults only now."""
+        """Default the scaling rules that came in an annotation of v1: upstream does so only when it reads the stored object."""
         super().canonicalize(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:
             obj["spec"]["behavior"] = default_behavior(behavior)
@@ -26,6 +28,7 @@ def _default_v2(obj: Object) -> None:
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     autoscaler = AutoscalerStrategy(
         default={"v1": default_autoscaler_v1, "v2": _default_v2},
         validate=autoscalers.validate,

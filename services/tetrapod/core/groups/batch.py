@@ -1,4 +1,4 @@
-"""batch/v1."""
+"""Resource definitions of batch/v1."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tetrapod.generic.registry.status import PlainStatusStrategy
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     cron_job, job = CronJobStrategy(), JobStrategy()
     return [
         builtin("batch", "cronjobs", cron_job, table=tables.CRON_JOBS, subresources={"status": PlainStatusStrategy(cron_job)}),

@@ -1,4 +1,4 @@
-"""policy/v1 (evictions are a subresource of pods)."""
+"""Resource definitions of policy/v1. Evictions are a subresource of pods."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _NOTHING_YET: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAll
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     budget = KindStrategy(
         validate=disruption_budgets.validate,
         status=True,

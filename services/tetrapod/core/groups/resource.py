@@ -1,4 +1,4 @@
-"""resource.k8s.io/v1: devices that pods claim."""
+"""Resource definitions of resource.k8s.io/v1 (dynamic resource allocation)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tetrapod.generic.registry.status import ALL_METADATA
 
 
 def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     return [_classes(), _taint_rules(), *_claims(access), _slices()]
 
 

@@ -1,4 +1,4 @@
-"""storage.k8s.io/v1 and storagemigration.k8s.io/v1."""
+"""Resource definitions of storage.k8s.io/v1 and storagemigration.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUP = "storage.k8s.io"
 
 
 class CSIDriverStrategy(KindStrategy):
-    """Generations are counted from the first change on (upstream: csidriver/strategy.go)."""
+    """The strategy of CSIDriver: the generation is unset until the first change of the spec. Upstream: csidriver/strategy.go."""
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         if new.get("spec") != old.get("spec"):
@@ -27,7 +27,10 @@ class CSIDriverStrategy(KindStrategy):
 
 
 class NodeStatusStrategy(StatusStrategy):
-    """The health of a node's storage is dropped: the gate CSIVolumeHealth is off (upstream: csinode/strategy.go)."""
+    """The strategy of the status of CSINode. Upstream: csinode/strategy.go.
+
+    storageHealth is dropped, because the gate CSIVolumeHealth is off.
+    """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
@@ -36,6 +39,7 @@ class NodeStatusStrategy(StatusStrategy):
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of both groups."""
     return [*_csi(), *_classes(), _attachments(), _migrations()]
 
 

@@ -1,7 +1,7 @@
-"""Which checks a level has in which version, and what they say of a pod.
+"""Evaluation of a pod against the checks of a level and a version of the Pod Security Standards.
 
-A version that is yet to come, like "latest", means the newest that a check knows.
-Follows k8s.io/pod-security-admission/policy/registry.go and checks.go.
+"latest" and future versions mean the newest version that a check has. Follows k8s.io/pod-security-admission/policy/registry.go and
+checks.go.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from tetrapod.machinery.gvk import Object
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
         (check for module in (host, kernel, privileges, profiles, seccomp, users, volumes) for check in module.CHECKS),
-        key=lambda check: (check.level, check.id),  # "baseline" sorts before "restricted", and is to be reported first
+        key=lambda check: (check.level, check.id),  # "baseline" sorts before "restricted" and must be reported first
     )
 )
 NEWEST: Final = max(since for check in CHECKS for since in check.revisions)
 
 
 def _in_force(level: str, minor: int) -> tuple[CheckPod, ...]:
+    """Return the checks of a level at a minor version, without overridden ones."""
     current = {check.id: check for check in CHECKS if check.level in (BASELINE, level) and min(check.revisions) <= minor}
     overridden = {check.overrides for check in current.values()}
     return tuple(
@@ -37,7 +38,7 @@ _TABLE: Final = {level: tuple(_in_force(level, minor) for minor in range(NEWEST 
 
 
 def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
-    """What the pod (or template) violates, in the order in which it is to be told."""
+    """Return the violations of a pod or pod template, in the order of reports."""
     if asked.level == PRIVILEGED:
         return []
     minor = asked.minor
@@ -46,8 +47,10 @@ def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violat
 
 
 def details(violations: Sequence[Violation]) -> str:
+    """Return the violations as one text."""
     return ", ".join(map(str, violations))
 
 
 def reasons(violations: Sequence[Violation]) -> str:
+    """Return the short texts of the violations."""
     return ", ".join(violation.reason for violation in violations)

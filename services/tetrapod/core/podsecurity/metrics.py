@@ -1,4 +1,4 @@
-"""What Pod Security decides (upstream: k8s.io/pod-security-admission/metrics)."""
+"""Metrics of the Pod Security plugin. Upstream: k8s.io/pod-security-admission/metrics."""
 
 from __future__ import annotations
 
@@ -33,25 +33,33 @@ for _operation in ("create", "update"):
 
 
 def evaluated(decision: str, policy: LevelVersion, mode: str, attributes: Attributes) -> None:
-    """`decision` is "allow" or "deny", `mode` "enforce", "audit" or "warn"."""
+    """Count an evaluation.
+
+    Args:
+        decision: "allow" or "deny".
+        mode: "enforce", "audit" or "warn".
+    """
     _EVALUATIONS.add((decision, policy.level, _version(policy), mode, *_of(attributes)))
 
 
 def exempted(attributes: Attributes) -> None:
+    """Count an exempt request."""
     _EXEMPTIONS.add(_of(attributes))
 
 
 def failed(attributes: Attributes, *, fatal: bool) -> None:
+    """Count an error; a fatal one prevents the evaluation."""
     _ERRORS.add(("true" if fatal else "false", *_of(attributes)))
 
 
 def _of(attributes: Attributes) -> tuple[str, str, str]:
+    """Return the labels of the request."""
     resource = _RESOURCES.get(attributes.resource.resource, "controller")
     return attributes.operation.lower(), resource, attributes.subresource
 
 
 def _version(policy: LevelVersion) -> str:
-    """Privileged is as good as latest, always."""
+    """Return the version label; for privileged it is always "latest"."""
     if policy.level == PRIVILEGED or policy.minor is None:
         return LATEST
     return "future" if policy.minor > _MINOR else policy.version

@@ -1,1 +1,4 @@
-"""Resource quotas: what an object uses, which quotas it falls under, and how usage is charged (upstream: pkg/quota/v1)."""
+"""Quota evaluation of built-in kinds: the usage of an object, the quotas that apply to it, and what determines its usage.
+
+Upstream: pkg/quota/v1.
+"""

@@ -1,1 +1,1 @@
-"""What is no plain object: subresources and resources that answer themselves."""
+"""Subresources and virtual resources that are not served by a plain store."""

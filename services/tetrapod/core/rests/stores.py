@@ -1,4 +1,4 @@
-"""The stores that a rest works on, by resource: those of the server, looked up when a request comes."""
+"""The type of the server's stores by resource. They are looked up at each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Event (upstream: pkg/registry/core/event/strategy.go): short-lived, written by PUT too, never collected."""
+"""The strategy of Event: objects with a TTL that PUT may create and that the garbage collector ignores.
+
+Upstream: pkg/registry/core/event/strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _NEW_LABELS: Final = {
 
 
 class EventStore(Store):
-    """events.k8s.io: refusals name the kind of core/v1, which it is inside."""
+    """The store of events.k8s.io, whose errors name the kind Event of the core group, the one of upstream's internal type."""
 
     def __init__(self, definition: ResourceDefinition, storage: ResourceStorage) -> None:
         super().__init__(definition, storage)
@@ -34,6 +37,13 @@ class EventStore(Store):
 
 
 class EventStrategy(Strategy):
+    """The strategy of events in the core group and in events.k8s.io.
+
+    Args:
+        ttl: seconds until an event is deleted.
+        new_group: whether this is the resource of events.k8s.io, which has its own validation and field labels.
+    """
+
     allow_create_on_update = True
     garbage_collection_default = "Unsupported"
     metadata_rules = "late"

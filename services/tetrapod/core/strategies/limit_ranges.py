@@ -1,4 +1,4 @@
-"""LimitRange: one without a name gets one (upstream: pkg/registry/core/limitrange/strategy.go)."""
+"""The strategy of LimitRange. Upstream: pkg/registry/core/limitrange/strategy.go."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class LimitRangeStrategy(KindStrategy):
+    """A strategy that gives a LimitRange without a name a random UUID as name."""
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         if not obj["metadata"].get("name"):
             obj["metadata"]["name"] = str(uuid.uuid4())

@@ -1,4 +1,4 @@
-"""DELETE of a priority class: those of the system stay (upstream: pkg/registry/scheduling/priorityclass/storage/storage.go)."""
+"""The store of priority classes. Upstream: pkg/registry/scheduling/priorityclass/storage/storage.go."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _SYSTEM: Final = frozenset({"system-node-critical", "system-cluster-critical"})
 
 
 class PriorityClassStore(Store):
+    """A store that rejects the deletion of the two system priority classes."""
+
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         if name in _SYSTEM:
             raise forbidden(self.resource, name, "this is a system priority class and cannot be deleted")

@@ -1,7 +1,8 @@
-"""ControllerRevision: its data is compared as text, so that the text is kept where it is not the one that Go writes.
+"""The strategy and the store of ControllerRevision, whose data is compared as text.
 
-Upstream keeps a runtime.RawExtension as it came (pkg/apis/apps/validation/validation.go: ValidateControllerRevisionUpdate); a patch
-makes it anew, and with it another value.
+Upstream keeps a runtime.RawExtension as it was sent and compares the bytes (pkg/apis/apps/validation/validation.go,
+ValidateControllerRevisionUpdate). A patch re-encodes the data and may change the bytes. The text is stored in a hidden field if it
+differs from Go's encoding of the data.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _TEXT: Final = "dataText"
 
 
 class RevisionStrategy(KindStrategy):
+    """The strategy of ControllerRevision."""
+
     def __init__(self) -> None:
         super().__init__(validate=validate_revision, whole_update=validate_revision_update, names_again=True)
 
@@ -37,11 +40,14 @@ class RevisionStrategy(KindStrategy):
 
 
 def _text(obj: Object) -> str:
+    """Return the data's text as it was sent, or "" if it equals Go's encoding."""
     data = obj.get("data")
     return data.text if isinstance(data, Verbatim) else ""
 
 
 class RevisionStore(HiddenStore):
+    """A store that hides the text of the data from readers."""
+
     def hides(self, item: bytes) -> bool:
         return b'"dataText":' in item
 

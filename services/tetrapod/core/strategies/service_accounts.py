@@ -1,4 +1,4 @@
-"""ServiceAccount: of the secrets it refers to only names are kept (upstream: pkg/registry/core/serviceaccount/strategy.go)."""
+"""The strategy of ServiceAccount. Upstream: pkg/registry/core/serviceaccount/strategy.go."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class ServiceAccountStrategy(KindStrategy):
+    """A strategy that keeps only the names of the referenced secrets."""
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
         _only_names(obj)

@@ -1,7 +1,7 @@
-"""Reads of services: internalTrafficPolicy is stored with an ExternalName, but shown with what has addresses only.
+"""The store of services, which hides internalTrafficPolicy of ExternalName services from readers.
 
-A change of type so finds the policy again that the service had before. Upstream: defaultOnReadInternalTrafficPolicy of
-pkg/registry/core/service/storage/storage.go.
+The policy stays in the store, so a later change of type restores it.
+Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class ServiceStore(ShownStore):
+    """A store that hides internalTrafficPolicy of services without cluster IPs."""
+
     def hides(self, item: bytes) -> bool:
         return b'"ExternalName"' in item and b'"internalTrafficPolicy"' in item
 
@@ -21,5 +23,5 @@ class ServiceStore(ShownStore):
         return not needs_address(obj["spec"]) and obj["spec"].pop("internalTrafficPolicy", None) is not None
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Upstream's store of the status has no decorator: there the policy shows."""
+        """Hide the policy in responses to writes, except of the status: upstream's status store has no decorator."""
         return entry if ctx.subresource == "status" else self.shown(entry)

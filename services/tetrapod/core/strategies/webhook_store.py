@@ -1,7 +1,7 @@
-"""Webhook configurations keep a caBundle that was sent empty, which nobody reads again.
+"""The store of webhook configurations, which hides empty caBundles from readers but stores them.
 
-A generation is a change of the webhooks by reflect.DeepEqual (upstream: pkg/registry/admissionregistration/*/strategy.go), that
-tells empty bytes in the store from those that a reader, who did not see them, leaves out.
+Upstream increments the generation when reflect.DeepEqual finds a change of the webhooks. It distinguishes an empty caBundle in the store
+from a missing one sent by a client that never saw the empty one (pkg/registry/admissionregistration/*/strategy.go).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class WebhookStore(HiddenStore):
+    """A store that hides empty caBundles."""
+
     def hides(self, item: bytes) -> bool:
         return b'"caBundle":""' in item
 

@@ -1,4 +1,7 @@
-"""admissionregistration and resource.k8s.io (upstream: printValidatingAdmissionPolicy, printResourceClaim …)."""
+"""Columns of admissionregistration.k8s.io and resource.k8s.io.
+
+Upstream: pkg/printers/internalversion/printers.go, printValidatingAdmissionPolicy, printResourceClaim and others.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ MUTATING_ADMISSION_POLICIES: Final = TableConvertor(
 
 
 def _go_selector(selector: Object) -> str:
-    """As Go prints a LabelSelector."""
+    """Format a LabelSelector as Go's String method does."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{e.get('key', '')},Operator:{e.get('operator', '')},Values:[{' '.join(e.get('values') or ())}],}},"

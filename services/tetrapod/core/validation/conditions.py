@@ -1,4 +1,7 @@
-"""Conditions of the common type, metav1.Condition (upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation, ValidateConditions)."""
+"""Validation of conditions of the common type metav1.Condition.
+
+Upstream: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation, ValidateConditions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name, regex_text
 
 FIELDS: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
-"""In the order in which a condition is written."""
+"""The fields of a condition, in the order in which upstream writes them."""
 _STATUSES: Final = frozenset({"True", "False", "Unknown"})
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_TEXT: Final = (
@@ -25,6 +28,7 @@ _LONGEST_MESSAGE: Final = 32768
 
 
 def conditions(listed: list[Object], path: str) -> list[FieldError]:
+    """Validate a list of conditions, whose types must be unique."""
     errors: list[FieldError] = []
     first: dict[str, int] = {}
     for i, condition in enumerate(listed):

@@ -1,4 +1,7 @@
-"""ConfigMap (upstream: ValidateConfigMap, ValidateConfigMapUpdate)."""
+"""Validation of ConfigMap, and helpers that Secret shares.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap and ValidateConfigMapUpdate.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ FROZEN: Final = "field is immutable when `immutable` is set"
 
 
 def decoded_size(value: str) -> int:
-    """Bytes that a base64 text stands for."""
+    """Return the number of bytes that a base64 text decodes to."""
     return len(value) * 3 // 4 - value.count("=", -2)
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a ConfigMap: its keys and the total size of its values (at most 1 MiB)."""
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     errors: list[FieldError] = []
     size = 0
@@ -37,11 +41,12 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ConfigMap."""
     return frozen(new, old, "data", "binaryData") + validate(new)
 
 
 def frozen(new: Object, old: Object, *parts: str) -> list[FieldError]:
-    """What `immutable: true` forbids to change, itself first."""
+    """Reject changes to an object that sets `immutable: true`: to that field first, then to the fields named in `parts`."""
     if not old.get("immutable"):
         return []
     errors = [] if new.get("immutable") else [field.forbidden("immutable", FROZEN)]

@@ -1,4 +1,8 @@
-"""Containers of every sort: regular, init, ephemeral (upstream: validateContainers and its siblings)."""
+"""Validation of regular, init and ephemeral containers.
+
+Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
+validateEphemeralContainers.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ _NOT_EPHEMERAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What of a pod its containers refer to."""
+    """The settings of a pod that the validation of its containers depends on."""
 
     volumes: dict[str, Object]
     claims: Collection[str]
@@ -50,6 +54,7 @@ class Surroundings:
 
 
 def containers(listed: list[Object], around: Surroundings, path: str) -> list[FieldError]:
+    """Validate the regular containers of a pod, of which there must be at least one."""
     if not listed:
         return [field.required(path)]
     errors: list[FieldError] = []
@@ -68,6 +73,7 @@ def containers(listed: list[Object], around: Surroundings, path: str) -> list[Fi
 
 
 def init_containers(listed: list[Object], regular: list[Object], around: Surroundings, path: str) -> list[FieldError]:
+    """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks."""
     errors: list[FieldError] = []
     seen = {c.get("name") or "" for c in regular}
     for i, container in enumerate(listed):
@@ -93,6 +99,7 @@ def init_containers(listed: list[Object], regular: list[Object], around: Surroun
 def ephemeral_containers(
     listed: list[Object], regular: list[Object], init: list[Object], around: Surroundings, path: str
 ) -> list[FieldError]:
+    """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks."""
     errors: list[FieldError] = []
     others = {c.get("name") or "" for c in (*regular, *init)}
     seen = set(others)
@@ -115,12 +122,13 @@ def ephemeral_containers(
 
 
 def _is_set(container: Object, name: str) -> bool:
-    """Not the zero of its type: only requirements are a struct, which is one where nothing is in it."""
+    """Return whether a field differs from its Go zero value: resources is a struct, all other fields are pointers or slices."""
     value = container.get(name)
     return any(part is not None for part in (value or {}).values()) if name == "resources" else value is not None
 
 
 def image_padding(container: Object, path: str) -> list[FieldError]:
+    """Reject an image with leading or trailing whitespace."""
     image = container.get("image") or ""
     return [] if image == image.strip() else [field.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
 
@@ -178,6 +186,7 @@ def _ports(ports: list[Object], path: str) -> list[FieldError]:
 
 
 def host_port_conflicts(listed: list[Object], path: str) -> list[FieldError]:
+    """Reject a combination of protocol, host IP and host port that is used more than once."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, container in enumerate(listed):
@@ -206,7 +215,7 @@ def _resize_policy(policies: list[Object], restart_policy: str, path: str) -> li
 
 
 def _restart_rules(container: Object, path: str) -> list[FieldError]:
-    """A container's own restart policy, and exit codes that go before it (upstream: validateContainerRestartPolicy)."""
+    """Validate a container's restart policy and its rules for exit codes (upstream: validateContainerRestartPolicy)."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     errors: list[FieldError] = []
     if policy is None:

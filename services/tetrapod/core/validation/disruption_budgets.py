@@ -1,4 +1,7 @@
-"""PodDisruptionBudget (upstream: pkg/apis/policy/validation/validation.go)."""
+"""Validation of PodDisruptionBudget.
+
+Upstream: pkg/apis/policy/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ _EVICTION: Final = frozenset({"IfHealthyBudget", "AlwaysAllow"})
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a PodDisruptionBudget."""
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -30,7 +34,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _shown(spec: Object) -> Object:
-    """As the internal struct prints."""
+    """Return the spec as upstream's internal struct prints."""
     return {
         "MinAvailable": spec.get("minAvailable"),
         "Selector": shown.selector(spec.get("selector")),
@@ -40,6 +44,7 @@ def _shown(spec: Object) -> Object:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a PodDisruptionBudget."""
     status = new.get("status") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):

@@ -1,4 +1,7 @@
-"""Names with a domain before a slash (upstream: k8s.io/apimachinery/pkg/util/validation, IsDomainPrefixedPath)."""
+"""Validation of names with a domain before a slash.
+
+Upstream: staging/src/k8s.io/apimachinery/pkg/util/validation, IsDomainPrefixedPath and IsDomainPrefixedKey.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ __all__ = ["domain_prefixed_key", "domain_prefixed_path"]
 
 
 def domain_prefixed_key(key: str, path: str) -> list[FieldError]:
-    """`acme.io/foo` (upstream: IsDomainPrefixedKey)."""
+    """Validate a key with a domain, such as `acme.io/foo` (upstream: IsDomainPrefixedKey)."""
     if not key:
         return [field.required(path)]
     if errors := qualified_name(key, path):

@@ -1,4 +1,7 @@
-"""Environment variables of containers (upstream: ValidateEnv, ValidateEnvFrom)."""
+"""Validation of the environment variables of containers.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateEnv and ValidateEnvFrom.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ _SEVERAL = "may not have more than one field specified at a time"
 
 
 def variables(env: list[Object], path: str) -> list[FieldError]:
+    """Validate `env`: the names of variables and the sources of their values."""
     errors: list[FieldError] = []
     for i, variable in enumerate(env):
         at = f"{path}[{i}]"
@@ -72,7 +76,7 @@ def _file_key_ref(ref: Object, path: str) -> list[FieldError]:
 
 
 def volumes_of_files(spec: Object, containers: Iterable[tuple[Object, str]]) -> list[FieldError]:
-    """What a variable reads from a file lies in a volume of the pod's own (upstream: validateFileKeyRefVolumes)."""
+    """Validate that each fileKeyRef names an emptyDir volume of the pod (upstream: validateFileKeyRefVolumes)."""
     sources = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
     errors: list[FieldError] = []
     for container, path in containers:
@@ -88,6 +92,7 @@ def volumes_of_files(spec: Object, containers: Iterable[tuple[Object, str]]) -> 
 
 
 def sources(env_from: list[Object], path: str) -> list[FieldError]:
+    """Validate `envFrom`: each entry names exactly one ConfigMap or Secret."""
     errors: list[FieldError] = []
     for i, source in enumerate(env_from):
         at, count = f"{path}[{i}]", 0

@@ -1,4 +1,7 @@
-"""Probes and lifecycle hooks of containers (upstream: validateProbe, validateHandler and their neighbours)."""
+"""Validation of probes and lifecycle hooks of containers.
+
+Upstream: pkg/apis/core/validation/validation.go, validateProbe and validateHandler.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> list[FieldError]:
+    """Validate the lifecycle hooks and probes of a container.
+
+    `grace` is the pod's terminationGracePeriodSeconds, which limits sleep hooks, or None.
+    """
     errors: list[FieldError] = []
     if (lifecycle := container.get("lifecycle")) is not None:
         errors += _lifecycle(lifecycle, grace, f"{path}.lifecycle")
@@ -28,7 +35,7 @@ def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> lis
 
 
 def no_lifecycle_or_probes(container: Object, path: str) -> list[FieldError]:
-    """An init container that ends has nobody to probe it."""
+    """Reject lifecycle hooks and probes of an init container that runs to completion."""
     return [field.forbidden(f"{path}.{name}", _ONLY_ALWAYS) for name in ("lifecycle", *PROBES) if container.get(name) is not None]
 
 

@@ -1,4 +1,7 @@
-"""Completed and failed indexes of an indexed Job, written as `1,3-5,7` (upstream: validateIndexesFormat)."""
+"""Parsing of the completed and failed indexes of an indexed Job, written as `1,3-5,7`.
+
+Upstream: pkg/apis/batch/validation/validation.go, validateIndexesFormat.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes are listed.
+    """Return the number of listed indexes, each of which must be below `completions`.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the format is invalid; the message is upstream's.
     """
     total, last = 0, None
     for part in text.split(",") if text else ():
@@ -28,7 +31,7 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """The first index that both list; what does not parse is passed over."""
+    """Return the first index that both lists contain, or None. Parts that do not parse are ignored."""
     if not completed or not failed:
         return None
     done, lost = list(_intervals(completed, completions)), list(_intervals(failed, completions))

@@ -1,4 +1,7 @@
-"""Lease (upstream: pkg/apis/coordination/validation/validation.go)."""
+"""Validation of Lease.
+
+Upstream: pkg/apis/coordination/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate the spec of a Lease."""
     spec = obj.get("spec") or {}
     seconds = spec.get("leaseDurationSeconds")
     errors: list[FieldError] = []

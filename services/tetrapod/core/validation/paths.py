@@ -1,4 +1,7 @@
-"""Checks of file paths in volumes and mounts (upstream: validatePathNoBacksteps and its neighbours)."""
+"""Validation of file paths in volumes and mounts.
+
+Upstream: pkg/apis/core/validation/validation.go, validatePathNoBacksteps and related functions.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,18 @@ from tetrapod.machinery.field import FieldError
 
 
 def no_backsteps(value: str, path: str) -> list[FieldError]:
+    """Reject a path with the element `..`."""
     return [field.invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
 def descending(value: str, path: str) -> list[FieldError]:
-    """Relative, and below where it starts."""
+    """Validate a relative path without `..`, so that it cannot leave its base directory."""
     errors = [field.invalid(path, value, "must be a relative path")] if value.startswith("/") else []
     return errors + no_backsteps(value, path)
 
 
 def not_reserved(value: str, path: str) -> list[FieldError]:
-    """Names that begin with two dots are the kubelet's own."""
+    """Validate a relative path that does not start with `..`: the kubelet uses such names itself."""
     errors = descending(value, path)
     if value.startswith("..") and not value.startswith("../"):
         errors.append(field.invalid(path, value, "must not start with '..'"))
@@ -25,6 +29,7 @@ def not_reserved(value: str, path: str) -> list[FieldError]:
 
 
 def file_mode(mode: int | None, path: str) -> list[FieldError]:
+    """Validate file permissions: 0 to 0777 (octal), or None."""
     if mode is None or 0 <= mode <= 0o777:
         return []
     return [field.invalid(path, mode, "must be a number between 0 and 0777 (octal), both inclusive")]

@@ -1,4 +1,7 @@
-"""PodCertificateRequest (upstream: pkg/apis/certificates/validation/validation.go)."""
+"""Validation of PodCertificateRequest.
+
+Upstream: pkg/apis/certificates/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ _RSA_SIZES: Final = (3072, 4096)
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new PodCertificateRequest."""
     spec = obj.get("spec") or {}
     signer = spec.get("signerName") or ""
     errors = signer_name(signer, "spec.signerName")
@@ -55,7 +59,7 @@ def _uid(uid: str, path: str) -> list[FieldError]:
 
 
 def _possession(spec: Object) -> list[FieldError]:
-    """Either a request or a key with its proof shows that the kubelet holds the key."""
+    """Validate the proof that the kubelet holds the private key: a PKCS#10 request, or a public key with a signature."""
     stub, key, proof = (_bytes(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession"))
     if stub and not key and not proof:
         return _stub(stub)
@@ -72,8 +76,8 @@ def _bytes(value: str | None) -> bytes:
 
 
 def _stub(content: bytes) -> list[FieldError]:
-    """Only its key and signature count."""
-    from cryptography import x509  # only where requests are signed
+    """Validate a PKCS#10 request, of which only the public key and the signature are used."""
+    from cryptography import x509  # imported late: only clusters that sign requests need it
     from cryptography.exceptions import UnsupportedAlgorithm
 
     if len(content) > _LARGEST:
@@ -89,7 +93,12 @@ def _stub(content: bytes) -> list[FieldError]:
 
 
 def _key_fault(key: Any, path: str, curves: str, shown: str | None) -> list[FieldError]:
-    """What is wrong with the type of a key."""
+    """Return an error if the type, curve or size of a public key is not supported.
+
+    Args:
+        curves: the supported curves, for the error text.
+        shown: the value to print for an unknown key type; None omits it.
+    """
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     if isinstance(key, ed25519.Ed25519PublicKey):
@@ -107,7 +116,7 @@ def _key_fault(key: Any, path: str, curves: str, shown: str | None) -> list[Fiel
 
 
 def _proof(content: bytes, proof: bytes, uid: str, shown: str) -> list[FieldError]:
-    """A key whose holder signed the pod's uid, the older way."""
+    """Validate a public key whose holder signed the pod's uid, the older way to prove possession."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
@@ -140,6 +149,7 @@ def _verify(key: Any, proof: bytes, signed: bytes) -> None:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject a change of the spec."""
     spec = new.get("spec") or {}
     if same(spec, old.get("spec")):
         return []

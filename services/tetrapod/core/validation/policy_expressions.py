@@ -1,7 +1,8 @@
-"""The expressions of policies and webhooks, compiled to see whether they can be.
+"""Validation of the CEL expressions of policies and webhooks, by compiling them.
 
-CEL is loaded when the first expression is met. Upstream: validateCELCondition and its callers in
-pkg/apis/admissionregistration/validation/validation.go.
+The CEL packages are imported only when the first expression is compiled.
+
+Upstream: pkg/apis/admissionregistration/validation/validation.go, validateCELCondition and its callers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Expressions:
-    """Of one policy. Variables are there for what is checked after them, if the policy is `composed`."""
+    """The compiler of one policy's expressions.
+
+    If the policy is `composed`, each variable can be used by the expressions that are checked after it.
+    """
 
     def __init__(self, *, params: bool, composed: bool) -> None:
         self._params, self._composed = params, composed
@@ -30,29 +34,35 @@ class Expressions:
         return Composer(params=self._params, composed=self._composed)
 
     def variable(self, name: str, expression: str, path: str) -> list[FieldError]:
+        """Compile a variable and make it available to later expressions."""
         return _error(self._composer.variable(name, expression), expression, path)
 
     def condition(self, expression: str, path: str) -> list[FieldError]:
+        """Compile an expression that must return a bool."""
         from tetrapod.generic.admission.policy.expressions import BOOL
 
         return self._check(expression, expression, path, BOOL)
 
     def message(self, expression: str, path: str) -> list[FieldError]:
+        """Compile a message expression, which must return a string and cannot use the authorizer."""
         from tetrapod.generic.admission.policy.expressions import STRING
 
         return _error(self._composer.compile(expression, STRING, authorizer=False), expression, path)
 
     def annotation(self, expression: str, path: str) -> list[FieldError]:
+        """Compile an audit annotation, which must return a string or null."""
         from tetrapod.generic.admission.policy.expressions import STRING_OR_NULL
 
         return self._check(expression.strip(), expression, path, STRING_OR_NULL)
 
     def json_patch(self, expression: str, path: str) -> list[FieldError]:
+        """Compile a mutation that must return a JSON patch."""
         from tetrapod.generic.admission.policy.expressions import JSON_PATCH
 
         return self._check(expression, expression, path, JSON_PATCH, patch_types=True)
 
     def apply_configuration(self, expression: str, path: str) -> list[FieldError]:
+        """Compile a mutation that must return an apply configuration."""
         from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION
 
         return self._check(expression, expression, path, APPLY_CONFIGURATION, patch_types=True)
@@ -68,5 +78,5 @@ def _error(made: Compiled, shown: str, path: str) -> list[FieldError]:
 
 
 def match_condition(condition: Object, path: str, *, params: bool) -> list[FieldError]:
-    """A condition sees no variables, whoever has it."""
+    """Validate a match condition, which cannot use the variables of its policy."""
     return Expressions(params=params, composed=False).condition(condition["expression"].strip(), path)

@@ -1,6 +1,7 @@
-"""Amounts of resources and the names under which they stand.
+"""Validation of resource quantities and resource names.
 
-Upstream: ValidateResourceQuantityValue, validateResourceName and pkg/apis/core/helper/helpers.go.
+Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuantityValue and validateResourceName, and
+pkg/apis/core/helper/helpers.go.
 """
 
 from __future__ import annotations
@@ -49,19 +50,22 @@ _INTEGERS: Final = frozenset(_OBJECTS)
 
 
 def quantity(value: Any) -> Quantity:
+    """Parse a quantity as it is on the wire."""
     return Quantity.of(value)
 
 
 def not_negative(value: Quantity, path: str) -> list[FieldError]:
+    """Reject a negative quantity."""
     return [field.invalid(path, str(value), NOT_NEGATIVE)] if value.sign < 0 else []
 
 
 def positive(value: Quantity, path: str) -> list[FieldError]:
+    """Reject a quantity that is not above zero."""
     return [] if value.sign > 0 else [field.invalid(path, str(value), "must be greater than zero")]
 
 
 def amount(name: str, value: Quantity, path: str) -> list[FieldError]:
-    """An amount of this resource; what is counted comes whole."""
+    """Validate the quantity of a resource: not negative, and an integer for countable resources."""
     errors = not_negative(value, path)
     if is_integer(name) and value.milli_value % 1000:
         errors.append(field.invalid(path, str(value), "must be an integer"))
@@ -69,35 +73,42 @@ def amount(name: str, value: Quantity, path: str) -> list[FieldError]:
 
 
 def is_huge_page(name: str) -> bool:
+    """Return whether this is a hugepages resource."""
     return name.startswith(HUGE_PAGES)
 
 
 def is_quota_huge_page(name: str) -> bool:
+    """Return whether this is a hugepages resource as quotas name it, with or without `requests.`."""
     return name.startswith((HUGE_PAGES, "requests.hugepages-"))
 
 
 def is_native(name: str) -> bool:
+    """Return whether this is a resource of Kubernetes: without a domain, or with one of kubernetes.io."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """A resource of somebody's own domain (`example.com/gpu`)."""
+    """Return whether this is an extended resource, in a domain other than kubernetes.io (`example.com/gpu`)."""
     return not is_native(name) and not name.startswith("requests.") and not is_qualified_name(f"requests.{name}")
 
 
 def is_integer(name: str) -> bool:
+    """Return whether amounts of this resource must be integers."""
     return name in _INTEGERS or is_extended(name)
 
 
 def may_overcommit(name: str) -> bool:
+    """Return whether requests may be lower than limits for this resource."""
     return is_native(name) and not is_huge_page(name)
 
 
 def is_standard_for_quota(name: str) -> bool:
+    """Return whether this is a standard resource of quotas."""
     return name in _QUOTA or is_quota_huge_page(name)
 
 
 def resource_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a resource: standard, or with a domain."""
     if errors := qualified_name(name, path):
         return errors
     if "/" not in name and name not in _STANDARD and not is_quota_huge_page(name):
@@ -106,6 +117,7 @@ def resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def container_resource_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a resource in a container's requirements."""
     if name in _CONTAINER:
         return []
     errors = resource_name(name, path)
@@ -118,12 +130,14 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def pod_resource_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a resource in pod-level requirements: cpu, memory or hugepages."""
     if name in ("cpu", "memory") or is_huge_page(name):
         return []
     return resource_name(name, path) or [field.not_supported(path, name, ["cpu", "hugepages-", "memory"])]
 
 
 def quota_resource_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a resource in a quota."""
     errors = resource_name(name, path)
     if "/" not in name and not is_standard_for_quota(name):
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))

@@ -1,4 +1,7 @@
-"""Resource requirements of containers and pods (upstream: validateResourceRequirements, validatePodResources)."""
+"""Validation of the resource requirements of containers and pods.
+
+Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements and validatePodResources.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,17 @@ from tetrapod.machinery.quantity import Quantity
 
 
 def container_resources(resources: Object | None, claims: Collection[str], path: str) -> list[FieldError]:
+    """Validate the resource requirements of a container. `claims` are the names in the pod's spec.resourceClaims."""
     return requirements(resources, container_resource_name, claims, path) if resources else []
 
 
 def requirements(resources: Object, check_name: NameCheck, claims: Collection[str], path: str) -> list[FieldError]:
+    """Validate resource requirements.
+
+    Args:
+        check_name: validates the name of a resource.
+        claims: the names in the pod's spec.resourceClaims.
+    """
     limits = {name: quantity(v) for name, v in (resources.get("limits") or {}).items()}
     requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
     errors: list[FieldError] = []
@@ -65,7 +75,7 @@ def _huge_pages(name: str, value: Quantity, path: str) -> list[FieldError]:
 
 
 def _claims(claims: list[Object], known: Collection[str], path: str) -> list[FieldError]:
-    """Each names an entry of spec.resourceClaims, whole or one request of it, once."""
+    """Validate a container's claims: each names an entry of spec.resourceClaims, or one request of it, without duplicates."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, claim in enumerate(claims):
@@ -91,7 +101,7 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
 
 
 def pod_resources(spec: Object, path: str) -> list[FieldError]:
-    """spec.resources: those of the pod as a whole, which no container may exceed."""
+    """Validate spec.resources, the requirements of the pod as a whole, against those of its containers."""
     resources = spec.get("resources")
     if resources is None:
         return []

@@ -1,4 +1,7 @@
-"""Numbers and percentages of rolling updates (upstream: pkg/apis/apps/validation)."""
+"""Validation of the numbers and percentages of rolling updates.
+
+Upstream: pkg/apis/apps/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tetrapod.machinery.names import is_valid_percent
 
 
 def amount(value: IntOrString | None, path: str) -> list[FieldError]:
-    """Not negative, or a percentage."""
+    """Validate a non-negative number or a percentage."""
     if isinstance(value, str):
         return [field.invalid(path, value, text) for text in is_valid_percent(value)]
     return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
@@ -21,11 +24,12 @@ def _percent(value: IntOrString | None) -> int | None:
 
 
 def number(value: IntOrString | None) -> int:
-    """The number itself, or that before the percent sign."""
+    """Return the number, or that of a percentage without its sign."""
     percent = _percent(value)
     return int_value(value) if percent is None else percent
 
 
 def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
+    """Reject a percentage above 100%."""
     percent = _percent(value)
     return [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []

@@ -1,4 +1,7 @@
-"""Cron schedules: what `spec.schedule` may say, with the complaints of the parser that upstream uses (robfig/cron v3, ParseStandard)."""
+"""Validation of cron schedules (`spec.schedule` of a CronJob).
+
+The error texts are those of the parser that upstream uses: github.com/robfig/cron/v3, ParseStandard.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _FIELDS: Final = (
 
 
 def complaint(schedule: str) -> str:
-    """What is wrong with a schedule; nothing where it is well-formed."""
+    """Return an error text for a schedule, or "" if it is valid."""
     try:
         _parse(schedule)
     except ValueError as error:
@@ -109,8 +112,8 @@ def _integer(text: str) -> int:
 
 
 def is_zone(name: str) -> bool:
-    """Whether the time zone database has it."""
-    from zoneinfo import ZoneInfo  # read by no server that has no CronJobs
+    """Return whether the time zone database contains this zone."""
+    from zoneinfo import ZoneInfo  # imported late: only servers with CronJobs need it
 
     if name in ("", "UTC", "Local"):
         return True

@@ -1,4 +1,7 @@
-"""Security contexts of pods and containers (upstream: ValidateSecurityContext, validatePodSpecSecurityContext)."""
+"""Validation of the security contexts of pods and containers.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateSecurityContext and validatePodSpecSecurityContext.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ _IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 
 
 def container_security(context: Object, path: str, host_users: bool) -> list[FieldError]:
+    """Validate the security context of a container. `host_users`: the pod uses the host's user namespace."""
     errors: list[FieldError] = []
     if context.get("privileged") and not privileged_allowed():
         errors.append(field.forbidden(f"{path}.privileged", "disallowed by cluster policy"))
@@ -48,6 +52,7 @@ def container_security(context: Object, path: str, host_users: bool) -> list[Fie
 
 
 def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldError]:
+    """Validate the security context of a pod."""
     if not context:
         return []
     errors = _ids(context, ("fsGroup", "runAsUser", "runAsGroup"), path)
@@ -95,6 +100,7 @@ def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
 
 
 def app_armor(profile: Object | None, path: str) -> list[FieldError]:
+    """Validate an AppArmor profile."""
     if profile is None:
         return []
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
@@ -138,7 +144,7 @@ def _sysctls(listed: list[Object], spec: Object, path: str) -> list[FieldError]:
 
 
 def _namespace_of(sysctl: str) -> str:
-    """The kernel's namespace that a sysctl belongs to; slashes separate as dots do."""
+    """Return the kernel namespace ("ipc", "net" or "") of a sysctl, whose parts are separated by dots or slashes."""
     first = min((i for i in (sysctl.find("."), sysctl.find("/")) if i >= 0), default=-1)
     name = sysctl.replace("/", ".") if first >= 0 and sysctl[first] == "/" else sysctl
     if name in _IPC or name.startswith(_IPC_PREFIXES):
@@ -147,14 +153,17 @@ def _namespace_of(sysctl: str) -> str:
 
 
 def all_containers(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
-    """Every container with its path, in upstream's order (VisitContainersWithPath)."""
+    """Yield every container with its path, in upstream's order (VisitContainersWithPath)."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for i, container in enumerate(spec.get(kind) or ()):
             yield container, f"{path}.{kind}[{i}]"
 
 
 def host_users(spec: Object, path: str) -> list[FieldError]:
-    """A user namespace of its own excludes the host's other namespaces. The capitals are upstream's."""
+    """Reject hostNetwork, hostPID, hostIPC and block devices of a pod with its own user namespace (hostUsers: false).
+
+    The capital letters in the paths are upstream's.
+    """
     if spec.get("hostUsers") is not False:
         return []
     named = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))

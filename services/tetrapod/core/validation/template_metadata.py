@@ -1,4 +1,7 @@
-"""The metadata that a claim's template hands on: labels and annotations, nothing else (upstream: ValidateTemplateObjectMeta)."""
+"""Validation of the metadata in claim templates, which may only set labels and annotations.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateTemplateObjectMeta.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ _PASSED_ON = frozenset({"annotations", "labels"})
 
 
 def template_metadata(meta: Object, path: str) -> list[FieldError]:
+    """Validate the labels and annotations of a template, and reject all other metadata."""
     errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(meta.get("labels"), f"{path}.labels")
     return errors + [
-        field.forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")  # the Go name, in part
+        # Upstream prints the Go field name with a lower-case first letter, hence "uID".
+        field.forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")
         for key in FIELD_ORDER
         if meta.get(key) and key not in _PASSED_ON
     ]

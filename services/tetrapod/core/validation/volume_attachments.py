@@ -1,4 +1,7 @@
-"""VolumeAttachment (upstream: pkg/apis/storage/validation/validation.go)."""
+"""Validation of VolumeAttachment.
+
+Upstream: pkg/apis/storage/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ _METADATA: Final = 256 * 1024
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new VolumeAttachment."""
     return _written(obj) + _attacher((obj.get("spec") or {}).get("attacher") or "")
 
 
 def _written(obj: Object) -> list[FieldError]:
-    """What is not declared on the fields."""
+    """Validate the rules that upstream writes by hand, that is, all but those declared on the fields."""
     spec = obj.get("spec") or {}
     errors = _source(spec.get("source") or {})
     errors += complaints(is_dns1123_subdomain, spec.get("nodeName") or "", "spec.nodeName")
@@ -54,13 +58,16 @@ def _source(source: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated VolumeAttachment, whose spec is immutable."""
     if same(new.get("spec") or {}, old.get("spec") or {}):
         return validate(new)
-    attacher = csi_driver_name((new.get("spec") or {}).get("attacher") or "", "spec.attacher")  # what the field declares is not asked then
+    # The rules declared on the field do not run for a changed spec.
+    attacher = csi_driver_name((new.get("spec") or {}).get("attacher") or "", "spec.attacher")
     return [*attacher, *_written(new), field.invalid("spec", None, "field is immutable")]
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated status."""
     return validate_update(new, old)
 
 

@@ -1,4 +1,7 @@
-"""What each kind of storage asks for, in pods and in persistent volumes alike (upstream: validate*VolumeSource)."""
+"""Validation of each volume source, for pods and persistent volumes.
+
+Upstream: pkg/apis/core/validation/validation.go, validate*VolumeSource.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _INITIATORS: Final = {
 
 
 def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
-    """A source of which nothing is checked but that these are given."""
+    """Return a check that only requires the named fields of a source."""
 
     def check(source: Object, path: str) -> list[FieldError]:
         return [field.required(f"{path}.{name}") for name in names if not source.get(name)]
@@ -38,12 +41,14 @@ def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
 
 
 def key_to_path(item: Object, path: str) -> list[FieldError]:
+    """Validate an item that maps a key of a Secret or ConfigMap to a path."""
     errors = [field.required(f"{path}.{name}") for name in ("key", "path") if not item.get(name)]
     errors += not_reserved(item.get("path") or "", f"{path}.path")
     return errors + file_mode(item.get("mode"), f"{path}.mode")
 
 
 def host_path(source: Object, path: str) -> list[FieldError]:
+    """Validate a hostPath volume."""
     if not source.get("path"):
         return [field.required(f"{path}.path")]
     errors = no_backsteps(source["path"], f"{path}.path")
@@ -52,18 +57,22 @@ def host_path(source: Object, path: str) -> list[FieldError]:
 
 
 def local(source: Object, path: str) -> list[FieldError]:
+    """Validate a local volume."""
     return no_backsteps(source["path"], f"{path}.path") if source.get("path") else [field.required(f"{path}.path")]
 
 
 def git_repo(source: Object, path: str) -> list[FieldError]:
+    """Validate a gitRepo volume."""
     return requires("repository")(source, path) + descending(source.get("directory") or "", f"{path}.directory")
 
 
 def gce_disk(source: Object, path: str) -> list[FieldError]:
+    """Validate a gcePersistentDisk volume."""
     return requires("pdName")(source, path) + _partition(source, path)
 
 
 def aws_disk(source: Object, path: str) -> list[FieldError]:
+    """Validate an awsElasticBlockStore volume."""
     return requires("volumeID")(source, path) + _partition(source, path)
 
 
@@ -73,6 +82,7 @@ def _partition(source: Object, path: str) -> list[FieldError]:
 
 
 def nfs(source: Object, path: str) -> list[FieldError]:
+    """Validate an nfs volume."""
     errors = requires("server", "path")(source, path)
     if not (source.get("path") or "").startswith("/"):
         errors.append(field.invalid(f"{path}.path", source.get("path") or "", "must be an absolute path"))
@@ -80,10 +90,12 @@ def nfs(source: Object, path: str) -> list[FieldError]:
 
 
 def iscsi(source: Object, path: str) -> list[FieldError]:
+    """Validate an iscsi volume of a pod."""
     return _iscsi(source, path, "must be valid format starting with iqn, eui, or naa")
 
 
 def iscsi_persistent(source: Object, path: str) -> list[FieldError]:
+    """Validate an iscsi persistent volume."""
     errors = _iscsi(source, path, "must be valid format")
     if (ref := source.get("secretRef")) is not None and not ref.get("name"):
         errors.append(field.required(f"{path}.secretRef.name"))
@@ -112,7 +124,13 @@ def _initiator(name: str, path: str, no_prefix: str) -> list[FieldError]:
 
 
 def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list[FieldError]:
-    """Initiators are named after volume and portal, which the protocol allows 64 characters for."""
+    """Validate the length of `<volume name>:<target portal>`, from which initiator names are built (at most 64
+    characters).
+
+    Args:
+        owner: the name of the volume.
+        shown: the value to print in the error.
+    """
     if source.get("initiatorName") is None or len(f"{owner}:{source.get('targetPortal') or ''}") <= 64:
         return []
     text = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
@@ -120,10 +138,12 @@ def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list
 
 
 def glusterfs(source: Object, path: str) -> list[FieldError]:
+    """Validate a glusterfs volume."""
     return requires("endpoints", "path")(source, path)
 
 
 def flocker(source: Object, path: str) -> list[FieldError]:
+    """Validate a flocker volume, which has either a name or a UUID."""
     name, uuid = source.get("datasetName") or "", source.get("datasetUUID") or ""
     errors = []
     if not name and not uuid:
@@ -136,6 +156,7 @@ def flocker(source: Object, path: str) -> list[FieldError]:
 
 
 def cinder(source: Object, path: str) -> list[FieldError]:
+    """Validate a cinder volume of a pod."""
     return requires("volumeID")(source, path) + _local_ref(source, path)
 
 
@@ -145,12 +166,13 @@ def _local_ref(source: Object, path: str) -> list[FieldError]:
 
 
 def secret_ref_names(source: Object, path: str) -> list[FieldError]:
-    """A reference to a secret anywhere, of which both names must be given."""
+    """Require the name and the namespace of a secretRef that can refer to any namespace."""
     ref = source.get("secretRef")
     return [] if ref is None else [field.required(f"{path}.secretRef.{key}") for key in ("name", "namespace") if not ref.get(key)]
 
 
 def quobyte(source: Object, path: str) -> list[FieldError]:
+    """Validate a quobyte volume."""
     registry, errors = source.get("registry") or "", []
     if not registry:
         errors.append(field.required(f"{path}.registry", _PAIRS))
@@ -162,6 +184,7 @@ def quobyte(source: Object, path: str) -> list[FieldError]:
 
 
 def fc(source: Object, path: str) -> list[FieldError]:
+    """Validate an fc volume, which has either targetWWNs and a lun, or wwids."""
     names, ids, lun = source.get("targetWWNs") or [], source.get("wwids") or [], source.get("lun")
     errors = []
     if not names and not ids:
@@ -176,6 +199,7 @@ def fc(source: Object, path: str) -> list[FieldError]:
 
 
 def flex_volume(source: Object, path: str) -> list[FieldError]:
+    """Validate a flexVolume; options in the domains kubernetes.io and k8s.io are reserved."""
     errors = requires("driver")(source, path)
     for key in source.get("options") or {}:
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
@@ -184,6 +208,7 @@ def flex_volume(source: Object, path: str) -> list[FieldError]:
 
 
 def azure_disk(source: Object, path: str) -> list[FieldError]:
+    """Validate an azureDisk volume."""
     errors = requires("diskName", "diskURI")(source, path)
     caching, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI") or ""
     errors += known(caching, _CACHING, f"{path}.cachingMode") if caching is not None else []
@@ -196,10 +221,12 @@ def azure_disk(source: Object, path: str) -> list[FieldError]:
 
 
 def storage_os(source: Object, path: str) -> list[FieldError]:
+    """Validate a storageos volume of a pod."""
     return _storage_os(source, path) + _local_ref(source, path)
 
 
 def storage_os_persistent(source: Object, path: str) -> list[FieldError]:
+    """Validate a storageos persistent volume."""
     return _storage_os(source, path) + secret_ref_names(source, path)
 
 
@@ -210,6 +237,7 @@ def _storage_os(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_driver_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a CSI driver: a DNS subdomain (in any case) of at most 63 characters."""
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, 63)] if len(name) > 63 else []
@@ -217,6 +245,7 @@ def csi_driver_name(name: str, path: str) -> list[FieldError]:
 
 
 def csi_inline(source: Object, path: str) -> list[FieldError]:
+    """Validate a csi volume of a pod."""
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver")
     if (ref := source.get("nodePublishSecretRef")) is not None:
         if name := ref.get("name"):
@@ -227,6 +256,7 @@ def csi_inline(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_persistent(source: Object, path: str) -> list[FieldError]:
+    """Validate a csi persistent volume."""
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver") + requires("volumeHandle")(source, path)
     for key in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"):
         if (ref := source.get(key)) is not None:
@@ -237,5 +267,6 @@ def csi_persistent(source: Object, path: str) -> list[FieldError]:
 
 
 def image(source: Object, path: str) -> list[FieldError]:
+    """Validate an image volume."""
     errors = [] if source.get("reference") else [field.required(f"{path}.reference")]
     return errors + one_of(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy")

@@ -1,1 +1,4 @@
-"""Warnings about objects that are valid but will surprise: deprecated fields and the like. Upstream: pkg/api/*/warnings.go."""
+"""Warnings about objects that are valid but likely not what the user intends, such as deprecated fields.
+
+Upstream: pkg/api/*/warnings.go.
+"""
