@@ -1,4 +1,4 @@
-"""The resources of this service's own: apiextensions.k8s.io/v1."""
+"""The built-in resources of this service: apiextensions.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ STORAGE = StorageConfig(f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "Cu
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the resource definitions of apiextensions.k8s.io/v1."""
     declared = builtin(
         GROUP,
         "customresourcedefinitions",

@@ -1,4 +1,7 @@
-"""CustomResourceDefinitions as rows (upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor)."""
+"""The table columns of CustomResourceDefinitions.
+
+Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor.
+"""
 
 from __future__ import annotations
 

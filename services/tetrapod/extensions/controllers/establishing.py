@@ -1,4 +1,7 @@
-"""Established: a definition whose names are accepted is served, and says so (upstream: pkg/controller/establish)."""
+"""The controller that sets the condition Established once the names of a definition are accepted.
+
+Upstream: apiextensions-apiserver/pkg/controller/establish.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ _BAD_CA: Final = condition(ESTABLISHED, "False", "InvalidCABundle", "The convers
 
 
 class EstablishingController(CrdController):
+    """The controller of the condition Established."""
+
     name = "EstablishingController"
     workers = 8
 

@@ -1,1 +1,1 @@
-"""Conversion of custom resources by webhooks (upstream: apiextensions-apiserver/pkg/apiserver/conversion)."""
+"""Conversion of custom resources by webhooks. Upstream: apiextensions-apiserver/pkg/apiserver/conversion."""

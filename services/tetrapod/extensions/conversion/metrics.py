@@ -1,4 +1,4 @@
-"""Metrics of conversion webhooks, by upstream's names (apiextensions-apiserver/pkg/apiserver/conversion/metrics.go)."""
+"""Metrics of conversion webhooks, with upstream's names. Upstream: apiextensions-apiserver/pkg/apiserver/conversion/metrics.go."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BY_CRD: Final = Histogram(
 
 
 def observe(crd: str, source: str, target: str, seconds: float, failure: str = "") -> None:
-    """One call; `failure` is one of the above, empty for success."""
+    """Record one call. `failure` is one of the constants above, or empty for success."""
     labels = ("failure", failure) if failure else ("success", "")
     _REQUESTS.add(labels)
     _LATENCY.observe(labels, seconds)

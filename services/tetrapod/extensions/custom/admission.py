@@ -1,4 +1,7 @@
-"""Nothing is created any more while a definition is terminating (upstream: forbidCreateAdmission of customresource_handler.go)."""
+"""Rejection of creates while a definition is terminating.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, forbidCreateAdmission.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from tetrapod.generic.admission.interface import AdmissionChain, Attributes, for
 
 
 class TerminatingAdmission:
-    """An `AdmissionChain` around the server's; `terminating` follows the definition's condition."""
+    """An `AdmissionChain` around that of the server. `terminating` follows the condition of the definition."""
 
     def __init__(self, chain: AdmissionChain) -> None:
         self._chain = chain

@@ -1,4 +1,7 @@
-"""Printer columns as a `TableConvertor` (upstream: registry/customresource/tableconvertor/tableconvertor.go)."""
+"""The `TableConvertor` for additionalPrinterColumns.
+
+Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Colu
 
 log = logging.getLogger(__name__)
 _AGE: Final[Object] = {"name": "Age", "type": "date", "description": CREATED_DESCRIPTION, "jsonPath": ".metadata.creationTimestamp"}
-"""What a version without columns of its own shows."""
+"""The column of a version without additionalPrinterColumns."""
 Cell = Callable[[Object], Any]
 
 
 def table_convertor(columns: Sequence[Object]) -> TableConvertor:
-    """A column whose path cannot be read ends them, as upstream's do."""
+    """Return the table convertor. As upstream, a column with an invalid JSONPath ends the columns."""
     shown = [Column("Name", format="name", description=NAME_DESCRIPTION)]
     cells: list[Cell] = []
     for column in columns or (_AGE,):
@@ -45,14 +48,14 @@ def _cell(path: JsonPath, kind: str) -> Cell:
             results = path.find(obj)
         except JsonPathError:
             return None
-        # A column shows one value: of `.spec.list[*]` the first.
+        # A column has one value: for `.spec.list[*]` the first.
         return convert(results[0][0]) if results and results[0] else None
 
     return cell
 
 
 def _nothing(value: Any) -> None:
-    """Of a column type that nobody knows."""
+    """Return None, for an unknown column type."""
 
 
 _INT64: Final = 1 << 63
@@ -62,7 +65,7 @@ def _integer(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     whole = int(value)
-    return whole if -_INT64 <= whole < _INT64 else -_INT64  # what Go's conversion makes of a float beyond, on the usual hardware
+    return whole if -_INT64 <= whole < _INT64 else -_INT64  # Go converts floats beyond int64 to its minimum on amd64
 
 
 def _number(value: Any) -> float | None:

@@ -1,4 +1,7 @@
-"""The warning that a deprecated version answers with (upstream: defaultDeprecationWarning of customresource_handler.go)."""
+"""The warnings for requests to deprecated versions.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tetrapod.machinery.versions import compare, priority_key
 
 
 def deprecation_warnings(group: str, kind: str, versions: Iterable[ServedVersion]) -> dict[str, str]:
+    """Return the warnings of the deprecated versions, by version."""
     declared = list(versions)
     return {v.name: _warning(v, group, kind, declared) for v in declared if v.deprecated}
 

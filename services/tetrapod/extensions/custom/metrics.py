@@ -1,4 +1,7 @@
-"""How long rules and ratcheting take (upstream: k8s.io/apiserver/pkg/cel/metrics, apiextensions-apiserver/pkg/apiserver/validation)."""
+"""Metrics of the duration of CEL rules and of ratcheting.
+
+Upstream: k8s.io/apiserver/pkg/cel/metrics, apiextensions-apiserver/pkg/apiserver/validation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Values of selectable fields, as field selectors compare them (upstream: customresource/strategy.go, selectableFields)."""
+"""Values of selectable fields, as field selectors compare them.
+
+Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, selectableFields.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def selected_values(obj: Object, paths: Iterable[str]) -> dict[str, str]:
+    """Return the values of the fields at the given paths as text. Missing fields and values that are not scalars are empty."""
     return {path: _text(_at(obj, path)) for path in paths}
 
 

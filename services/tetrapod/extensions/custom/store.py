@@ -1,4 +1,6 @@
-"""The `Store` of a custom resource: its watches can be ended, when the definition changes under them; a dry run converts there and back."""
+"""The `Store` of a custom resource. Its watches can be ended when the definition changes, and a dry run converts to the storage version
+and back.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ from tetrapod.generic.storage.interface import Entry, ResourceStorage, Watch, Wa
 
 
 class Rehearsing(ResourceStorage, Protocol):
+    """A storage that can simulate storing an object."""
+
     async def rehearsed(self, entry: Entry) -> Entry:
-        """What would come back of an object if it were stored."""
+        """Return the entry as it would be read back if it were stored."""
         ...
 
 
 class CustomStore(Store):
+    """The store of one custom resource, or of one of its versions."""
+
     def __init__(self, definition: ResourceDefinition, storage: Rehearsing) -> None:
         super().__init__(definition, storage)
         self._rehearsing = storage
@@ -32,6 +38,6 @@ class CustomStore(Store):
         return await self._rehearsing.rehearsed(entry) if ctx.dry_run else entry
 
     def end_watches(self) -> None:
-        """Clients watch again, and see objects by the new definition."""
+        """End all watches. Clients watch again, and get objects by the new definition."""
         for watch in list(self._watches):
             watch.close()

@@ -1,4 +1,4 @@
-"""`ServedVersion`: one version of a custom resource as its definition declares it; compiled parts are made on first use."""
+"""One version of a custom resource, as its definition specifies it. Schema nodes and validators are compiled on first use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class ServedVersion:
+    """One version of a custom resource, served or not."""
+
     def __init__(self, declared: Object, *, preserve_unknown: bool) -> None:
         self.name: str = declared["name"]
         self.served: bool = declared["served"]
@@ -28,6 +30,7 @@ class ServedVersion:
 
     @cached_property
     def node(self) -> SchemaNode:
+        """The node of the schema."""
         schema = self.schema
         if self._preserve_unknown or not schema:
             schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
@@ -35,4 +38,5 @@ class ServedVersion:
 
     @cached_property
     def validator(self) -> CustomValidator:
+        """The validator of the version."""
         return CustomValidator(self.node, self.scale)

@@ -1,4 +1,4 @@
-"""Defaults of a CustomResourceDefinition (upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go)."""
+"""Defaults of CustomResourceDefinitions. Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_defaults(obj: Object) -> None:
-    """Names that follow from the kind, the conversion strategy, the port of its webhook, what is stored; in place."""
+    """Set, in place, the singular and list kind, the conversion strategy, the port of the conversion webhook, and status.storedVersions."""
     spec = obj.get("spec") or {}
     names = spec.get("names") or {}
     kind = names.get("kind") or ""

@@ -1,4 +1,4 @@
-"""Printer columns, subresources and the simple paths that they are written in."""
+"""Validation of printer columns, of subresources, and of the simple JSON paths that they contain."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32"
 
 
 def validate_column(column: Object, path: str) -> list[FieldError]:
+    """Return the errors of a printer column."""
     errors = []
     kind, form, json_path = (column.get(key) or "" for key in ("type", "format", "jsonPath"))
     if not column.get("name"):
@@ -31,6 +32,7 @@ def validate_column(column: Object, path: str) -> list[FieldError]:
 
 
 def validate_subresources(subresources: Object | None, path: str) -> list[FieldError]:
+    """Return the errors of the subresources."""
     scale = (subresources or {}).get("scale")
     if scale is None:
         return []
@@ -52,4 +54,5 @@ def _scale_path(scale: Object, key: str, roots: tuple[str, ...], text: str, path
 
 
 def validate_simple_path(value: str, path: str) -> list[FieldError]:
+    """Return an error unless the path begins with a dot."""
     return [] if value.startswith(".") else [invalid(path, value, "must be a simple json path starting with .")]

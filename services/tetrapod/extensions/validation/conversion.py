@@ -1,4 +1,7 @@
-"""`spec.conversion`: the strategy, and the webhook's URL or service (upstream: also apiserver/pkg/util/webhook/validation.go)."""
+"""Validation of `spec.conversion`: the strategy, and the URL or service of the webhook.
+
+Upstream: also apiserver/pkg/util/webhook/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,12 @@ _UNWANTED: Final = "should not be set when strategy is not set to Webhook"
 
 
 def validate_conversion(conversion: Object | None, path: str, *, recognized: bool, any_ca: bool) -> list[FieldError]:
-    """`recognized`: a known review version must be among them; `any_ca`: the CA bundle need not be one."""
+    """Return the errors of spec.conversion.
+
+    Args:
+        recognized: whether the review versions must include one that this server supports.
+        any_ca: whether an invalid CA bundle is accepted.
+    """
     if conversion is None:
         return []
     errors = validate_enum(conversion.get("strategy") or "", STRATEGIES, child(path, "strategy"))
@@ -38,12 +46,14 @@ def validate_conversion(conversion: Object | None, path: str, *, recognized: boo
 
 
 def validate_enum(value: str, accepted: Sequence[str], path: str) -> list[FieldError]:
+    """Return an error if the value is empty or not accepted."""
     if not value:
         return [required(path)]
     return [] if value in accepted else [not_supported(path, value, accepted)]
 
 
 def has_recognized_version(conversion: Object | None) -> bool:
+    """Return whether the review versions are empty or include one that this server supports."""
     versions = ((conversion or {}).get("webhook") or {}).get("conversionReviewVersions") or ()
     return not versions or any(v in REVIEW_VERSIONS for v in versions)
 
@@ -65,7 +75,7 @@ def _client_errors(client: Object | None, path: str, any_ca: bool) -> list[Field
 
 
 def ca_bundle_error(bundle: str) -> str:
-    """What is wrong with the base64 of a CA bundle; "" for nothing."""
+    """Return an error text for a base64-encoded CA bundle, or "" if it is valid."""
     from cryptography import x509
 
     try:
@@ -113,7 +123,8 @@ def _path_errors(url_path: str, path: str) -> list[FieldError]:
     errors = []
     if not url_path.startswith("/"):
         errors.append(invalid(path, url_path, "must start with a '/'"))
-    for i, step in enumerate(url_path.removesuffix("/")[1:].split("/")):  # the first character goes, slash or not
+    # as upstream, the first character is removed even if it is not a slash
+    for i, step in enumerate(url_path.removesuffix("/")[1:].split("/")):
         if not step:
             errors.append(invalid(path, url_path, f"segment[{i}] may not be empty"))
             continue

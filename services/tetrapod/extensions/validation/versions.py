@@ -1,4 +1,6 @@
-"""One version of a definition, or what all have in common: its schema, subresources, columns and selectable fields."""
+"""Validation of one version of a definition, or of the parts that all versions share: schema, subresources, columns and selectable
+fields.
+"""
 
 from __future__ import annotations
 
@@ -38,25 +40,27 @@ _AT_ROOT: Final = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
-"""What may stand at the root beside a status subresource, with the names that the error text lists."""
+"""The fields that are allowed at the root of the schema if there is a status subresource, with their Go names for the error text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How strict to be; an update keeps what was there."""
+    """The strictness of the validation. An update tolerates errors that the existing definition has."""
 
     rules: Rules = field(default_factory=Rules)
     schemas_required: bool = True
     recognized_review_version: bool = True
     any_ca: bool = True
     unchanged: frozenset[str] = frozenset()
-    """Versions whose schema is what it was: what its rules cost is not held against them."""
+    """Versions whose schema did not change: the cost limit of single CEL rules does not apply to them."""
 
     def rules_of(self, version: str) -> Rules:
+        """Return the rules for the schema of a version."""
         return replace(self.rules, limited_costs=version not in self.unchanged)
 
 
 def validate_version(version: Version, status: bool, path: str, options: Options) -> list[FieldError]:
+    """Return the errors of one version. `status` is whether it has a status subresource."""
     errors = _deprecation_errors(version, child(path, "deprecationWarning"))
     errors += validate_schema(version.schema, status, child(path, "schema"), options.rules_of(version.name))
     errors += validate_subresources(version.subresources, child(path, "subresources"))
@@ -71,7 +75,12 @@ def validate_version(version: Version, status: bool, path: str, options: Options
 
 
 def validate_schema(holder: Object | None, status: bool, path: str, rules: Rules) -> list[FieldError]:
-    """`holder` is {"openAPIV3Schema": …}; `status`: there is a status subresource."""
+    """Return the errors of a schema.
+
+    Args:
+        holder: {"openAPIV3Schema": …}, or None.
+        status: whether there is a status subresource.
+    """
     schema = (holder or {}).get("openAPIV3Schema")
     if schema is None:
         return []
