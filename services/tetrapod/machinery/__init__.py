@@ -1,0 +1,1 @@
+"""The Kubernetes API as values, without I/O: types, schemas, serialization, patches, managed fields, labels and CEL."""

@@ -1,4 +1,7 @@
-"""Names with a domain before a slash (upstream: k8s.io/apimachinery/pkg/util/validation, IsDomainPrefixedPath)."""
+"""Validation of names with a domain prefix, such as `acme.io/foo`.
+
+Upstream: k8s.io/apimachinery/pkg/util/validation, IsDomainPrefixedPath.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from tetrapod.machinery.names import is_dns1123_subdomain, is_http_path
 
 
 def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
+    """Validate a name: a DNS subdomain, a slash and a path."""
     if not value:
         return [field.required(path)]
     domain, _, rest = value.partition("/")

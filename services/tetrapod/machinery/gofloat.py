@@ -1,4 +1,4 @@
-"""Floats as Go's fmt prints them with `%v`, and strconv with 'g' and the shortest precision."""
+"""Floats as Go's fmt formats them with `%v`, and strconv with 'g' and the shortest precision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import math
 
 
 def go_float(value: float) -> str:
-    """Exponents below -4 and from 6 on (1e+06), at least two digits in the exponent."""
+    """Format a float as Go's `%v` does.
+
+    Exponents below -4 and from 6 on are shown (1e+06), with at least two digits.
+    """
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     if math.isnan(value):
@@ -27,7 +30,7 @@ def go_float(value: float) -> str:
 
 
 def _shortest(value: float) -> tuple[str, str, int]:
-    """Sign, significant digits without trailing zeros, and the power of ten they are multiplied by."""
+    """Return the sign, the significant digits without trailing zeros, and the power of ten by which they are multiplied."""
     text = repr(abs(value))
     mantissa, _, power = text.partition("e")
     whole, _, fraction = mantissa.partition(".")

@@ -1,4 +1,4 @@
-"""Integers in texts as Go's strconv reads them, however many digits there are."""
+"""Integers in texts as Go's strconv parses them, with any number of digits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from tetrapod.machinery.field import go_quote
 
 _DIGITS: Final = 20
-"""Of the largest number in 64 bits; Python refuses to read some thousands."""
+"""The digits of the largest 64-bit number. Python refuses to parse numbers with thousands of digits."""
 _signed: Final = re.compile("[-+]?[0-9]+", re.ASCII).fullmatch
 
 
 def parse_int(text: str) -> int:
-    """ParseInt(text, 10, 64). Raises ValueError with its text."""
+    """Parse an int64 as Go's ParseInt(text, 10, 64). Raises ValueError with its text."""
     if not _signed(text):
         raise _wrong("ParseInt", text, "invalid syntax")
     number = _number(text.lstrip("+-"))
@@ -25,7 +25,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_uint(text: str, bits: int = 64) -> int:
-    """ParseUint(text, 10, bits). Raises ValueError with its text."""
+    """Parse an unsigned integer as Go's ParseUint(text, 10, bits). Raises ValueError with its text."""
     if not (text.isascii() and text.isdecimal()):
         raise _wrong("ParseUint", text, "invalid syntax")
     number = _number(text)
@@ -35,7 +35,7 @@ def parse_uint(text: str, bits: int = 64) -> int:
 
 
 def _number(digits: str) -> int:
-    """One of too many digits is another that is too large."""
+    """Return the number, or one that is out of range if it has too many digits."""
     digits = digits.lstrip("0") or "0"
     return int(digits) if len(digits) <= _DIGITS else 1 << 64
 

@@ -1,4 +1,4 @@
-"""What Go's net/netip has to say about a text that is no address."""
+"""The error texts of Go's net/netip for invalid addresses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tetrapod.machinery.field import go_quote
 
 
 def address_complaint(text: str) -> str:
-    """ "" for an address. Upstream: netip.ParseAddr."""
+    """Return Go's error text for an invalid address, or "" for a valid one. Upstream: Go's net/netip, ParseAddr."""
 
     def wrong(message: str, at: str = "") -> str:
         return f"ParseAddr({go_quote(text)}): {message}{f' (at {go_quote(at)})' if at else ''}"
@@ -57,6 +57,7 @@ def _ipv6(text: str, wrong: object) -> str:
 
 
 def _ipv6_reason(text: str, wrong: object) -> str:
+    """Return Go's error text for an IPv6 address that Python rejects."""
     assert callable(wrong)
     rest, groups, ellipsis = text, 0, -1
     if rest.startswith("::"):

@@ -1,6 +1,6 @@
-"""Group, version, kind and resource names, and how they are written.
+"""Groups, versions, kinds and resources, and their text forms.
 
-Follows k8s.io/apimachinery/pkg/runtime/schema/group_version.go.
+Upstream: k8s.io/apimachinery/pkg/runtime/schema/group_version.go.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
-"""An API object as decoded JSON. Whoever receives one may change it unless told otherwise."""
+"""An API object as decoded JSON. A function that receives one may modify it unless its docstring says otherwise."""
 
 
 class GroupKind(NamedTuple):
+    """A kind of a group in any version."""
+
     group: str
     kind: str
 
@@ -20,6 +22,8 @@ class GroupKind(NamedTuple):
 
 
 class GroupResource(NamedTuple):
+    """A resource of a group in any version."""
+
     group: str
     resource: str
 
@@ -28,14 +32,17 @@ class GroupResource(NamedTuple):
 
 
 class GroupVersion(NamedTuple):
+    """An API group and version."""
+
     group: str
     version: str
 
     def __str__(self) -> str:
-        """The `apiVersion` text: `v1`, `apps/v1`."""
+        """Return the `apiVersion`: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def with_kind(self, kind: str) -> GroupVersionKind:
+        """Return a kind of this group-version."""
         return GroupVersionKind(self.group, self.version, kind)
 
     @classmethod
@@ -43,7 +50,7 @@ class GroupVersion(NamedTuple):
         """Parse an `apiVersion`.
 
         Raises:
-            ValueError: more than one slash.
+            ValueError: the text has more than one slash.
         """
         group, slash, version = api_version.partition("/")
         if not slash:
@@ -54,20 +61,25 @@ class GroupVersion(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
+    """A kind of a group-version."""
+
     group: str
     version: str
     kind: str
 
     @property
     def group_version(self) -> GroupVersion:
+        """Return the group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_kind(self) -> GroupKind:
+        """Return the group and kind."""
         return GroupKind(self.group, self.kind)
 
     @property
     def api_version(self) -> str:
+        """Return the `apiVersion`: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -75,16 +87,20 @@ class GroupVersionKind(NamedTuple):
 
 
 class GroupVersionResource(NamedTuple):
+    """A resource of a group-version."""
+
     group: str
     version: str
     resource: str
 
     @property
     def group_version(self) -> GroupVersion:
+        """Return the group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_resource(self) -> GroupResource:
+        """Return the group and resource."""
         return GroupResource(self.group, self.resource)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Fields that are a number or a text: ports, `25%` (upstream: k8s.io/apimachinery/pkg/util/intstr)."""
+"""Values that are a number or a text, such as ports and `25%`. Upstream: k8s.io/apimachinery/pkg/util/intstr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ IntOrString: TypeAlias = int | str
 
 
 def int_value(value: IntOrString | None) -> int:
-    """The number, or that of the text; 0 where it is none (upstream: IntValue)."""
+    """Return the number, or the number in the text, or 0 for other texts and None. Upstream: IntValue."""
     if isinstance(value, str):
         digits = value[1:] if value[:1] in ("+", "-") else value
         return int(value) if digits.isascii() and digits.isdigit() else 0
@@ -16,7 +16,7 @@ def int_value(value: IntOrString | None) -> int:
 
 
 def percent_value(value: IntOrString | None) -> int | None:
-    """25 of `25%`; None where it is no percentage."""
+    """Return the number of a percentage (25 for `25%`), or None for other values."""
     if not isinstance(value, str) or not value.endswith("%"):
         return None
     digits = value[:-1]

@@ -1,5 +1,5 @@
-"""`Lengthy`: what has to be done takes so long that it must not be done on the event loop."""
+"""`Lengthy`: the signal that work takes too long for the event loop."""
 
 
 class Lengthy(Exception):
-    """Raised before or on the way, with nothing changed yet: whoever calls begins once more, in a thread."""
+    """Raised by work that has changed nothing yet; the caller starts it again in a thread."""

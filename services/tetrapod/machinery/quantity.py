@@ -1,7 +1,9 @@
-"""Resource quantities: `100m`, `1.5Gi`, `1e3`, parsed, compared, added and written in canonical form.
+"""Resource quantities such as `100m`, `1.5Gi` and `1e3`: parsing, arithmetic, comparison and the canonical form.
 
-Objects keep quantities as strings; defaulting canonicalizes them with `canonical`, admission and quota compute with them.
-Follows k8s.io/apimachinery/pkg/api/resource/quantity.go: a text that is canonical already, or nearly, is kept as it was sent.
+Objects contain quantities as strings; defaulting canonicalizes them with `canonical`, and admission and quota compute with them. A text
+that is canonical already, or nearly, is kept as it was sent.
+
+Upstream: k8s.io/apimachinery/pkg/api/resource/quantity.go.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ NANO: Final = 10**9
 _MAX_INT64: Final = (1 << 63) - 1
 _MAX_DIGITS: Final = 18
 _MAX_EXPONENT: Final = 4_000
-"""Upstream computes lazily and lets larger ones through; nothing sensible has one, and we would fill the memory."""
+"""The largest decimal exponent, and the most digits.
+
+Upstream computes lazily and accepts larger exponents. They are of no practical use, and would fill the memory here.
+"""
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -28,7 +33,7 @@ _SUFFIX_CHARS: Final = frozenset("eEinumkKMGTP")
 
 
 class Quantity:
-    """An amount in billionths (`nano`), the notation it came in, and its text where that is kept; immutable."""
+    """An amount in billionths (`nano`), the format it was written in, and its text if that is kept; immutable."""
 
     __slots__ = ("format", "nano", "text")
 
@@ -42,13 +47,17 @@ class Quantity:
         """Parse a quantity.
 
         Raises:
-            ValueError: with upstream's text.
+            ValueError: the text is invalid; with upstream's text.
         """
         return _parse(text)
 
     @classmethod
     def of(cls, value: Any) -> Quantity:
-        """A quantity as it stands in an object: text, number, or null for zero."""
+        """Return the quantity of a value in an object: a text, a number, or null for zero.
+
+        Raises:
+            ValueError: the value is not a quantity; with upstream's text.
+        """
         if isinstance(value, str):
             return _parse(value.strip())
         if value is None:
@@ -59,6 +68,7 @@ class Quantity:
 
     @classmethod
     def from_int(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
+        """Return the quantity of a whole number."""
         return cls(value * NANO, fmt)
 
     def __str__(self) -> str:
@@ -71,29 +81,34 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """Whole units, rounded up, within int64 (upstream: Value)."""
+        """Return the number of whole units, rounded up and at most the largest int64. Upstream: Value."""
         return min(-(-self.nano // NANO), _MAX_INT64)
 
     @property
     def milli_value(self) -> int:
-        """Thousandths, rounded up, within int64 (upstream: MilliValue)."""
+        """Return the number of thousandths, rounded up and at most the largest int64. Upstream: MilliValue."""
         return min(-(-self.nano // 10**6), _MAX_INT64)
 
     @property
     def is_zero(self) -> bool:
+        """Return whether the quantity is zero."""
         return self.nano == 0
 
     @property
     def sign(self) -> int:
+        """Return -1, 0 or 1."""
         return (self.nano > 0) - (self.nano < 0)
 
     def as_int64(self) -> int | None:
-        """The exact value where it is a whole number within int64, else None."""
+        """Return the exact value if it is a whole number within int64, else None."""
         whole, rest = divmod(self.nano, NANO)
         return whole if not rest and -_MAX_INT64 - 1 <= whole <= _MAX_INT64 else None
 
     def round_up(self, scale: int) -> Quantity:
-        """At most `-scale` decimal places (`round_up(-3)` for thousandths), away from zero; the text is kept if none is lost."""
+        """Return the quantity rounded away from zero to `-scale` decimal places (`round_up(-3)` for thousandths).
+
+        The text is kept if no digit is lost.
+        """
         unit = _ten_to(9 + scale)
         if self.nano % unit == 0:
             return self
@@ -101,6 +116,7 @@ class Quantity:
         return Quantity(nano if self.nano > 0 else -nano, self.format)
 
     def cmp(self, other: Quantity) -> int:
+        """Return -1, 0 or 1, as this quantity is less than, equal to or greater than the other."""
         return (self.nano > other.nano) - (self.nano < other.nano)
 
     def __add__(self, other: Quantity) -> Quantity:
@@ -138,12 +154,12 @@ ZERO: Final = Quantity(0, "DecimalSI", "0")
 
 
 def canonical(value: Any) -> str:
-    """The text under which an object keeps the quantity that a client sent as `value`. Raises ValueError."""
+    """Return the text that an object stores for a quantity that a client sent as `value`. Raises ValueError."""
     return str(Quantity.of(value))
 
 
 def _split(text: str) -> tuple[bool, str, str, str]:
-    """Sign (true for minus), digits before and after the point, suffix; leading zeros are dropped."""
+    """Return whether the sign is minus, the digits before the point without leading zeros, the digits after it, and the suffix."""
     negative = text[0] == "-"
     at = 1 if text[0] in "+-" else 0
     end = len(text)
@@ -176,7 +192,7 @@ def _fail(text: str) -> NoReturn:
 
 
 def _interpret(suffix: str) -> tuple[int, Format]:
-    """Exponent (of 2 where the format is BinarySI, else of 10) and format."""
+    """Return the exponent and format of a suffix. The base of the exponent is 2 for BinarySI, else 10."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], "DecimalSI"
     if suffix in _BINARY:
@@ -213,20 +229,21 @@ def _parse(text: str) -> Quantity:
 
 
 def _is_small(fmt: Format, whole: str, fraction: str, exponent: int, scale: int) -> bool:
-    """Whether upstream's int64 arithmetic applies; only such texts are kept."""
+    """Return whether upstream computes with int64. Only such texts are kept."""
     if fmt != "BinarySI":
         return len(whole) + len(fraction) <= _MAX_DIGITS and scale >= -9
     return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
 
 
 def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
+    """Return whether the text is kept as it was sent."""
     if fmt == "BinarySI":
         return number & 7 != 0
     return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
 def _large(fmt: Format, number: int, exponent: int, scale: int) -> int:
-    """Billionths, rounded up; binary amounts are capped at int64."""
+    """Return the billionths of an amount beyond int64 arithmetic, rounded up. Binary amounts are capped at the largest int64."""
     if fmt == "BinarySI":
         unit = _ten_to(-scale)
         nano = -(-(number << exponent) * NANO // unit)
@@ -244,7 +261,7 @@ def _ten_to(power: int) -> int:
 
 
 def _canonical(nano: int, fmt: Format) -> str:
-    """The shortest text without a fraction whose exponent is a multiple of three, or of ten for powers of two."""
+    """Return the shortest text without a fraction. Its exponent is a multiple of three, or of ten for powers of two."""
     if nano == 0:
         return "0"
     whole, rest = divmod(nano, NANO)

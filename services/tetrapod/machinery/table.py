@@ -1,6 +1,6 @@
-"""`TableConvertor`: how objects of a kind become rows of a Table, which is what `kubectl get` asks for.
+"""`TableConvertor`: the conversion of objects to rows of a Table, which `kubectl get` requests.
 
-Upstream: TableConvertor of k8s.io/apiserver/pkg/registry/rest/rest.go, and table.go beside it, which has the default one.
+Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go, TableConvertor, and table.go with the default convertor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ CREATED_DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a Table. `format` is "name" for names; `priority` above 0 shows with -o wide only."""
+    """One column of a Table.
+
+    `format` is "name" for names. A column with a `priority` above 0 is shown only by `kubectl get -o wide`.
+    """
 
     name: str
     type: str = "string"
@@ -38,19 +41,24 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableConvertor:
-    """How objects of a kind become rows. `row` gives the cells of a (read-only) object; `conditions` marks ended rows.
+    """The columns of a kind, and the conversion of objects to rows.
 
-    `of_list` is for kinds whose cells depend on the other objects of a list: given them all, it makes the `row` for that list.
-    `order` is by what the rows of a list are sorted, where they are not in the list's own order.
+    Args:
+        row: returns the cells of an object, which it must not modify.
+        conditions: returns the conditions of a row, which mark objects that have ended.
+        null_rows: whether a Table without rows has null instead of an empty list.
+        of_list: returns the `row` function for a list, given all objects; for kinds whose cells depend on other objects of the list.
+        order: the sort key of rows; None keeps the order of the list.
+        described: the built-in resource (`deployments.apps`) whose column descriptions apply, if the columns have none.
     """
 
     columns: Sequence[Column]
     row: Callable[[Object], list[Any]]
     conditions: Callable[[Object], list[Object]] | None = None
-    null_rows: bool = False  # no rows at all are null, not an empty list
+    null_rows: bool = False
     of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
     order: Callable[[Object], tuple[Any, ...]] | None = None
-    described: str = ""  # the built-in resource (`deployments.apps`) whose columns these are, where they do not say what they mean
+    described: str = ""
 
 
 def _name_and_creation(obj: Object) -> list[Any]:
@@ -65,4 +73,4 @@ DEFAULT_TABLE: Final = TableConvertor(
     ),
     _name_and_creation,
 )
-"""Of kinds without columns of their own."""
+"""The columns of kinds that define none."""

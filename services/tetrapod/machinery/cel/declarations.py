@@ -1,7 +1,9 @@
-"""`DeclType`: a declared type with its fields and the greatest sizes that its values can have.
+"""Declared types: types with their fields and the largest sizes that their values can have.
 
-Upstream: k8s.io/apiserver/pkg/cel/types.go. `schema_types` makes them of `SchemaNode`s; callers with types of their own (an
-admission request) make them with `object_decl`, `list_decl`, `map_decl` and the constants here.
+`schema_types` creates them from schemas (`SchemaNode`). Callers with other types, such as an admission request, create them with
+`object_decl`, `list_decl`, `map_decl` and the constants of this module.
+
+Upstream: k8s.io/apiserver/pkg/cel/types.go.
 """
 
 from __future__ import annotations
@@ -14,7 +16,16 @@ from tetrapod.machinery.cel.types import CelType
 
 
 class DeclType:
-    """`max_elements` bounds strings, bytes, lists and maps (0: not bounded by the schema); sizes are in bytes of JSON."""
+    """A declared type.
+
+    Args:
+        cel: the type as the checker sees it.
+        min_size: the smallest size of a value, in bytes of JSON.
+        fields: the fields of an object, by their escaped CEL names.
+        key: the type of a map's keys.
+        elem: the type of the elements of a list or the values of a map.
+        max_elements: the largest length of a string, bytes, list or map; -1 means unbounded.
+    """
 
     __slots__ = ("cel", "elem", "fields", "key", "max_elements", "min_size", "name")
 
@@ -39,10 +50,14 @@ class DeclType:
 
     @property
     def is_map(self) -> bool:
+        """Return whether this is a map."""
         return self.key is not None
 
     def named(self, name: str) -> DeclType:
-        """The type with its nameless objects called after their place (upstream: MaybeAssignTypeName)."""
+        """Return this type with its unnamed object types named after their position, starting at `name`.
+
+        Upstream: DeclType.MaybeAssignTypeName.
+        """
         if self.fields is not None:
             name = name if self.name == "object" else self.name
             fields = {field: decl.named(f"{name}.{field}") for field, decl in self.fields.items()}
@@ -57,7 +72,7 @@ class DeclType:
         return list_decl(elem, self.max_elements) if self.key is None else map_decl(self.key, elem, self.max_elements)
 
     def objects(self) -> Iterator[DeclType]:
-        """All object types in it, itself among them."""
+        """Yield all object types within this type, including itself."""
         if self.fields is not None:
             yield self
             for decl in self.fields.values():
@@ -67,15 +82,22 @@ class DeclType:
 
 
 def list_decl(elem: DeclType, max_items: int = -1) -> DeclType:
+    """Return a list type; `max_items` -1 means unbounded."""
     return DeclType("list", types.list_of(elem.cel), 2, elem=elem, max_elements=max_items)
 
 
 def map_decl(key: DeclType, elem: DeclType, max_properties: int = -1) -> DeclType:
+    """Return a map type; `max_properties` -1 means unbounded."""
     return DeclType("map", types.map_of(key.cel, elem.cel), 2, key=key, elem=elem, max_elements=max_properties)
 
 
 def object_decl(name: str, fields: Mapping[str, DeclType], min_size: int = 2) -> DeclType:
-    """Fields by their escaped CEL names. The name `object` means none yet."""
+    """Return an object type.
+
+    Args:
+        name: the type's name; `object` means that it has none yet (see `DeclType.named`).
+        fields: the fields by their escaped CEL names.
+    """
     return DeclType(name, types.object_type(name), min_size, fields=fields)
 
 

@@ -1,4 +1,4 @@
-"""What compiling and evaluating CEL can raise. The texts are upstream's."""
+"""The errors of compiling and evaluating CEL. Their texts are upstream's."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Issue:
 
 
 class CompileError(CelError):
-    """`str()` is cel-go's text of all issues, to be put behind a caller's own words such as `compilation failed: `:
+    """An expression that does not compile. `str()` is cel-go's text of all issues, without a prefix such as `compilation failed: `:
 
-    ERROR: <input>:1:5: undefined field 'x'
-     | self.x
-     | ....^
+        ERROR: <input>:1:5: undefined field 'x'
+         | self.x
+         | ....^
 
-    `output_type` is there where the expression is right, but a constant part of it fails: callers tell of a wrong type first.
+    `output_type` is set if the expression is valid but a constant part of it fails. Callers report a wrong type before such an error.
     """
 
     def __init__(self, issues: Sequence[Issue], text: str, output_type: CelType | None = None) -> None:
@@ -41,30 +41,30 @@ class CompileError(CelError):
 
     @property
     def full(self) -> str:
-        """With upstream's words before it."""
+        """Return the text with upstream's prefix."""
         return f"{'program instantiation' if self.output_type else 'compilation'} failed: {self}"
 
 
 class EvaluationError(CelError):
-    """An error value, as `no such key: x` or `division by zero`; absorbed by `||`, `&&` like upstream's."""
+    """An error value, such as `no such key: x` or `division by zero`. As upstream, `||` and `&&` absorb it."""
 
 
 class CostLimitExceeded(CelError):
-    """One evaluation went over its limit (`actual cost limit exceeded`); never absorbed."""
+    """An evaluation exceeded its cost limit. It is never absorbed."""
 
     def __init__(self) -> None:
         super().__init__(COST_EXCEEDED)
 
 
 class InternalError(CelError):
-    """What upstream's evaluation panics at; it tells of that as an error. Never absorbed."""
+    """An evaluation in which upstream's code panics; upstream reports the panic as an error. It is never absorbed."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"internal error: {text}")
 
 
 class Interrupt(CelError):
-    """Raised by a binding (an authorizer that must ask somebody first) to leave an evaluation at once; never absorbed.
+    """Raised by a binding to leave an evaluation at once, for example by an authorizer that needs I/O. It is never absorbed.
 
-    Evaluation has no side effects: the caller gets what was asked for and evaluates once more.
+    Evaluation has no side effects: the caller performs the I/O and then evaluates again.
     """

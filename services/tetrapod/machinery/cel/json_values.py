@@ -1,4 +1,4 @@
-"""`json_value`: what an expression comes to, as JSON. Upstream: cel-go common/types, ConvertToNative to structpb.Value."""
+"""Conversion of CEL values to JSON. Upstream: cel-go common/types, ConvertToNative to structpb.Value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ITSELF: Final = frozenset({str, int, bool, float, type(None)})
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON. Raises EvaluationError for what JSON cannot hold."""
+    """Return a CEL value as JSON, raising EvaluationError if JSON cannot represent it."""
     kind = value.__class__
     if kind is Uint:
         return int(value)

@@ -1,4 +1,4 @@
-"""Macros: calls that stand for a larger tree, mostly for a comprehension.
+"""Macros: calls that the parser expands to a larger tree, mostly to a comprehension.
 
 Upstream: cel-go parser/macro.go, cel/library.go (optionals), ext/comprehensions.go and ext/lists.go.
 """
@@ -15,12 +15,15 @@ _OVERWRITES: Final = "iteration variable overwrites accumulator variable"
 _FORBIDDEN: Final = (ACCU, "__result__")
 _SORT_INPUT: Final = "@__sortBy_input__"
 _MOST_COPIED: Final = 10_000
-"""Nodes: a chain of macros that copy what they are called on would double with each."""
+"""The largest operand, in nodes, that a macro copies. Without a limit, a chain of such macros would double the tree with each."""
 
 Macro = Callable[[int, Node | None, list[Node]], Node]
+"""A function that takes the call's offset, its receiver and its arguments, and returns the expanded tree. Raises MacroError."""
 
 
 class MacroError(ValueError):
+    """A macro with invalid arguments."""
+
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
         self.at = at
@@ -28,7 +31,7 @@ class MacroError(ValueError):
 
 
 def _target(target: Node | None) -> Node:
-    assert target is not None  # the table below tells receiver macros from others
+    assert target is not None  # by the third part of the keys of `MACROS`
     return target
 
 
@@ -40,6 +43,7 @@ def _has(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _one(args: list[Node], message: str) -> tuple[str, str]:
+    """Return the name of a macro's only variable, and "" for the second."""
     name = args[0]
     if not isinstance(name, Ident):
         raise MacroError(name.at, message)
@@ -49,6 +53,7 @@ def _one(args: list[Node], message: str) -> tuple[str, str]:
 
 
 def _two(args: list[Node]) -> tuple[str, str]:
+    """Return the names of a macro's two variables."""
     first, second = args[0], args[1]
     for name in (first, second):
         if not isinstance(name, Ident):
@@ -63,7 +68,11 @@ def _two(args: list[Node]) -> tuple[str, str]:
 
 
 def _variables(args: list[Node], plain: int) -> tuple[tuple[str, str], list[Node]]:
-    """The variables' names and the other arguments; `plain` is how many there are with one variable."""
+    """Return the names of a macro's variables, and its other arguments.
+
+    Args:
+        plain: the number of arguments with one variable; one more means two variables.
+    """
     if len(args) == plain:
         return _one(args, "argument must be a simple name"), args[1:]
     return _two(args), args[2:]
@@ -92,6 +101,7 @@ def _exists_one(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _appending(at: int, target: Node | None, names: tuple[str, str], keep: Node | None, element: Node) -> Node:
+    """Return a comprehension that appends `element` to a list, if `keep` is true or None."""
     step: Node = Call(at, "_+_", [Ident(at, ACCU), ListNode(at, [element])])
     if keep is not None:
         step = Call(at, "_?_:_", [keep, step, Ident(at, ACCU)])
@@ -112,6 +122,7 @@ def _transform_list(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _inserting(at: int, target: Node | None, args: list[Node], inserted: Callable[[str], list[Node]]) -> Node:
+    """Return a comprehension that inserts the entries from `inserted` into a map."""
     names = _two(args)
     step: Node = Call(at, "cel.@mapInsert", [Ident(at, ACCU), *inserted(names[0])])
     if len(args) == 4:
@@ -128,12 +139,12 @@ def _transform_map_entry(at: int, target: Node | None, args: list[Node]) -> Node
 
 
 def _bound(at: int, name: str, value: Node, result: Node, step: str) -> Node:
-    """`cel.bind`: a fold over nothing whose accumulator is the variable."""
+    """Return a binding of a variable in `result`: a fold over an empty list whose accumulator is the variable."""
     return Comprehension(at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result)
 
 
 def bind(at: int, target: Node | None, args: list[Node]) -> Node | None:
-    """`cel.bind(name, value, result)`, which only some environments have; None for a method of another object."""
+    """Expand `cel.bind(name, value, result)`, which only some environments allow. Returns None for a method of another object."""
     if not isinstance(target, Ident) or target.name != "cel":
         return None
     if not isinstance(args[0], Ident):
@@ -191,3 +202,4 @@ MACROS: Final[dict[tuple[str, int, bool], Macro]] = {
     ("optFlatMap", 2, True): _opt_flat_map,
     ("sortBy", 2, True): _sort_by,
 }
+"""The macros by name, number of arguments, and whether they have a receiver."""

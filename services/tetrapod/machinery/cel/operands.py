@@ -1,4 +1,4 @@
-"""`Operand`: what the cost of a call is estimated from, and `Sizes`, what is known of operands. Upstream: cel-go checker/cost.go."""
+"""The operands from which the cost of a call is estimated, and the interface to their sizes. Upstream: cel-go checker/cost.go."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from tetrapod.machinery.cel.sizes import Range
 from tetrapod.machinery.cel.types import CelType
 
 Path: TypeAlias = tuple[str, ...]
-"""From a variable into its declared type; `@items`, `@keys` and `@values` are what a list or map has in it."""
+"""A path from a variable into its declared type. `@items`, `@indices`, `@keys` and `@values` are the contents of a list or map."""
 
 
 class Operand(NamedTuple):
-    """Upstream: AstNode. `node` is None for the elements of a list."""
+    """An argument or receiver of a call. `node` is None for the elements of a list. Upstream: AstNode."""
 
     node: Node | None
     type: CelType
     path: Path
     size: Range | None
-    """As computed; None where only the declared type may know (`Sizes.size_of`)."""
+    """The computed size; None if only the declared type may determine it (see `Sizes.size_of`)."""
 
 
 class Sizes(Protocol):
-    """The estimate as far as it has come, as the rules of calls see it."""
+    """The sizes that the estimate has determined so far, as seen by the rules of calls."""
 
     def size_of(self, operand: Operand) -> Range:
-        """Computed, declared, or unknown."""
+        """Return the computed size of an operand, else its declared size, else `UNKNOWN`."""
         ...
 
     def elements(self, operand: Operand) -> Operand | None:
-        """The elements of a list as an operand (upstream: listElementNode)."""
+        """Return an operand for the elements of a list, or None if their type is unknown. Upstream: listElementNode."""
         ...
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """A node has the entries of two others."""
+        """Record that `node` has the entries of two other nodes."""
         ...

@@ -1,4 +1,4 @@
-"""What parts of an expression are planned to: constants, attributes, and functions of a frame.
+"""The results of planning a node: constants, attributes, and evaluation functions.
 
 Upstream: cel-go interpreter/interpretable.go.
 """
@@ -14,11 +14,11 @@ from tetrapod.machinery.cel.frame import Eval, Frame
 
 
 class InstantiationError(ValueError):
-    """A constant part that is an error already, such as `int('x')`."""
+    """A constant part whose evaluation fails, such as `int('x')`."""
 
 
 class Const(NamedTuple):
-    """A part whose value is known: it costs nothing."""
+    """A node whose value is known; it costs nothing."""
 
     value: Any
 
@@ -27,7 +27,7 @@ Planned = Const | Attribute | Conditional | Callable[[Frame], Any]
 
 
 def finished(planned: Planned) -> Eval:
-    """The part as a function, with nothing to be added to it."""
+    """Return the evaluation function of a planned node to which no qualifier will be added."""
     if isinstance(planned, Const):
         value = planned.value
         return lambda f: value
@@ -35,12 +35,12 @@ def finished(planned: Planned) -> Eval:
 
 
 def as_attribute(planned: Planned) -> Attribute | Conditional:
-    """The part as something that fields and indexes can be added to."""
+    """Return a planned node as an attribute, to which qualifiers can be added."""
     return planned if isinstance(planned, (Attribute, Conditional)) else Attribute(finished(planned))
 
 
 def folded(make: Callable[[], Any]) -> Any:
-    """What a constant part comes to. Raises InstantiationError."""
+    """Return the value of a constant part. Raises InstantiationError if its evaluation fails."""
     try:
         return make()
     except EvaluationError as error:

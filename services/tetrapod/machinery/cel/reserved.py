@@ -1,4 +1,7 @@
-"""Words that no identifier of an expression may be (cel-go parser/parser.go; kept apart, since validation wants no more of CEL)."""
+"""The reserved words of CEL, which cannot be identifiers. Upstream: cel-go parser/parser.go.
+
+A separate module, because the validation of schemas needs nothing else of CEL.
+"""
 
 from typing import Final
 

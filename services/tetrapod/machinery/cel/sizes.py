@@ -1,4 +1,7 @@
-"""Ranges of sizes and costs in saturating unsigned arithmetic. Upstream: cel-go checker/cost.go (SizeEstimate, CostEstimate)."""
+"""Ranges of sizes and costs, with saturating unsigned 64-bit arithmetic.
+
+Upstream: cel-go checker/cost.go, SizeEstimate and CostEstimate.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,17 @@ _LIMIT: Final = float(1 << 64)
 
 
 def add(x: int, y: int) -> int:
+    """Return the sum, at most `MAX`."""
     return min(x + y, MAX)
 
 
 def multiply(x: int, y: int) -> int:
+    """Return the product, at most `MAX`."""
     return min(x * y, MAX)
 
 
 def scale(x: int, factor: float) -> int:
-    """Rounded up."""
+    """Return the product, rounded up and at most `MAX`."""
     number = float(x)
     if number > 0 and factor > 0 and number > _LIMIT / factor:
         return MAX
@@ -27,25 +32,30 @@ def scale(x: int, factor: float) -> int:
 
 
 class Range(NamedTuple):
-    """Of sizes or of costs."""
+    """A range of sizes or costs."""
 
     min: int
     max: int
 
     def plus(self, other: Range) -> Range:
+        """Return the range of sums."""
         return Range(add(self.min, other.min), add(self.max, other.max))
 
     def times(self, other: Range) -> Range:
+        """Return the range of products."""
         return Range(multiply(self.min, other.min), multiply(self.max, other.max))
 
     def scaled(self, factor: float) -> Range:
+        """Return the range with both ends scaled and rounded up."""
         return Range(scale(self.min, factor), scale(self.max, factor))
 
     def union(self, other: Range) -> Range:
+        """Return the smallest range that contains both."""
         return Range(min(self.min, other.min), max(self.max, other.max))
 
 
 def fixed(value: int) -> Range:
+    """Return the range of a single value."""
     return Range(value, value)
 
 
@@ -53,4 +63,4 @@ ZERO: Final = Range(0, 0)
 ONE: Final = Range(1, 1)
 UNKNOWN: Final = Range(0, MAX)
 EMPTY: Final = Range(MAX, 0)
-"""Nothing yet: what it is united with remains."""
+"""The empty range: its union with another range is the other range."""

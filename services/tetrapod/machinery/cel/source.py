@@ -1,4 +1,4 @@
-"""Places in an expression, and complaints as cel-go prints them (common/error.go, common/errors.go)."""
+"""Positions in an expression, and issues as cel-go prints them. Upstream: cel-go common/error.go and common/errors.go."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_SNIPPET = 16384
 
 
 class Source:
-    """The text of an expression and where its lines begin."""
+    """The text of an expression, and the offsets at which its lines begin."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -22,13 +22,14 @@ class Source:
                 self._starts.append(offset + 1)
 
     def issue(self, offset: int, message: str) -> Issue:
-        """A complaint at an offset; a negative one is nowhere."""
+        """Return an issue at an offset in code points. A negative offset means that the issue has no position."""
         if offset < 0:
             return Issue(-1, -1, message)
         line = bisect_right(self._starts, offset)
         return Issue(line, offset - self._starts[line - 1], message)
 
     def error(self, issues: Sequence[Issue]) -> CompileError:
+        """Return a CompileError with the issues, sorted by position. More than `MAX_ISSUES` are truncated."""
         kept = sorted(issues[:MAX_ISSUES], key=lambda issue: (issue.line, issue.column))
         texts = [self._shown(issue) for issue in kept]
         if len(issues) > MAX_ISSUES:

@@ -1,6 +1,8 @@
-"""`CelType`: the static types of CEL, and how they are written in messages.
+"""The static types of CEL, and their text in messages.
 
-Upstream: cel-go common/types/types.go and checker/format.go. A type is immutable; equality is by kind, name and parameters.
+Types are immutable, and equal if their kind, name and parameters are.
+
+Upstream: cel-go common/types/types.go and checker/format.go.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ Kind = Literal[
 
 
 class CelType:
-    """`name` is upstream's run-time name (`google.protobuf.Timestamp`, `list`, `kubernetes.IP`); `str()` is what messages show."""
+    """A static type. `name` is upstream's run-time name (`google.protobuf.Timestamp`, `list`, `kubernetes.IP`).
+
+    `str()` returns the text that the checker's messages show.
+    """
 
     __slots__ = ("_hash", "_shown", "kind", "name", "params")
 
@@ -84,34 +89,43 @@ UINT: Final = CelType("uint", "uint")
 
 
 def go_text(kind: CelType) -> str:
-    """A type as Go prints it, which is not as the checker's messages show it (upstream: String and DeclaredTypeName of types.go)."""
+    """Return a type as Go prints it, which differs from the text in the checker's messages.
+
+    Upstream: common/types/types.go, String and DeclaredTypeName.
+    """
     return f"{kind.name}({', '.join(map(go_text, kind.params))})" if kind.params else kind.name
 
 
 def list_of(element: CelType) -> CelType:
+    """Return a list type."""
     return CelType("list", "list", (element,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
+    """Return a map type."""
     return CelType("map", "map", (key, value))
 
 
 def object_type(name: str) -> CelType:
-    """A struct: its fields are known to the environment under its name (see `declarations`)."""
+    """Return an object type. The environment knows its fields by the type's name (see `declarations`)."""
     return CelType("struct", name)
 
 
 def opaque(name: str, *params: CelType) -> CelType:
+    """Return a type without fields, such as `net.IP`."""
     return CelType("opaque", name, params)
 
 
 def optional_of(value: CelType) -> CelType:
+    """Return an optional type."""
     return CelType("opaque", "optional_type", (value,))
 
 
 def type_of(value: CelType) -> CelType:
+    """Return the type of a type."""
     return CelType("type", "type", (value,))
 
 
 def type_param(name: str) -> CelType:
+    """Return a type parameter."""
     return CelType("param", name)

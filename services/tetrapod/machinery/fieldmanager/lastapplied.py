@@ -1,8 +1,9 @@
-"""From `kubectl apply` on the client to `kubectl apply --server-side`: the annotation of the one, the managers of the other.
+"""Migration between client-side and server-side `kubectl apply`: the last-applied annotation and managed fields.
 
-Where manager `kubectl` applies, fields that its last client-side apply set and nobody has changed since are its own, and
-the annotation is kept up to date for clients that go back. Follows k8s.io/apimachinery/pkg/util/managedfields/internal
-(lastappliedmanager.go, lastappliedupdater.go, lastapplied.go).
+If the manager `kubectl` applies, it takes over fields that its last client-side apply set and that have not changed since. The
+annotation is kept up to date for clients that go back to client-side apply.
+
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal (lastappliedmanager.go, lastappliedupdater.go, lastapplied.go).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MAX_ANNOTATIONS: Final = 256 * 1024
 
 
 def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -> list[Conflict]:
-    """The conflicts that the last client-side apply does not explain; `live` is in `version`."""
+    """Return the conflicts about fields that the last client-side apply did not set. `live` is in `version`."""
     allowed = _unchanged_since(live, version, of)
     if allowed is None:
         return conflicts
@@ -35,7 +36,7 @@ def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -
 
 
 def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
-    """The fields that the annotation sets and that still have its values; None where it is missing or of no use."""
+    """Return the fields that the annotation sets and that still have those values, or None if the annotation is missing or unusable."""
     text = _annotations(live).get(ANNOTATION)
     if not text or validate(live, of):
         return None
@@ -50,7 +51,7 @@ def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
 
 
 def with_annotation(merged: Object, config: Object) -> Object:
-    """The merged object, its annotation rewritten from what was applied; unchanged if it has none."""
+    """Return the merged object with its annotation rewritten from the applied configuration, or unchanged if it has no annotation."""
     if not _annotations(merged).get(ANNOTATION):
         return merged
     metadata = dict(config.get("metadata") or {})

@@ -1,6 +1,6 @@
-"""Taking fields out of an object, and two adjustments of field sets that need the type.
+"""Removal of fields from an object, and two transformations of field sets that depend on the type.
 
-Follows sigs.k8s.io/structured-merge-diff/typed (remove.go, reconcile_schema.go) and fieldpath/set.go.
+Upstream: sigs.k8s.io/structured-merge-diff/typed (remove.go, reconcile_schema.go) and fieldpath/set.go.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
-    """A copy without these fields and list elements; what loses all its members becomes null, as upstream has it."""
+    """Return a copy without the given fields and list elements. As upstream, a value that loses all its members becomes None."""
     kind = of.kind_of(value)
     if kind == SCALAR:
         return value
@@ -50,7 +50,7 @@ def _items(value: list[Any], fields: FieldSet, of: Type) -> list[Any]:
 
 
 def with_named_fields(fields: FieldSet, of: Type | None) -> FieldSet:
-    """The set with every declared field on the way to a member as a member too."""
+    """Return the set extended by every declared field on the path to a member."""
     out: FieldSet = {}
     for element, branch in fields.items():
         if not branch:
@@ -70,9 +70,9 @@ def _below(branch: Branch) -> Branch:
 
 
 def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
-    """The set as it would be under today's schema: who owned parts of what is atomic now owns the whole.
+    """Return the set adapted to the current schema: the owner of parts of a value that is now atomic owns the whole value.
 
-    The same set is given back where nothing changes.
+    If nothing changes, the same set is returned.
     """
     if of is None or not (of.takes_map or of.takes_list) or (of.takes_map and of.deduced):
         return fields

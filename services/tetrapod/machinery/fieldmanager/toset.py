@@ -1,6 +1,6 @@
-"""The field set of an applied configuration: every field it mentions.
+"""The field set of an applied configuration: every field that it contains.
 
-Follows sigs.k8s.io/structured-merge-diff/typed/tofieldset.go.
+Upstream: sigs.k8s.io/structured-merge-diff/typed/tofieldset.go.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 def field_set(value: Any, of: Type) -> FieldSet:
-    """The fields of a whole object.
+    """Return the set of all fields of a whole object.
 
     Raises:
-        SchemaError: it has an undeclared field, or a list element without a key.
+        SchemaError: the object has an undeclared field, or a list element without a key.
     """
     branch = _branch(value, of)
     return branch or {}
 
 
 def _branch(value: Any, of: Type) -> Branch | None:
-    """What a value adds below (and as `.` at) its path; None where that is nothing."""
+    """Return the branch of a value at its path, or None if it adds nothing to the set."""
     kind = of.kind_of(value)
     if kind == SCALAR or (kind == MAP and of.map_atomic) or (kind == LIST and of.list_atomic):
         return {}
@@ -49,7 +49,7 @@ def _items(value: list[Any], of: Type) -> Branch | None:
     elements = [of.element_of(item) for item in value]
     out: Branch = {}
     for element, item in zip(elements, value, strict=True):
-        # An element that is there twice is owned as a whole.
+        # An element that occurs twice is owned as a whole.
         out[element] = {} if element in out else _as_member(_branch(item, of.items))
     return ordered(out) or None
 

@@ -1,6 +1,6 @@
-"""Labels: selectors of them in both forms, matching, and validation.
+"""Label selectors in text and object form, matching, and validation of labels.
 
-Lists and watches parse the text form once and match every object; controllers and admission use the object form.
+Lists and watches parse the text form once and match every object with it; controllers and admission use the object form.
 """
 
 from tetrapod.machinery.labels.objects import format_label_selector, from_label_selector, from_set

@@ -1,4 +1,7 @@
-"""Labels and LabelSelectors in fields (upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go)."""
+"""Validation of labels and of LabelSelector objects.
+
+Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from tetrapod.machinery.labels.selectors import Labels
 
 
 def validate_label_name(name: str, path: str) -> list[FieldError]:
-    """A key: a qualified name."""
+    """Validate a label key, which must be a qualified name."""
     return [field.invalid(path, name, text) for text in names.is_qualified_name(name)]
 
 
 def validate_labels(labels: Labels | None, path: str) -> list[FieldError]:
-    """Keys and values; upstream goes through its map at random, we in order."""
+    """Validate the keys and values of labels. Errors are in the order of the labels; upstream's order is random."""
     errors: list[FieldError] = []
     for key, value in (labels or {}).items():
         errors += validate_label_name(key, path)
@@ -25,7 +28,11 @@ def validate_labels(labels: Labels | None, path: str) -> list[FieldError]:
 
 
 def validate_label_selector(selector: Mapping[str, Any] | None, path: str, *, allow_invalid_values: bool = False) -> list[FieldError]:
-    """A LabelSelector object in a field; `allow_invalid_values` is for updates of objects that already have bad ones."""
+    """Validate a LabelSelector object.
+
+    Args:
+        allow_invalid_values: accept invalid values, for updates of objects that already have them.
+    """
     if selector is None:
         return []
     errors = validate_labels(selector.get("matchLabels"), field.child(path, "matchLabels"))
@@ -38,7 +45,7 @@ def validate_label_selector(selector: Mapping[str, Any] | None, path: str, *, al
 def validate_label_selector_requirement(
     expression: Mapping[str, Any], path: str, *, allow_invalid_values: bool = False
 ) -> list[FieldError]:
-    """One of `matchExpressions`: its operator, as many values as that takes, its key, and the values."""
+    """Validate one of `matchExpressions`: its operator, the number of its values, its key, and the values."""
     errors: list[FieldError] = []
     op, values = expression.get("operator", ""), expression.get("values") or []
     if op in ("In", "NotIn"):

@@ -1,7 +1,8 @@
-"""Values written as upstream's messages show them: Go's `%v`, `%#v` and `%T` of decoded JSON.
+"""Formatting of decoded JSON values like Go's `%v`, `%#v`, `%s` and `%T`.
 
-Clients and tests match these texts (`map: map[image:i:2] does not contain declared merge key: name`), so the patch and
-apply code prints the values of a refused body through this file.
+Clients and tests match such texts (`map: map[image:i:2] does not contain declared merge key: name`), so the errors of patches and
+applies
+use these functions.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tetrapod.machinery.gofloat import go_float
 
 
 class GoValue:
-    """A value that JSON has no form for: how Go prints it, and its type."""
+    """A value that JSON cannot express, with the text that Go prints for it and its Go type."""
 
     def __init__(self, text: str, type: str) -> None:
         self.text = text
@@ -24,7 +25,7 @@ class GoValue:
 
 
 def plain(value: Any) -> str:
-    """Go's `%v`: maps sorted by key, strings bare."""
+    """Format a value like Go's `%v`: maps sorted by key, strings without quotes."""
     match value:
         case None:
             return "<nil>"
@@ -41,7 +42,7 @@ def plain(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Go's `%s` of a decoded JSON value."""
+    """Format a decoded JSON value like Go's `%s`."""
     match value:
         case None:
             return "%!s(<nil>)"
@@ -56,7 +57,7 @@ def as_text(value: Any) -> str:
 
 
 def syntax(value: Any) -> str:
-    """Go's `%#v`: the value as source text."""
+    """Format a value like Go's `%#v`: as Go source text."""
     match value:
         case None:
             return "interface {}(nil)"
@@ -75,7 +76,7 @@ def syntax(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Go's `%T` of a decoded JSON value."""
+    """Return the type of a decoded JSON value like Go's `%T`."""
     match value:
         case None:
             return "<nil>"
@@ -96,7 +97,7 @@ def type_name(value: Any) -> str:
 
 
 def json_kind(value: Any) -> str:
-    """How encoding/json names the kind of a value it cannot store."""
+    """Return the name that encoding/json uses for the kind of a value that it cannot store."""
     match value:
         case None:
             return "null"

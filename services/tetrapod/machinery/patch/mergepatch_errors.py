@@ -1,8 +1,10 @@
-"""The refusals of strategic merge patch, with upstream's texts.
+"""Errors of strategic merge patch, with upstream's texts.
 
-Follows k8s.io/apimachinery/pkg/util/mergepatch/errors.go and interpretStrategicMergePatchError of
-k8s.io/apiserver/pkg/endpoints/handlers/patch.go. Upstream answers those it does not interpret as code 500; they are the
-client's mistakes, so we answer 400 with the same text.
+Upstream answers errors that interpretStrategicMergePatchError does not handle with code 500. They are client errors, so
+this package answers 400 with the same text.
+
+Upstream: k8s.io/apimachinery/pkg/util/mergepatch/errors.go; k8s.io/apiserver/pkg/endpoints/handlers/patch.go,
+interpretStrategicMergePatchError.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from tetrapod.machinery.patch.goformat import as_text, plain
 from tetrapod.machinery.status import StatusError, bad_request
 
 refusal: Final = bad_request
-"""A misuse that upstream does not interpret."""
+"""Returns an error that upstream does not interpret."""
 
 BAD_PRIMITIVE_LIST: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of primitive list")
 BAD_RETAIN_KEYS: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of retainKeys")
@@ -29,12 +31,15 @@ def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)
 
 
 def no_merge_key(element: Object, merge_key: str) -> StatusError:
+    """Return the error for a list element without the merge key."""
     return refusal(f"map: {plain(element)} does not contain declared merge key: {merge_key}")
 
 
 def bad_patch_type(directive: Any, element: Object) -> StatusError:
+    """Return the error for an unknown value of the `$patch` directive."""
     return refusal(f"unknown patch type: {as_text(directive)} in map: {plain(element)}")
 
 
 def bad_argument_type(expected: str, actual: str) -> StatusError:
+    """Return the error for a value of the wrong type."""
     return refusal(f"expected a {expected}, but received a {'%!s(<nil>)' if actual == '<nil>' else actual}")

@@ -1,7 +1,9 @@
-"""Refusals and discovery documents, byte for byte as Go's generated code writes them: what is no pointer is there even where it is empty.
+"""The messages of Status and discovery documents, which are encoded byte for byte as Go's generated code does.
 
-Their bytes are the same from one server to the next, so they can be compared; those of stored objects cannot, and are written shorter
-(encoding.py). Follows `MarshalToSizedBuffer` of k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go and of the packages beside it.
+Go writes every field that is not a pointer, even if it is empty. These documents are the same on every server, so that their bytes can be
+compared with upstream's. Stored objects differ from server to server, and are encoded without empty fields (encoding.py).
+
+Upstream: `MarshalToSizedBuffer` in k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go and in the packages of the other messages.
 """
 
 from __future__ import annotations
@@ -34,12 +36,12 @@ NULLABLE: Final = {
     _CORE + "ComponentCondition": _ALL_WRITTEN,
     _CORE + "ComponentStatus": _ALL_WRITTEN,
 }
-"""The messages of such documents, and which of their fields are pointers in Go."""
+"""The messages of such documents, and their fields that are pointers in Go."""
 
 METADATA: Final = {
     META + "ListMeta": frozenset({"remainingItemCount", "shardInfo"}),
     META + "ObjectMeta": frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"}),
 }
-"""The same of metadata, which is written so within such a document only."""
+"""The metadata messages, and their fields that are pointers in Go. They are encoded this way only within such a document."""
 
 ZEROES: Final[dict[str, str | int]] = {"string": "", "int32": 0, "int64": 0, "bool": False}

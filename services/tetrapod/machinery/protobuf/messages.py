@@ -1,7 +1,7 @@
-"""What the messages look like: fields with their numbers, read from `data/` a package at a time, and which kind is which message.
+"""The fields of messages, read from `data/` one package at a time, and the message of each kind.
 
-A line of `data/PACKAGE.messages` is a message: its name, a space, and number → [JSON name, type, label]. A type that begins
-with a dot is of the same package.
+Each line of `data/PACKAGE.messages` is a message: its name, a space, and a map from field numbers to [JSON name, type, label]. A type that
+begins with a dot is in the same package.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _PACKAGES: Final = {
     "meta.k8s.io/v1": META,
     "meta.k8s.io/v1beta1": META,
     "apidiscovery.k8s.io/v2": "io.k8s.api.apidiscovery.v2.",
-    "": META,  # /api says its kind but no version
-    "v1": META,  # APIGroup, APIResourceList, Status …: of no group, so of each
+    "": META,  # the document at /api has a kind but no apiVersion
+    "v1": META,  # APIGroup, APIResourceList, Status, …
 }
 
 
@@ -34,8 +34,13 @@ class UnknownMessageError(KeyError):
 
 
 class Field(NamedTuple):
-    """`label` is "", "repeated", "map" (from strings to `type`) or "inline": a Go struct embedded in its owner, whose fields are the
-    owner's in JSON and a message of its own on the wire."""
+    """A field of a message. `label` is one of:
+
+    - "": a single value
+    - "repeated": a list
+    - "map": a map from strings to `type`
+    - "inline": a Go struct embedded in its owner. In JSON its fields belong to the owner; on the wire it is a message of its own.
+    """
 
     number: int
     name: str
@@ -45,10 +50,10 @@ class Field(NamedTuple):
 
 @cache
 def fields(message: str) -> tuple[Field, ...]:
-    """The fields of a message ("io.k8s.api.core.v1.PodSpec").
+    """Return the fields of a message ("io.k8s.api.core.v1.PodSpec").
 
     Raises:
-        UnknownMessageError: no such message.
+        UnknownMessageError: the message does not exist.
     """
     package, _, name = message.rpartition(".")
     try:
@@ -69,10 +74,10 @@ def _package(package: str) -> dict[bytes, bytes]:
 
 @cache
 def message_of(api_version: str, kind: str) -> str:
-    """The message of a built-in kind.
+    """Return the name of the message of a built-in kind.
 
     Raises:
-        UnknownMessageError: it has none.
+        UnknownMessageError: the kind has no message.
     """
     if api_version == "meta.k8s.io/v1beta1" and kind == PARTIAL_LIST:
         return APIMACHINERY + "apis.meta.v1beta1." + kind

@@ -1,4 +1,4 @@
-"""The wire format: varints and tags, and how what nobody knows is skipped. Error texts are those of gogo's generated code."""
+"""The wire format: varints, tags, and skipping of unknown fields. Error texts are those of gogo's generated code."""
 
 from __future__ import annotations
 
@@ -28,29 +28,32 @@ _SMALL: Final = tuple(_varint(number) for number in range(2048))
 
 
 def varint(number: int) -> bytes:
-    """A negative number takes ten bytes, as an int32 does, too."""
+    """Return a number as a varint. A negative number takes ten bytes, even as an int32."""
     return _SMALL[number] if 0 <= number < 2048 else _varint(number & _MASK)
 
 
 def tag(number: int, wire_type: int) -> bytes:
+    """Return the tag of a field."""
     return varint(number << 3 | wire_type)
 
 
 def delimited(head: bytes, data: bytes) -> bytes:
-    """A field of bytes, of which `head` is the tag."""
+    """Return a length-delimited field with the tag `head`."""
     size = len(data)
     return head + (_SMALL[size] if size < 2048 else _varint(size)) + data
 
 
 def end_of_input() -> DecodeError:
+    """Return the error for data that ends within a value."""
     return DecodeError("unexpected EOF")
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """The number at a position (as 64 bits without a sign), and what is after it. Beyond the end of `data` is an IndexError.
+    """Return the number at a position, as an unsigned 64-bit integer, and the position after it.
 
     Raises:
-        DecodeError: more than ten bytes.
+        DecodeError: the number has more than ten bytes.
+        IndexError: the data ends within the number.
     """
     byte = data[position]
     if byte < 0x80:
@@ -68,10 +71,10 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def read_size(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """Where the bytes of a field begin and end.
+    """Return where the bytes of a length-delimited field begin and end.
 
     Raises:
-        DecodeError: beyond the end of their message.
+        DecodeError: the field extends beyond its message.
     """
     size = data[position]
     if size < 0x80:
@@ -87,10 +90,10 @@ def read_size(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
-    """What is after a field of which only the tag is known.
+    """Return the position after an unknown field, given its tag (`key`).
 
     Raises:
-        DecodeError: it is none.
+        DecodeError: the field is malformed.
     """
     depth = 0
     while True:

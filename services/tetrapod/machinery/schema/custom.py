@@ -1,6 +1,6 @@
-"""`decode` for custom resources: defaults, metadata, pruning, nulls and embedded resources, in upstream's order.
+"""Decoding of custom resources: defaults, metadata, pruning, nulls and embedded resources, in upstream's order.
 
-Upstream: the unstructuredDefaulter and unstructuredSchemaCoercer of k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredDefaulter and unstructuredSchemaCoercer.
 """
 
 from __future__ import annotations
@@ -11,8 +11,15 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, keep_nulls: bool = False) -> list[str]:
-    """Bring a custom resource (changed in place) into the form that is stored and answered; returns the unknown fields.
-    `keep_nulls`: what an apply leaves is not decoded again upstream, and keeps nulls that its schema forbids.
+    """Convert a custom resource, in place, to the form that is stored and returned to clients.
+
+    Args:
+        preserve_unknown: whether unknown fields are kept (preserveUnknownFields of the CRD).
+        keep_nulls: whether nulls that the schema forbids are kept. Upstream does not decode the result of an apply again, so it keeps
+            them.
+
+    Returns:
+        The paths of unknown fields.
 
     Raises:
         DecodeError: the metadata is malformed.
@@ -28,7 +35,7 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
 
 
 def coerce(node: SchemaNode, obj: Object) -> None:
-    """`decode` of what was stored or converted, without defaults.
+    """Convert a stored or converted custom resource in place: like `decode`, but without defaults.
 
     Raises:
         DecodeError: the metadata is malformed.
@@ -41,7 +48,7 @@ def coerce(node: SchemaNode, obj: Object) -> None:
 
 
 def decode_unknown(obj: Object) -> list[str]:
-    """`decode` of what says that it is of another kind, of which nothing but the metadata is known.
+    """Decode, in place, an object that claims another kind. Only its metadata can be decoded. Return the paths of unknown fields.
 
     Raises:
         DecodeError: the metadata is malformed.

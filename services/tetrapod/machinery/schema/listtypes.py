@@ -1,4 +1,4 @@
-"""x-kubernetes-list-type: no element of a set, and no key of a list map, twice.
+"""Validation of custom resources against x-kubernetes-list-type: sets and map lists must not contain duplicates.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go.
 """
@@ -16,7 +16,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def validate(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
-    """Check the invariants at and below a node."""
+    """Return an error for each duplicate in sets and map lists at and below a node."""
     if not _has_list_types(node):
         return []
     errors: list[FieldError] = []
@@ -49,7 +49,10 @@ def _set_errors(values: list[Any], path: str) -> list[FieldError]:
 
 
 def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldError]:
-    """A null is an item without keys; of items that are no objects the first is told, and nothing else."""
+    """Return the errors of a map list.
+
+    A null counts as an item without keys. If an item is not an object, only the first such item is reported.
+    """
     for index, item in enumerate(values):
         if item is not None and not isinstance(item, dict):
             return [field.invalid(field.index(path, index), item, "must be an object for an array of list-type map")]
@@ -58,7 +61,7 @@ def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldErr
 
 
 def _duplicates(values: list[Any], path: str) -> list[FieldError]:
-    """Each value that occurs again is told once, at its first repetition."""
+    """Return one error for each repeated value, at its first repetition."""
     seen: dict[bytes, int] = {}
     errors = []
     for index, value in enumerate(values):

@@ -1,7 +1,9 @@
-"""`build`: the `SchemaNode` of a CRD version's openAPIV3Schema.
+"""Conversion of the openAPIV3Schema of a CRD version to a `SchemaNode`.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema (convert.go). Whether a schema is structural at all is for
-structural_rules.py; here what is not understood is passed over. Nodes below are built when a walker first looks at them.
+It ignores what it does not understand; structural_rules.py checks whether a schema is structural. Nodes below are built on first
+access.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema (convert.go).
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ _ATTRIBUTES: Final = tuple(name for name in SchemaNode.__slots__ if name != "com
 
 
 def build(schema: Mapping[str, Any]) -> SchemaNode:
-    """The node of a schema. `schema` is kept and must not be changed afterwards."""
+    """Return the node of a schema. The node keeps `schema`, which must not be changed afterwards."""
     return _Lazy(schema)
 
 
 class _Lazy(SchemaNode):
-    """A node that reads its schema when one of its attributes is first looked at."""
+    """A node that converts its schema when one of its attributes is first accessed."""
 
     __slots__ = ("_schema",)
     _schema: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The form of x-kubernetes-validations: texts that must be there, reasons and paths that must be known."""
+"""Validation of the form of x-kubernetes-validations: required texts, known reasons and valid field paths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInval
 
 
 def rule_errors(schema: Object, path: str) -> list[FieldError]:
+    """Return the errors of the rules of one schema. Compilation is checked in cel_rule_errors.py."""
     errors: list[FieldError] = []
     for i, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         at = index(child(path, "x-kubernetes-validations"), i)

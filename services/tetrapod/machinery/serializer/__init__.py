@@ -1,1 +1,1 @@
-"""Bytes to objects and back: `json` and `yaml`, and `recognize`, which reads what an object says it is."""
+"""Serialization of objects: `json` and `yaml` convert between bytes and objects, and `recognize` reads apiVersion and kind."""

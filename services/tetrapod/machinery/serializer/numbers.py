@@ -1,4 +1,4 @@
-"""Numbers without a fraction as Go's encoder writes them: a float64 of 1.0 is `1` on its next way through JSON."""
+"""Conversion of whole floats to integers, because Go's encoder writes a float64 of 1.0 as `1`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ _whole_float = re.compile(rb"[0-9]\.0[,\]}]|[0-9]\.0$|[0-9]e\+1[678]").search
 
 
 def integral(value: Any) -> Any:
-    """The value with whole floats as integers; lists and objects are changed in place."""
+    """Return the value with whole floats as integers. Lists and objects are modified in place."""
     return _integral(value) if has_whole_floats(value) else value
 
 
 def has_whole_floats(value: Any) -> bool:
+    """Return whether the value contains whole floats."""
     if value.__class__ in _WITHOUT:
         return False
     encoded = orjson.dumps(value)
-    if b".0" in encoded or (b"+" in encoded and b"e+" in encoded):  # else the expression, which costs ten times as much, finds nothing
+    # The regular expression costs ten times as much as these searches, and cannot match without them.
+    if b".0" in encoded or (b"+" in encoded and b"e+" in encoded):
         return _whole_float(encoded) is not None
     return False
 
@@ -40,5 +42,5 @@ def _integral(value: Any) -> Any:
 
 
 def shortest_integer(value: float) -> int:
-    """A whole float with the digits that Go writes of it: no more than tell it from others, then zeros."""
+    """Return a whole float as an integer with the digits that Go writes: the fewest that identify the float, then zeros."""
     return int(value) if abs(value) <= _EXACT else int(Decimal(repr(value)))

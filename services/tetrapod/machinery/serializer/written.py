@@ -1,7 +1,7 @@
-"""`Written`: an object with its members as they were written, those that came twice and all.
+"""Objects that keep their members as they were written, including duplicates.
 
-Go's JSON patches put the text of a value into the text of a document (encoding/json.RawMessage) and decode the whole afterwards, so
-what was wrong with the value is wrong with the document too.
+Go's JSON patches insert the text of a value (encoding/json.RawMessage) into the text of a document and decode the result. Errors in the
+value are therefore errors of the document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from tetrapod.machinery.serializer.json import Pairs, cleaned, pairs
 
 
 class Written(dict[str, Any]):
-    """As a dict it is what decoders make of it: the last of several members of one name. Its copy is that dict, no more."""
+    """A decoded object that can be encoded as it was written, with duplicate members.
+
+    As a dict it has the last of several members with the same name. Copies are plain dicts.
+    """
 
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         super().__init__(members)
@@ -22,11 +25,12 @@ class Written(dict[str, Any]):
 
 
 def as_written(data: bytes) -> Any:
-    """A JSON value whose objects are `Written`; `data` has been decoded before."""
+    """Return a JSON value with its objects as `Written`. `data` must be valid JSON."""
     return _written(pairs(data))
 
 
 def dumps(value: Any) -> bytes:
+    """Encode a JSON value, with the duplicate members of `Written` objects."""
     return orjson.dumps(value, default=_fragment, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
 
 

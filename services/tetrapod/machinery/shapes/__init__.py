@@ -1,1 +1,1 @@
-"""What values look like: nodes of schemas, formats and patterns of strings. Engines that work by them stand above (schema, cel, patch)."""
+"""Schema nodes, and the formats and patterns of strings. The packages `schema`, `cel` and `patch` build on them."""

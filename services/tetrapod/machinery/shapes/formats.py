@@ -1,7 +1,8 @@
-"""String formats of custom resources' schemas: what each accepts.
+"""The string formats of custom resources' schemas.
+
+Dashes in the name of a format are ignored. Unknown formats are not checked.
 
 Upstream: k8s.io/kube-openapi/pkg/validation/strfmt and k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go.
-Dashes in a format's name do not count; names that are not known are not checked.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def known(name: str) -> bool:
-    """Whether strings are checked for this format at all."""
+    """Return whether strings of this format are checked."""
     return name.replace("-", "") in _FORMATS
 
 
 def of_type(kind: str, name: str) -> str:
-    """The format of a schema of this type where it has a meaning there, else "" (upstream strips it)."""
+    """Return the format if it is known for schemas of this type, else "". Upstream strips unknown formats."""
     if not name:
         return ""
     recognized = known(name) if kind in ("", "string") else name in _NUMBERS.get(kind, ())
@@ -36,7 +37,7 @@ def of_type(kind: str, name: str) -> str:
 
 
 def matches(name: str, text: str) -> bool:
-    """Whether a text has a format; True for formats that are not known."""
+    """Return whether a text matches a format. Unknown formats match every text."""
     check = _FORMATS.get(name.replace("-", ""))
     return check is None or check(text)
 
@@ -60,14 +61,14 @@ def _is_date(text: str) -> bool:
     if _DATE.fullmatch(text) is None:
         return False
     try:
-        date.fromisoformat(text.replace("0000-", "2000-", 1) if text.startswith("0000") else text)  # Go knows a year 0
+        date.fromisoformat(text.replace("0000-", "2000-", 1) if text.startswith("0000") else text)  # Go accepts the year 0
     except ValueError:
         return False
     return True
 
 
 def _is_date_time(text: str) -> bool:
-    """What follows a second T is not looked at, upstream's slip."""
+    """Return whether a text is a date and time. As in upstream, a second `T` and the text after it are ignored, which is a bug there."""
     day, *clock = text.lower().split("t")
     match = _CLOCK.fullmatch(clock[0]) if clock else None
     if match is None or not _is_date(day):
@@ -81,7 +82,10 @@ _SPELLED_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", 
 
 
 def _is_duration(text: str) -> bool:
-    """Go's, or with an amount of some unit anywhere in it (upstream: strfmt/duration.go of kube-openapi)."""
+    """Return whether a text is a Go duration, or contains a number with a unit.
+
+    Upstream: kube-openapi/pkg/validation/strfmt/duration.go.
+    """
     try:
         parse_nanoseconds(text)
     except ValueError:
@@ -97,7 +101,10 @@ _HOSTNAME: Final = (
     r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}]"
     r"(([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$"
 )
-"""Upstream's: one label with a dash at its second place at most, or labels before a top level domain of two letters or more."""
+"""Upstream's pattern.
+
+It matches a single label with a dash at most at its second place, or labels before a top-level domain of at least two letters.
+"""
 
 
 def _is_hostname(text: str) -> bool:
@@ -129,7 +136,7 @@ _MAC: Final = re.compile(rf"{_HEX}{{2}}(?:([:-]){_HEX}{{2}}(?:\1{_HEX}{{2}})*|{_
 
 
 def _is_mac(text: str) -> bool:
-    """6, 8 or 20 bytes: in pairs of digits, in fours between dots, or all in one."""
+    """Return whether a text is a MAC address of 6, 8 or 20 bytes: pairs of digits, groups of four between dots, or digits only."""
     return _MAC.fullmatch(text) is not None and len(re.sub("[:.-]", "", text)) in (12, 16, 40)
 
 
@@ -187,7 +194,7 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "mac": _is_mac,
     "password": lambda text: True,
     "rgbcolor": _pattern(rf"rgb\({_COLOR},{_COLOR},{_COLOR}\)"),
-    "ssn": _pattern(r"\d{3}[- ]\d{2}[- ]\d{4}"),  # eleven signs, so none is left out
+    "ssn": _pattern(r"\d{3}[- ]\d{2}[- ]\d{4}"),  # always eleven characters
     "uri": _is_uri,
     "uuid": _uuid(""),
     "uuid3": _uuid("3"),

@@ -1,8 +1,8 @@
-"""`SchemaNode`: one node of a type, as every part of the machinery reads it.
+"""`SchemaNode`: one node of a schema, shared by all packages that work on schemas.
 
-Built lazily from the committed facts of built-in types or from a CRD's structural schema (see the builders beside this
-file); directs pruning, defaulting, validation, strategic merge, structured merge and OpenAPI output alike. Built nodes
-are never changed, and nodes of a shared definition are shared (recursive types are circles of nodes).
+Nodes are built lazily, from the generated data of built-in types (`types.definitions`) or from a CRD's structural schema. They direct
+pruning, defaulting, validation, strategic merge patch, server-side apply and OpenAPI output. Built nodes are immutable, and the nodes of a
+shared definition are shared, so recursive types are cyclic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PRESENCE: Final = {
 
 
 class SchemaNode:
-    """Attributes are upstream's OpenAPI keywords; None or an empty value means not given.
+    """A node of a schema. Its attributes are upstream's OpenAPI keywords; None or an empty value means unset.
 
     `type` is "object", "array", "string", "integer", "number", "boolean" or "" (anything).
     A map is an object with `additional_properties` and no `properties`.
@@ -29,7 +29,7 @@ class SchemaNode:
 
     __slots__ = (
         "additional_properties",  # SchemaNode | None
-        "compiled",  # what the walkers of this package compiled of the node, by their names; nobody else's business
+        "compiled",  # a cache of what other packages compile from the node, by a name for each use
         "default",  # the value, or NO_DEFAULT
         "definition",  # "io.k8s.api.core.v1.PodSpec", or ""
         "embedded_resource",
@@ -41,14 +41,14 @@ class SchemaNode:
         "list_type",  # "atomic" | "set" | "map" | ""
         "map_type",  # "atomic" | "granular" | ""
         "nullable",
-        "patch_merge_key",  # of a list property: "name"
+        "patch_merge_key",  # key of a list's elements, such as "name"
         "patch_strategy",  # frozenset of "merge", "replace", "retainKeys"
-        "presence",  # of a field of a built-in type, how Go writes it; see PRESENCE
+        "presence",  # how Go writes the field of a built-in type; see PRESENCE
         "preserve_unknown",  # x-kubernetes-preserve-unknown-fields
         "properties",  # dict[str, SchemaNode]
         "required",  # tuple[str, ...]
         "type",
-        "validations",  # dict of the value keywords of a CRD schema (minimum, pattern, anyOf …, x-kubernetes-validations)
+        "validations",  # dict of a CRD schema's keywords that validate values (minimum, pattern, anyOf, …, x-kubernetes-validations)
     )
 
     additional_properties: SchemaNode | None

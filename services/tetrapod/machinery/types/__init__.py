@@ -1,4 +1,4 @@
-"""The built-in types and resources, from generated facts (tools/generate_types.py)."""
+"""The built-in types and resources, read from generated data (tools/generate_types.py)."""
 
 from tetrapod.machinery.types.definitions import load, raw, schema_for
 from tetrapod.machinery.types.resources import GroupFacts, ResourceFacts, SubresourceFacts, groups, resource_facts

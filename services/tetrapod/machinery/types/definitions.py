@@ -1,7 +1,7 @@
-"""`load` and `schema_for`: the schema of a built-in type as a `SchemaNode`, built when it is first looked at.
+"""The schemas of built-in types as `SchemaNode`, built at first use.
 
-The facts of a Go package are one file of lines; a line is parsed when its definition is needed. A reference to another
-definition is a node that fills itself in at the first look, so that using one kind builds only what its objects touch.
+Each Go package is one file with one line for each definition; a line is parsed when its definition is needed. A reference to another
+definition is a node that is filled in at first access, so that the use of one kind builds only the nodes that its objects need.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _ANYTHING |= {APIEXTENSIONS + "JSONSchemaPropsOrStringArray"}
 
 @cache
 def load(definition: str) -> SchemaNode:
-    """The node of a definition ("io.k8s.api.core.v1.PodSpec").
+    """Return the node of a definition ("io.k8s.api.core.v1.PodSpec").
 
     Raises:
-        KeyError: no such definition.
+        KeyError: the definition does not exist.
     """
     schema = raw(definition)
     node = _from_schema(schema)
@@ -42,22 +42,27 @@ def load(definition: str) -> SchemaNode:
         node.int_or_string = True
     elif definition in _ANYTHING:
         node.preserve_unknown = True
-        if "Or" in definition.rpartition(".")[2]:  # a schema or a list of them; both have this as `items`
+        if "Or" in definition.rpartition(".")[2]:  # a schema or a list of schemas; `items` is used for both
             node.items = _lazy(APIEXTENSIONS + "JSONSchemaProps")
     return node
 
 
 @cache
 def schema_for(gvk: GroupVersionKind) -> SchemaNode:
-    """The node of a built-in kind.
+    """Return the node of a built-in kind.
 
     Raises:
-        KeyError: no such kind.
+        KeyError: the kind does not exist.
     """
     return load(definition_of(gvk))
 
 
 def definition_of(gvk: GroupVersionKind) -> str:
+    """Return the name of the definition of a built-in kind.
+
+    Raises:
+        KeyError: the kind does not exist.
+    """
     kinds = _kinds()
     of_version = kinds.get(gvk.api_version)
     if of_version is None:
@@ -66,19 +71,26 @@ def definition_of(gvk: GroupVersionKind) -> str:
 
 
 def kinds_of(api_version: str) -> dict[str, str]:
-    """Kind → definition of a built-in group-version, without those that every group-version has; empty if it is unknown."""
+    """Return the definition of each kind in a built-in group-version, empty if the group-version is unknown.
+
+    Kinds that every group-version has, such as Status, are left out.
+    """
     return _kinds().get(api_version, {})
 
 
 def raw(definition: str) -> dict[str, Any]:
-    """A fresh copy of the facts: OpenAPI keywords, but `$ref` is a definition's name, `p` a field's presence, `b` OpenAPI's affair."""
+    """Return a fresh copy of a definition's data.
+
+    It has the keywords of OpenAPI, with these differences: `$ref` is the name of a definition; `p` is the presence of a field (see
+    `shapes.node.PRESENCE`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
+    """
     package, _, name = definition.rpartition(".")
     schema: dict[str, Any] = orjson.loads(_package(package)[name])
     return schema
 
 
 def names() -> list[str]:
-    """All definitions."""
+    """Return the names of all definitions."""
     packages = (file.name.removesuffix(".types") for file in _data().iterdir() if file.name.endswith(".types"))
     return sorted(f"{package}.{name}" for package in packages for name in _package(package))
 
@@ -103,7 +115,10 @@ def _package(package: str) -> dict[str, bytes]:
 
 
 class _Reference(SchemaNode):
-    """A field whose type is another definition: that node's attributes under this field's own, filled in at the first look."""
+    """A field whose type is another definition.
+
+    It has the attributes of that definition's node, overridden by those of the field. They are filled in at first access.
+    """
 
     __slots__ = ("_own",)
     _own: dict[str, Any]
@@ -126,7 +141,7 @@ _leaves: dict[str, SchemaNode] = {}
 
 
 def _node(schema: dict[str, Any]) -> SchemaNode:
-    """The node of a schema inside a definition; equal leaves are one node."""
+    """Return the node of a schema within a definition. Equal leaves share one node."""
     reference = schema.pop("$ref", None)
     if reference is not None:
         if not schema:
@@ -152,6 +167,7 @@ def _from_schema(schema: dict[str, Any]) -> SchemaNode:
 
 
 def _put_keywords(node: SchemaNode, schema: dict[str, Any]) -> None:
+    """Set a node's attributes from the keywords of a schema."""
     if "properties" in schema:
         node.properties = {name: _node(child) for name, child in schema["properties"].items()}
     if "items" in schema:

@@ -1,4 +1,4 @@
-"""What discovery of the real server says of each built-in resource: names, scope, verbs, subresources, in discovery's order."""
+"""The built-in resources as upstream's discovery reports them, in its order: names, scope, verbs and subresources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tetrapod.machinery.gvk import GroupVersionKind
 
 @dataclass(frozen=True, slots=True)
 class SubresourceFacts:
-    """`kind` is given in full where discovery does so (it differs from the parent's version), else None."""
+    """A subresource. Its kind may be in another group-version than its parent's."""
 
     name: str
     kind: GroupVersionKind
@@ -23,6 +23,8 @@ class SubresourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFacts:
+    """A resource of one group-version."""
+
     name: str
     kind: GroupVersionKind
     singular: str
@@ -36,7 +38,7 @@ class ResourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """`versions` in order of preference."""
+    """An API group; `versions` are in order of preference."""
 
     name: str
     versions: tuple[str, ...]
@@ -44,12 +46,12 @@ class GroupFacts:
 
 @cache
 def groups() -> tuple[GroupFacts, ...]:
-    """The groups in discovery's order, the legacy one first."""
+    """Return the groups in discovery's order, the legacy group first."""
     return tuple(GroupFacts(entry["group"], tuple(entry["versions"])) for entry in _read())
 
 
 def resource_facts(group: str, version: str) -> tuple[ResourceFacts, ...]:
-    """The resources of a group-version in discovery's order; empty if it is not built in."""
+    """Return the resources of a group-version in discovery's order; empty if the group-version is not built in."""
     for entry in _read():
         if entry["group"] == group and version in entry["versions"]:
             return tuple(_resource(group, version, item) for item in entry["versions"][version])
@@ -76,7 +78,7 @@ def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceFacts:
 
 
 def _kind(group: str, version: str, item: dict[str, Any]) -> GroupVersionKind:
-    """A kind of another group-version (`autoscaling/v1 Scale`) says so; the others are of the resource's own."""
+    """Return the kind of a resource or subresource, which has a group and version only if they differ (`autoscaling/v1 Scale`)."""
     if "version" in item:
         return GroupVersionKind(item.get("group", ""), item["version"], item["kind"])
     return GroupVersionKind(group, version, item.get("kind", ""))

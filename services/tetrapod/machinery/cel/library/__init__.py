@@ -1,1 +1,1 @@
-"""What the functions of CEL do: a file a library, put together in `registry`."""
+"""The functions of CEL: one module for each library, combined by `registry`."""

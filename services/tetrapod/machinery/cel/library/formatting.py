@@ -1,4 +1,4 @@
-"""`"%s".format([…])`. Upstream: cel-go ext/formatting.go, with the locale en_US."""
+"""The function `format` of strings. Upstream: cel-go ext/formatting.go, with the locale en_US."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gofloat import go_float
 
 MAX_PRECISION: Final = 100_000
-"""Upstream has no such bound in this version of the library; nobody may fill the memory with zeros."""
+"""Upstream has no such bound in this version of the library. It prevents a format from filling the memory with zeros."""
 _SCIENTIFIC: Final = 6
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]*))?([\s\S]?)")
 _SPECIAL: Final = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
 
 class ClauseError(ValueError):
-    """An argument does not suit its clause."""
+    """An argument of a type that its clause does not accept."""
 
 
 class BadFormat(ValueError):
-    """The text has a clause that is none, or too few arguments."""
+    """A format with an invalid clause, or with more clauses than arguments."""
 
 
 class Clause(NamedTuple):
+    """A clause such as `%.2f`: its letter, and its precision (6 by default)."""
+
     letter: str
     digits: int
 
 
 def clauses(text: str, count: int) -> Iterator[str | Clause]:
-    """The pieces of a format with that many arguments. Raises BadFormat on the way."""
+    """Yield the literal pieces and the clauses of a format with `count` arguments. Raises BadFormat."""
     at, index = 0, 0
     while (start := text.find("%", at)) >= 0:
         yield text[at:start]
@@ -52,6 +54,7 @@ def clauses(text: str, count: int) -> Iterator[str | Clause]:
 
 
 def format_string(text: str, args: list[Any]) -> str:
+    """Return the formatted text. Raises EvaluationError."""
     rest = iter(args)
     try:
         return "".join(piece if isinstance(piece, str) else _formatted(piece, next(rest)) for piece in clauses(text, len(args)))
@@ -67,6 +70,7 @@ def _formatted(clause: Clause, value: Any) -> str:
 
 
 def _clause(text: str, start: int) -> tuple[Clause, int]:
+    """Parse the clause at an offset, and return it with the offset after it. Raises BadFormat."""
     match = _CLAUSE.match(text, start)
     assert match is not None  # it begins with %
     precision, letter = match[1], match[2]
@@ -94,7 +98,7 @@ def _name(value: Any) -> str:
 
 
 def as_string(value: Any) -> str:
-    """`%s`."""
+    """Return a value as `%s` shows it. Raises ClauseError."""
     if value is None:
         return "null"
     if value.__class__ is bool:
@@ -134,7 +138,7 @@ def _quoted_key(key: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Within lists and maps values are shown as literals."""
+    """Return a value within a list or map, where values are shown as literals."""
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, bytes):
@@ -181,6 +185,7 @@ def _hex(value: Any) -> str:
 
 
 def _real(value: Any, digits: int, letter: str) -> str:
+    """Format a double for `%f` and `%e`. Raises ClauseError."""
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
     if value.__class__ is not float:
@@ -190,7 +195,8 @@ def _real(value: Any, digits: int, letter: str) -> str:
         return "NaN" if isnan(value) else "∞" if value > 0 else "-∞"
     if letter == "f":
         return f"{value:,.{digits}f}"
-    mantissa, _, exponent = f"{value:.{_SCIENTIFIC}e}".partition("e")  # upstream takes the precision for a width, and has no use for it
+    # Upstream mistakes the precision for a width, which has no effect.
+    mantissa, _, exponent = f"{value:.{_SCIENTIFIC}e}".partition("e")
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     if len(raised.lstrip("⁻")) < 2:
         raised = f"⁻⁰{raised[1:]}" if raised.startswith("⁻") else f"⁰{raised}"

@@ -1,4 +1,4 @@
-"""Named formats: `format.dns1123Label().validate(s)`. Upstream: apiserver/pkg/cel/library/format.go."""
+"""Named formats, such as `format.dns1123Label().validate(s)`. Upstream: apiserver/pkg/cel/library/format.go."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from tetrapod.machinery.shapes import formats
 
 
 class NamedFormat(Special):
-    """`regex_size` is what a validation is charged for."""
+    """A named format.
+
+    Args:
+        check: returns the error messages for a text.
+        regex_size: upstream's estimate of the pattern's size, from which the cost of `validate` is computed.
+    """
 
     cel_type = types.object_type("kubernetes.NamedFormat")
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and membership. Upstream: cel-go common/types."""
+"""Arithmetic, comparison and membership operators. Upstream: cel-go common/types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tetrapod.machinery.cel.unsuited import unsuited
 from tetrapod.machinery.cel.values import CorrelatedList, Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
 
 MAX_ELEMENTS: Final = 5_000_000
-"""Of a concatenated list: upstream shares the parts, we copy them."""
+"""The longest concatenated list. Upstream shares the parts of a concatenation, while they are copied here."""
 _INT64: Final = 1 << 63
 _UINT64: Final = 1 << 64
 _NUMBERS: Final = frozenset({int, Uint, float})
@@ -21,18 +21,21 @@ _ORDERED: Final = frozenset({str, bytes, bool})
 
 
 def checked_int(value: int) -> int:
+    """Return the value, raising EvaluationError if it does not fit into int64."""
     if -_INT64 <= value < _INT64:
         return value
     raise EvaluationError("integer overflow")
 
 
 def checked_uint(value: int) -> Uint:
+    """Return the value as a Uint, raising EvaluationError if it does not fit into uint64."""
     if 0 <= value < _UINT64:
         return Uint(value)
     raise EvaluationError("unsigned integer overflow")
 
 
 def add(a: Any, b: Any) -> Any:
+    """Return `a + b`. Raises EvaluationError on overflow, or for operands of other types."""
     ka, kb = a.__class__, b.__class__
     if ka is kb:
         if ka is int:
@@ -53,6 +56,7 @@ def add(a: Any, b: Any) -> Any:
 
 
 def subtract(a: Any, b: Any) -> Any:
+    """Return `a - b`. Raises EvaluationError on overflow, or for operands of other types."""
     ka, kb = a.__class__, b.__class__
     if ka is kb:
         if ka is int:
@@ -69,6 +73,7 @@ def subtract(a: Any, b: Any) -> Any:
 
 
 def multiply(a: Any, b: Any) -> Any:
+    """Return `a * b`. Raises EvaluationError on overflow, or for operands of other types."""
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
         raise unsuited("_*_", (a, b))
@@ -78,6 +83,10 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
+    """Return `a / b`, truncated toward zero for integers.
+
+    Raises EvaluationError for a division by zero, on overflow, or for other types.
+    """
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
         raise unsuited("_/_", (a, b))
@@ -94,6 +103,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def modulo(a: Any, b: Any) -> Any:
+    """Return `a % b` with the sign of `a`. Raises EvaluationError for a modulus of zero, on overflow, or for other types."""
     kind = a.__class__
     if kind is not b.__class__ or kind not in (int, Uint):
         raise unsuited("_%_", (a, b))
@@ -108,6 +118,7 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def negate(a: Any) -> Any:
+    """Return `-a`. Raises EvaluationError on overflow, or for operands of other types."""
     if a.__class__ is int:
         return checked_int(-a)
     if a.__class__ is float:
@@ -146,7 +157,10 @@ greater: Final = _comparison("_>_", gt)
 
 
 def compared(a: Any, b: Any) -> int:
-    """Below, at or above zero; zero too for what has no order, as upstream takes an error for neither less nor greater."""
+    """Return a number below, equal to or above zero, as `a` is less than, equal to or greater than `b`.
+
+    Values that cannot be ordered compare as equal, because upstream treats the error as neither less nor greater.
+    """
     try:
         return -1 if less(a, b) else int(greater(a, b))
     except EvaluationError:
@@ -154,7 +168,7 @@ def compared(a: Any, b: Any) -> int:
 
 
 def same(a: Any, b: Any) -> bool:
-    """What cannot be compared is not the same; `==` is an error there."""
+    """Return whether two values are equal. Unlike `==`, it returns False for values that cannot be compared."""
     try:
         return equal(a, b)
     except EvaluationError:
@@ -162,13 +176,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 def contained(item: Any, holder: Any) -> bool:
-    """`in`."""
+    """Return the result of `item in holder`."""
     if isinstance(holder, list):
         return any(same(element, item) for element in holder)
     if not isinstance(holder, (dict, ObjectLike)):
         raise no_such_overload()
     if not isinstance(item, (str, int, float)):
-        return False  # no key of a map
+        return False  # maps have no keys of other types
     try:
         find(holder, item)
     except KeyError:

@@ -25,13 +25,19 @@ def _sum(values: list[Any]) -> Any:
 
 
 def summing(run: Function, overload: str) -> Function:
-    """`sum` whose zero is of the type that the overload has."""
+    """Wrap `sum` so that it returns a zero of the overload's type for an empty list."""
     kind = overload.rpartition("_")[2]
     zero = {"double": 0.0, "uint": Uint(0), "duration": Duration(0)}.get(kind, 0)
     return lambda values: zero if values == [] else run(values)
 
 
 def _best(name: str, worse: int) -> Callable[[list[Any]], Any]:
+    """Return the function `min` or `max`.
+
+    Args:
+        worse: the result of `compared(best, value)` at which `value` replaces the best so far.
+    """
+
     def run(values: list[Any]) -> Any:
         if not values:
             raise EvaluationError(f"{name} called on empty list")

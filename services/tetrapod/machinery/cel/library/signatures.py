@@ -1,4 +1,4 @@
-"""What a library of functions is: it declares `FUNCTIONS`."""
+"""The types of a library's table `FUNCTIONS`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any, TypeAlias
 
 Function: TypeAlias = Callable[..., Any]
 Signature: TypeAlias = tuple[type, ...]
-"""The classes of a function's arguments, the receiver first; `object` takes anything."""
+"""The classes of a function's arguments, the receiver first; `object` accepts any value."""
 Functions: TypeAlias = dict[str, list[tuple[Signature, Function]]]
-"""The functions behind each name of CEL, tried in order."""
+"""The implementations of each CEL function, tried in order."""
 
 
 def list_of(*elements: type) -> type:
-    """Lists of one of these classes, and empty ones. Upstream (IsAssignableRuntimeType) looks at the first element only."""
+    """Return a class whose instances are lists with a first element of one of these classes, and empty lists.
+
+    Upstream checks only the first element too (IsAssignableRuntimeType).
+    """
 
     class Lists(type):
         def __instancecheck__(cls, value: Any) -> bool:

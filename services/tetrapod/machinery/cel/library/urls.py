@@ -1,4 +1,4 @@
-"""URLs. Upstream: apiserver/pkg/cel/library/urls.go."""
+"""Functions of URLs. Upstream: apiserver/pkg/cel/library/urls.go."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tetrapod.machinery.gourl import BadUrl, GoUrl, parse, query_values, request
 
 
 class Url(Special):
+    """A URL."""
+
     cel_type = types.object_type("kubernetes.URL")
 
     def __init__(self, url: GoUrl) -> None:

@@ -1,4 +1,4 @@
-"""Semantic versions. Upstream: apiserver/pkg/cel/library/semverlib.go over github.com/blang/semver/v4."""
+"""Semantic versions. Upstream: apiserver/pkg/cel/library/semverlib.go, which uses github.com/blang/semver/v4."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _UINT64: Final = 1 << 64
 
 
 class Semver(Special):
+    """A semantic version without build metadata. `pre` has the parts of the prerelease."""
+
     cel_type = types.object_type("kubernetes.Semver")
 
     def __init__(self, numbers: tuple[int, int, int], pre: tuple[str, ...]) -> None:
@@ -27,6 +29,7 @@ class Semver(Special):
 
 
 def compare(a: Semver, b: Semver) -> int:
+    """Return -1, 0 or 1, as version `a` is lower than, equal to or higher than `b`."""
     if a.numbers != b.numbers:
         return 1 if a.numbers > b.numbers else -1
     if not a.pre or not b.pre:
@@ -46,7 +49,7 @@ def _compare_parts(x: str, y: str) -> int:
 
 
 def parse(text: str) -> Semver:
-    """Raises ValueError with the library's text."""
+    """Parse a semantic version. Raises ValueError with the text of blang/semver."""
     if not text:
         raise ValueError("Version string empty")
     parts = text.split(".", 2)
@@ -99,6 +102,7 @@ def _check_pre(part: str) -> None:
 
 
 def _normalized(text: str) -> str:
+    """Return a version without a leading `v`, leading zeros and missing parts."""
     parts = text.removeprefix("v").split(".", 2)
     for i, part in enumerate(parts):
         if len(part) > 1:
