@@ -1,8 +1,8 @@
-"""`builtin`: a `ResourceDefinition` of a built-in resource from discovery's facts and what is special about it.
+"""`builtin`: builds the `ResourceDefinition` of a built-in resource from discovery facts and a short declaration.
 
-Names, scope, verbs, short names, categories, kinds of subresources and hashes are facts (machinery/types); a declaration
-beside the kind adds its strategy, its columns and what answers its subresources. A subresource that the facts have and the
-declaration lacks is an error, so discovery never promises what is not there.
+Names, scope, verbs, short names, categories, kinds of subresources and hashes are facts (machinery/types). The
+declaration, which is next to the code of the kind, adds the strategy, the columns and the handlers of subresources. A
+subresource that the facts have and the declaration lacks is an error, so that discovery lists only what is served.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _facts = cache(resource_facts)
 
 
 def forget_facts() -> None:
-    """Drop what was read for declarations, once all are made."""
+    """Drop the cached facts once all definitions are built."""
     _facts.cache_clear()
 
 
@@ -43,7 +43,18 @@ def builtin(
     deprecated: Mapping[str, str] | None = None,
     storage_group: str | None = None,
 ) -> ResourceDefinition:
-    """Declare a built-in resource; `storage_prefix` defaults to its plural name, as upstream's."""
+    """Return the definition of a built-in resource.
+
+    Args:
+        versions: served versions; the first one has the facts.
+        storage_version: defaults to the first version.
+        storage_prefix: defaults to the plural name, as upstream.
+        subresources: the strategy or handler of each subresource that the facts list.
+        storage_group: the group under which objects are stored, if it differs (events).
+
+    Raises:
+        LookupError: there are no facts of the resource or of a declared subresource.
+    """
     facts = _find(group, versions[0], resource)
     strategy.namespaced = facts.namespaced
     given = dict(subresources or {})

@@ -1,4 +1,4 @@
-"""`ResourceDefinition`: the declaration of one resource. Adding a resource to a server is adding one of these to a list."""
+"""`ResourceDefinition`: the declaration of one resource. A server serves the resources in its list of definitions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from tetrapod.machinery.table import TableConvertor
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A path below an object (`pods/status`). Where its kind differs from the parent's, `kind` says so (`autoscaling/v1 Scale`).
+    """A subresource (`pods/status`). `kind` is set if it differs from the parent's (`autoscaling/v1 Scale`).
 
-    `strategy` makes it an update of the parent object under other rules; `rest` is anything else (eviction, token, log).
+    With a `strategy` it is an update of the parent object under other rules. A `rest` handles everything else
+    (eviction, token, log).
     """
 
     name: str
@@ -33,9 +34,9 @@ class Subresource:
 class ResourceDefinition:
     """A resource in all its versions.
 
-    `convert(obj, version)` gives a copy of `obj` in another version (apiVersion set); the default only renames apiVersion.
-    `schema(version)` is built on first use. A `custom` resource has no Go types behind it: its objects must say their kind,
-    what its schema lacks is pruned, and list items repeat kind and apiVersion.
+    `convert(obj, version)` returns a copy of `obj` in another version (with apiVersion set); by default only
+    apiVersion changes. `schema(version)` is built at first use. A `custom` resource has no Go types: its objects must
+    have a kind, fields that are not in its schema are pruned, and list items contain kind and apiVersion.
     """
 
     group: str
@@ -54,32 +55,37 @@ class ResourceDefinition:
     categories: Sequence[str] = ()
     subresources: Sequence[Subresource] = ()
     table: TableConvertor | None = None  # None: Name and Created At
-    rest: Rest | None = None  # a resource without storage (reviews): answers itself
+    rest: Rest | None = None  # a resource without storage (reviews) handles its requests itself
     convert: Callable[[Object, str], Object] | None = None
-    convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None  # instead, where it takes time (webhooks)
+    convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None  # replaces `convert` (webhooks)
     custom: bool = False
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text
-    hidden_annotations: frozenset[str] = frozenset()  # that upstream keeps as fields: not there in Tables and PartialObjectMetadata
-    storage_group: str | None = None  # where it is stored under another group (events)
-    equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple  # who serves the same objects under another group (events)
-    store: Callable[[ResourceDefinition, ResourceStorage], Store] = Store  # a class of its own where a verb differs (namespaces)
+    hidden_annotations: frozenset[str] = frozenset()  # fields upstream; omitted from Tables and PartialObjectMetadata
+    storage_group: str | None = None  # the group under which it is stored, if it differs (events)
+    equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple  # the same objects in another group (events)
+    store: Callable[[ResourceDefinition, ResourceStorage], Store] = Store  # a subclass if a verb differs (namespaces)
 
     @property
     def group_resource(self) -> GroupResource:
+        """The group and the plural name."""
         return GroupResource(self.group, self.resource)
 
     @property
     def group_kind(self) -> GroupKind:
+        """The group and the kind."""
         return GroupKind(self.group, self.kind)
 
     def gvk(self, version: str) -> GroupVersionKind:
+        """Return the kind in a version."""
         return GroupVersionKind(self.group, version, self.kind)
 
 
 class RestOfVersions(Rest):
-    """A Rest that depends on the version that it is asked in, and on what it is below of (scale)."""
+    """A `Rest` whose behaviour depends on the request's version and on the parent resource (scale)."""
 
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
-        """Called when the resource is installed, for each version: what answers there. `store` is the (parent) resource's."""
+        """Return the handler for one version. Called when the resource is installed; `store` is the (parent)
+        resource's store.
+        """
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""The writes of storage without writing: every check is made and the result shown, nothing is stored.
+"""Dry-run variants of storage writes: they make every check and return the result, but store nothing.
 
-Follows k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go. A dry-run update answers with the resourceVersion that is
-stored; a dry-run create has none.
+A dry-run update returns the stored resourceVersion; a dry-run create has none.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from tetrapod.generic.storage.interface import Entry, KeyNotFound, PreconditionF
 
 
 def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> None:
-    """
+    """Check uid and resourceVersion.
+
     Raises:
         PreconditionFailed: with upstream's text.
     """
@@ -33,6 +34,7 @@ def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> No
 async def guaranteed_update(
     storage: ResourceStorage, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
 ) -> Entry:
+    """Return the entry that an update would store. Raises KeyNotFound, PreconditionFailed."""
     entry = await storage.get(key)
     if entry is None and not allow_absent:
         raise KeyNotFound(key)
@@ -40,11 +42,12 @@ async def guaranteed_update(
     updated = await try_update(entry.object() if entry is not None else None, entry)
     if updated is not None:
         return Unstored(key, updated.object, entry.revision if entry is not None else 0)
-    assert entry is not None  # nothing cannot be left as it is
+    assert entry is not None  # an absent object cannot be left unchanged
     return entry
 
 
 async def delete(storage: ResourceStorage, key: str, preconditions: Preconditions, validate: ValidateObject | None) -> Entry:
+    """Return the entry that a deletion would remove. Raises KeyNotFound, PreconditionFailed."""
     entry = await storage.get(key)
     if entry is None:
         raise KeyNotFound(key)

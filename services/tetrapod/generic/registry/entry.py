@@ -1,4 +1,4 @@
-"""`Unstored`: an Entry that no store holds: what a dry run would have stored, or an object as it was last seen."""
+"""`Unstored`: an `Entry` outside of the store: the result of a dry run, or the last state of an object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tetrapod.machinery.serializer.json import encode
 
 
 class Unstored:
-    """Implements storage's `Entry`. Takes the object over: its maker does not change it any more."""
+    """An `Entry` made of an object, which the caller must not modify afterwards."""
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")
 
@@ -26,21 +26,21 @@ class Unstored:
 
     @property
     def head(self) -> bytes:
-        """What the object is: kind and apiVersion."""
+        """The object's type: kind and apiVersion."""
         return divided(self.raw)[0]
 
     @property
     def item(self) -> bytes:
-        """The rest of the JSON."""
+        """The JSON after the type."""
         return divided(self.raw)[1]
 
     def object(self) -> Object:
-        """A copy for its caller."""
+        """Return a copy that the caller may change."""
         copy: Object = orjson.loads(self.raw)
         return copy
 
     def peek(self) -> Object:
-        """The object itself, which nobody may change."""
+        """Return the object itself, which must not be modified."""
         return self._object
 
     @property

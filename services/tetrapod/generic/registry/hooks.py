@@ -1,4 +1,6 @@
-"""What a verb is given to call back: validating admission, and the begin/end pairs of a strategy around a write."""
+"""Callbacks that verbs accept (validating admission, transformations), and the begin/end hooks of a strategy around a
+write.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,22 @@ from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery.gvk import Object
 
 ValidateObject: TypeAlias = Callable[[Object], Awaitable[None]]
-"""Validating admission of a create (the new object) or a delete (the old one); refuses by raising. It changes nothing."""
+"""Validating admission of a create (with the new object) or a delete (with the old one). It rejects by raising and
+changes nothing.
+"""
 ValidateUpdate: TypeAlias = Callable[[Object, Object], Awaitable[None]]
 """Validating admission of an update: (new, old)."""
 Transform: TypeAlias = Callable[[Object | None], Awaitable[Object]]
-"""The object to store, from a copy of what is stored (None: nothing). Called again when somebody else wrote meanwhile."""
+"""A function from a copy of the stored object (None: absent) to the object to store. Called again if another write
+came first.
+"""
 NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Taken:
-    """What a strategy took before a write (an address, a port), given back unless the write succeeds.
+    """Resources that a strategy allocated before a write (an address, a port), released unless the write succeeds.
 
-    An update may be tried several times: beginning again gives back what the try before took.
+    An update may be tried several times: beginning again releases what the previous attempt allocated.
     """
 
     __slots__ = ("_created", "_ctx", "_held", "_open", "_strategy")
@@ -33,16 +39,19 @@ class Taken:
         self._held: Any = None
 
     async def begin_create(self, obj: Object) -> None:
+        """Call the strategy's `begin_create`."""
         await self.end(False)
         self._held = await self._strategy.begin_create(self._ctx, obj)
         self._open = self._created = True
 
     async def begin_update(self, new: Object, old: Object) -> None:
+        """Call the strategy's `begin_update`."""
         await self.end(False)
         self._held = await self._strategy.begin_update(self._ctx, new, old)
         self._open, self._created = True, False
 
     async def end(self, succeeded: bool) -> None:
+        """Call the strategy's `end_create` or `end_update`, if one was begun."""
         if not self._open:
             return
         self._open = False

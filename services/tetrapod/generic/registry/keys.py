@@ -1,4 +1,7 @@
-"""Where an object lies below its resource's prefix: `namespace/name`, or `name` (upstream: NamespaceKeyFunc, NoNamespaceKeyFunc)."""
+"""Keys of objects relative to the prefix of their resource: `namespace/name`, or `name`.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, NamespaceKeyFunc, NoNamespaceKeyFunc
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ _DOTS = (".", "..")
 
 
 def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") -> str:
-    """`prefix` is the resource's, for the text of an error.
+    """Return the key of an object. `prefix` is the resource's, for error texts.
 
     Raises:
-        StatusError: 400 for names that no path can have.
+        StatusError: 400 for names that cannot be part of a path.
     """
     if namespaced and not namespace:
         raise bad_request("Namespace parameter required.")
@@ -27,9 +30,10 @@ def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") ->
 
 
 def root_key(namespaced: bool, namespace: str, prefix: str = "") -> str:
-    """
+    """Return the prefix of the keys of a namespace, or of all namespaces.
+
     Raises:
-        StatusError: 400 for a namespace that no path can have.
+        StatusError: 400 for a namespace that cannot be part of a path.
     """
     if namespace in _DOTS:
         raise _bad_key(f"/{prefix}/{namespace}")

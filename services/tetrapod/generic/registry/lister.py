@@ -1,7 +1,8 @@
-"""`Lister`: read-only looks at objects of another resource, from this process's cache.
+"""`Lister`: read-only access to the objects of another resource, from this process's cache.
 
-For admission plugins, authenticators and authorizers, which need what other services store (namespaces, secrets, service
-accounts) on every request. What it hands out is shared and must not be changed. Upstream: client-go listers.
+Admission plugins, authenticators and authorizers use it, because every request needs objects that other services
+store (namespaces, secrets, service accounts). Returned objects are shared and must not be modified. Upstream:
+client-go listers
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ _CACHED = "0"
 
 
 class Lister:
-    """`get` and `list` answer at once from the cache, which may lag a moment; `get_live` never answers with less than was written.
+    """A lister of one resource. `get` and `list` read from the cache, which may lag slightly; `get_live` is
+    consistent.
 
-    All raise storage's errors (`Unavailable`).
+    All methods raise storage's errors (`Unavailable`).
     """
 
     def __init__(self, storages: StorageFactory, config: StorageConfig) -> None:
@@ -24,17 +26,19 @@ class Lister:
         self._namespaced = config.namespaced
 
     async def get(self, namespace: str, name: str) -> Object | None:
-        """`namespace` is "" for kinds without."""
+        """Return an object from the cache, or None. `namespace` is "" for cluster-scoped kinds."""
         return _peek(await self.storage.get(self._key(namespace, name), _CACHED))
 
     async def get_live(self, namespace: str, name: str) -> Object | None:
+        """Return an object by a consistent read, or None."""
         return _peek(await self.storage.get(self._key(namespace, name)))
 
     async def find(self, namespace: str, name: str) -> Object | None:
-        """From the cache, or, since what was made a moment ago elsewhere may not be there yet, live."""
+        """Return an object from the cache, or by a consistent read if it may have been created a moment ago."""
         return await self.get(namespace, name) or await self.get_live(namespace, name)
 
     async def list(self, namespace: str = "", selector: Selector | None = None) -> list[Object]:
+        """Return the cached objects of a namespace ("": all) that match the selector."""
         predicate = Predicate(labels=selector.matches if selector is not None and not selector.empty else None)
         prefix = f"{namespace}/" if namespace and self._namespaced else ""
         page = await self.storage.list(ListQuery(prefix, predicate, resource_version=_CACHED))

@@ -1,4 +1,7 @@
-"""Generated names: `metadata.generateName` and five random characters (upstream: k8s.io/apiserver/pkg/storage/names)."""
+"""Generated names: `metadata.generateName` and five random characters.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,17 @@ import secrets
 from typing import Final
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Without vowels and look-alikes, so that no words come out (k8s.io/apimachinery/pkg/util/rand)."""
+"""Without vowels and similar characters, so that no words result (k8s.io/apimachinery/pkg/util/rand)."""
 _RANDOM_LENGTH: Final = 5
 _MAX_BASE_LENGTH: Final = 63 - _RANDOM_LENGTH
 
 
 def random_suffix(length: int = _RANDOM_LENGTH) -> str:
+    """Return random characters for a generated name."""
     choice = secrets.choice
     return "".join([choice(_ALPHABET) for _ in range(length)])
 
 
 def generate_name(base: str) -> str:
-    """`base`, cut so that the whole fits a DNS label, and a suffix."""
+    """Return `base` with a random suffix, truncated to the length of a DNS label."""
     return base[:_MAX_BASE_LENGTH] + random_suffix()

@@ -1,7 +1,7 @@
-"""What becomes of dependents: a deletion's propagation policy as finalizers for the garbage collector.
+"""Converts the propagation policy of a deletion to finalizers for the garbage collector.
 
-Follows shouldOrphanDependents, shouldDeleteDependents and deletionFinalizersForGarbageCollection of
-k8s.io/apiserver/pkg/registry/generic/registry/store.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, shouldOrphanDependents,
+shouldDeleteDependents, deletionFinalizersForGarbageCollection
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _POLICY_FINALIZERS: Final = {"Orphan": ORPHAN_FINALIZER, "Foreground": FOREGROUN
 
 
 def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: Object) -> list[str] | None:
-    """The finalizers that an object shall have while it is deleted; None where they are right already."""
+    """Return the finalizers of an object that is being deleted, or None if they need no change."""
     kept = [f for f in finalizers if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
     if wanted := _policy_finalizer(strategy, finalizers, options):
         kept.append(wanted)
@@ -25,7 +25,9 @@ def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: 
 
 
 def _policy_finalizer(strategy: Strategy, finalizers: Sequence[str], options: Object) -> str | None:
-    """What the request says goes before what the object has, and that before the kind's default."""
+    """Return the finalizer of the policy: from the request, else from the object's finalizers, else the kind's
+    default.
+    """
     if strategy.garbage_collection_default == "Unsupported":
         return None
     orphan: bool | None = options.get("orphanDependents")

@@ -1,7 +1,7 @@
-"""`Rest`: a resource or subresource that answers itself instead of through the generic store (reviews, eviction, log).
+"""`Rest`: a resource or subresource that does not use the generic store (reviews, eviction, log).
 
-A Rest overrides the verbs that its declaration lists; the endpoints do decoding, admission and encoding around it, except
-for `connect`, which gets the raw request. Upstream: rest.Storage and its optional interfaces.
+A Rest overrides the verbs that its declaration lists. The endpoints decode, admit and encode for it, except for
+`connect`, which gets the raw request. Upstream: rest.Storage and its optional interfaces
 """
 
 from __future__ import annotations
@@ -15,35 +15,51 @@ from tetrapod.machinery.table import TableConvertor
 
 
 class Rest:
+    """The handler of a resource or subresource."""
+
     keeps_system_metadata: bool = False
-    """What is created through a subresource may name its parent's uid (bindings)."""
+    """Whether an object created through the subresource may contain its parent's uid (bindings)."""
 
     also_accepts: frozenset[str] = frozenset()
-    """Other apiVersions of its kind, of the same shape, that a body may have (upstream: rest.GroupVersionAcceptor)."""
+    """Other apiVersions of its kind with the same structure that a body may have (upstream:
+    rest.GroupVersionAcceptor).
+    """
 
     @property
     def table(self) -> TableConvertor | None:
-        """How a subresource's own kind is printed; None: it has no table."""
+        """The table columns of a subresource's own kind, or None if it has no table."""
         return None
 
     def default(self, obj: Object) -> None:
-        """Upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before ownership is recorded."""
+        """Apply upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before managed fields
+        are recorded.
+        """
 
     async def get(self, ctx: Context, name: str) -> Object:
+        """Return the object."""
         raise NotImplementedError
 
     async def list(self, ctx: Context, options: Any) -> Object:
-        """A whole list object."""
+        """Return a complete list object."""
         raise NotImplementedError
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        """`name` is the parent's for a subresource (`pods/NAME/eviction`), else "". `validate` runs validating admission."""
+        """Create an object.
+
+        Args:
+            name: the parent's name for a subresource (`pods/NAME/eviction`), else "".
+            validate: runs validating admission.
+        """
         raise NotImplementedError
 
     async def update(self, ctx: Context, name: str, transform: Any, validate: Any, options: Object) -> tuple[Object, bool]:
-        """`await transform(current)` gives the object to store; returns it and whether it was created."""
+        """Update the object. `await transform(current)` returns the object to store.
+
+        Returns:
+            the object, and whether it was created.
+        """
         raise NotImplementedError
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        """Everything below the subresource's path, any method (proxy, exec, log)."""
+        """Serve any method on the subresource's path and the paths below it (proxy, exec, log)."""
         raise NotImplementedError

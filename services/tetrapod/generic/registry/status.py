@@ -1,7 +1,7 @@
-"""What most kinds share: spec and status, where status has a subresource of its own.
+"""Strategies for the common pattern of spec and status, where status is a subresource.
 
-`SpecStatusStrategy` is the main resource: a change of spec is a new generation, status is left alone. `StatusStrategy` is
-its `/status`: only status (and metadata, as upstream: kind by kind) may change through it.
+`SpecStatusStrategy` is for the main resource: a change of spec increments the generation, and status is not updated.
+`StatusStrategy` is for `/status`: it updates only status and, depending on the kind as upstream, metadata.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from tetrapod.machinery.metadata import FIELD_ORDER
 
 _NOT_KEPT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 ALL_METADATA: Final = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
-"""For kinds whose status update changes no metadata that matters (upstream: metav1.ResetObjectMetaForStatus)."""
+"""For kinds whose status update changes no relevant metadata (upstream: metav1.ResetObjectMetaForStatus)."""
 WHOLE_METADATA: Final = tuple(name for name in FIELD_ORDER if name not in ("managedFields", "resourceVersion"))
-"""For those that put the old metadata back."""
+"""For kinds whose status update restores the old metadata."""
 ValidateStatus = Callable[[Object, Object], list[FieldError]]
 
 
 class SpecStatusStrategy(Strategy):
+    """The strategy of a main resource with spec and status."""
+
     has_status = True
     initial_status: Mapping[str, Any] | None = {}
     generation: tuple[str, ...] | None = ("spec",)
@@ -34,7 +36,11 @@ class SpecStatusStrategy(Strategy):
 
 
 class StatusStrategy(Strategy):
-    """`keep_metadata` names what of metadata stays as it is ("labels" for Deployment); `validate` looks at (new, old)."""
+    """The strategy of a `/status` subresource.
+
+    `keep_metadata` names the metadata fields that cannot be updated ("labels" for Deployment). `validate` gets (new,
+    old).
+    """
 
     def __init__(
         self, main: Strategy, *, keep_metadata: tuple[str, ...] = (), validate: ValidateStatus | None = None, names_again: bool = False
@@ -77,12 +83,14 @@ class StatusStrategy(Strategy):
         return self.main.ttl(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Who keeps more of metadata than one member says that it keeps all of it."""
+        """Return the paths that a status update ignores. If several metadata fields are kept, this is the whole
+        metadata.
+        """
         several = len(self._keep_metadata) > 1
         return [("spec",), *([("metadata",)] if several else [("metadata", key) for key in self._keep_metadata])]
 
 
 class PlainStatusStrategy(StatusStrategy):
-    """Of kinds whose status is validated without its object's metadata: finalizers need no domain here."""
+    """The status strategy of kinds whose status update does not validate metadata, so that finalizers need no domain."""
 
     metadata_rules = "plain"

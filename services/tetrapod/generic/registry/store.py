@@ -1,8 +1,8 @@
-"""`Store`: the verbs of one resource over its storage; what endpoints, and strategies' owners, call.
+"""`Store`: the verbs of one resource over its storage, called by the endpoints and by the services.
 
-Every method raises StatusError for what it refuses. A kind whose verb differs altogether (Namespace's DELETE) subclasses it
-and names the class in its definition. Follows k8s.io/apiserver/pkg/registry/generic/registry/store.go; each verb is a file
-beside this one.
+Every method raises StatusError to reject a request. A kind with a different verb (Namespace's DELETE) subclasses it
+and names the subclass in its definition. Each verb is implemented in a module of its own.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from tetrapod.machinery.status import not_found
 
 
 class Store(Stored):
+    """The store of one resource."""
+
     @seen("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
+        """Return the entry of an object. Raises StatusError, a 404 if it does not exist."""
         key = self.key(ctx, name)
         with TranslatedRead(self.resource, name, "get", self.path(key)):
             entry = await self.storage.get(key, resource_version)
@@ -32,17 +35,19 @@ class Store(Stored):
 
     @seen("registry list", detailed=True)
     async def list(self, ctx: Context, query: ListQuery) -> ListPage:
+        """Return one page of a list."""
         with TranslatedRead(self.resource, "", "list"):
             return await self.storage.list(query)
 
     @seen("registry watch", detailed=True)
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
+        """Open a watch."""
         with TranslatedRead(self.resource, "", "watch"):
             return await self.storage.watch(query)
 
     @seen("registry create", detailed=True)
     async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
-        """`obj` is taken over. A dry run answers with an entry that was not stored."""
+        """Create an object; `obj` is modified. A dry run returns an entry that was not stored."""
         return await self.written(ctx, await create.create(self, ctx, obj, validate))
 
     @seen("registry update", detailed=True)
@@ -58,21 +63,31 @@ class Store(Stored):
         strategy: Strategy | None = None,
         force_create: bool = False,
     ) -> tuple[Entry, bool]:
-        """Returns what is stored now, and whether it was created. `strategy` is a subresource's."""
+        """Update an object. `strategy` is that of a subresource.
+
+        Returns:
+            the stored entry, and whether it was created.
+        """
         options = UpdateOptions(validate_create, validate_update, preconditions, strategy, force_create)
         entry, created = await update.update(self, ctx, name, transform, options)
         return await self.written(ctx, entry), created
 
     @seen("registry delete", detailed=True)
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
-        """`options` is DeleteOptions. Returns the object as it is now or was last, and whether it is gone."""
+        """Delete an object. `options` is a DeleteOptions object.
+
+        Returns:
+            the object's current or last state, and whether it was removed.
+        """
         return await delete.delete(self, ctx, name, options, validate)
 
     @seen("registry delete_collection", detailed=True)
     async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
-        """Returns the objects as they were before, with the list's resourceVersion (and what a limit left)."""
+        """Delete the matching objects. Return the list from before the deletion, with its resourceVersion and
+        continue token.
+        """
         return await deletecollection.delete_collection(self, ctx, options, query, validate)
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """What a create or an update is answered with: what was stored, or in a dry run would have been."""
+        """Return the entry to respond with after a create or update (or its dry run). Subclasses may hide fields."""
         return entry

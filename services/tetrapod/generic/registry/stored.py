@@ -1,4 +1,4 @@
-"""`Stored`: a resource over its storage, as the verbs that change it see it; each is a file beside this one, and `Store` has them all."""
+"""`Stored`: the definition and storage of a resource, as the modules of the verbs use it. `Store` adds the verbs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class Declared(Protocol):
-    """Of a `ResourceDefinition` what its store must know."""
+    """The part of a `ResourceDefinition` that its store uses."""
 
     @property
     def strategy(self) -> Strategy: ...
@@ -35,7 +35,7 @@ class Declared(Protocol):
 
 
 class Stored:
-    """`resource` and `kind` are what refusals name."""
+    """A resource over its storage. `resource` and `kind` are used in error texts."""
 
     def __init__(self, definition: Declared, storage: ResourceStorage) -> None:
         self.definition, self.storage = definition, storage
@@ -44,20 +44,21 @@ class Stored:
         self.resource, self.kind = definition.group_resource, definition.group_kind
         strategy = type(self.strategy)
         self.takes_on_create = strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create
-        """Whether the strategy takes something (an address, a port) for an object before it is stored."""
+        """Whether the strategy allocates something (an address, a port) before an object is stored."""
 
     def key(self, ctx: Context, name: str) -> str:
-        """
+        """Return the key of an object.
+
         Raises:
-            StatusError: 400 for names that no path can have.
+            StatusError: 400 for names that cannot be part of a path.
         """
         return object_key(self.namespaced, ctx.namespace, name, self.definition.storage_prefix)
 
     def path(self, key: str, *, dry_run: bool = False) -> str:
-        """The whole key, as errors of storage show it; dry runs do not come as far as its root."""
+        """Return the full key for error texts. In a dry run, upstream's texts lack the root of the path."""
         return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
 
     async def after_delete(self, ctx: Context, entry: Entry) -> None:
-        """Called once an object is gone, and in a dry run never."""
+        """Call the strategy's hook after an object was removed; not called in a dry run."""
         if type(self.strategy).after_delete is not Strategy.after_delete:
             await self.strategy.after_delete(ctx, entry.object())

@@ -1,7 +1,8 @@
-"""`Strategy`: what is special about a kind. The generic store calls its hooks; every hook has a default that does nothing.
+"""`Strategy`: the rules of a kind. The generic store calls its hooks, which do nothing by default.
 
-Follows k8s.io/apiserver/pkg/registry/rest (RESTCreateStrategy, RESTUpdateStrategy, RESTDeleteStrategy). Objects are in the
-storage version. A subresource with rules of its own (`status`) has a strategy of its own, usually a small subclass.
+Objects are in the storage version. A subresource with its own rules (`status`) has its own strategy, usually a small
+subclass.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/rest, RESTCreateStrategy, RESTUpdateStrategy, RESTDeleteStrategy
 """
 
 from __future__ import annotations
@@ -20,85 +21,113 @@ _METADATA_LABELS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
 class Strategy:
-    """Defaults: namespaced objects, metadata.name and metadata.namespace selectable, no grace, no create by update."""
+    """The rules of a kind.
+
+    Defaults: namespaced objects, selectable metadata.name and metadata.namespace, no graceful deletion, no create by
+    update.
+    """
 
     namespaced: bool = True
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     has_status: bool = False
-    """With a status subresource: status is `initial_status` on create, and kept on update of the main resource."""
+    """Whether there is a status subresource: status is `initial_status` on create, and is not changed by updates of
+    the main resource.
+    """
     initial_status: Mapping[str, Any] | None = None
-    """The status of a new object where `has_status`; None leaves it out. Built-in kinds have at least {}."""
+    """The status of a new object if `has_status`; None omits it. Built-in kinds have at least {}."""
     generation: tuple[str, ...] | None = None
-    """Where given, metadata.generation is 1 at creation and grows when one of these top-level fields changes ("spec",)."""
+    """If set, metadata.generation starts at 1 and is incremented when one of these top-level fields changes, such as
+    ("spec",).
+    """
     tells_empty: bool = False
-    """Its generation grows with what is empty instead of absent too, where upstream compares by reflect.DeepEqual."""
+    """Whether the generation also changes between empty and absent values, for kinds that upstream compares with
+    reflect.DeepEqual.
+    """
     garbage_collection_default: str = "Background"
-    """Propagation policy without DeleteOptions: "Background", "Orphan" (Job), or "Unsupported" (Event: never finalized)."""
+    """Propagation policy without DeleteOptions: "Background", "Orphan" (Job), or "Unsupported" (Event: no
+    finalizers).
+    """
     return_deleted_object: bool = False
-    """DELETE answers with the object instead of a Status."""
+    """Whether DELETE responds with the object instead of a Status."""
     tabular: bool = True
-    """Of a subresource: it can be asked for as a Table. Upstream forgot some."""
+    """For a subresource: whether it can be requested as a Table. Upstream does not support that for some."""
     field_labels: Sequence[str] = ()
-    """What field selectors may name beside metadata.name and metadata.namespace; `selectable_fields` gives the values."""
+    """Field selector labels besides metadata.name and metadata.namespace; `selectable_fields` returns their values."""
     qualified_finalizers: bool = True
-    """Finalizers need a domain. False for custom resources, CustomResourceDefinition and APIService."""
+    """Whether finalizers need a domain. False for custom resources, CustomResourceDefinition and APIService."""
     metadata_rules: Literal["kube", "plain", "late", "none"] = "kube"
-    """How metadata is validated: with finalizers that need a domain, without, or (upstream's own validation of the kind leaves
-    metadata out) only when a new object is right in all else, and its name a path segment; or, where the server itself writes past
-    the kind's rules, not at all."""
+    """How metadata is validated.
+
+    - "kube": finalizers need a domain.
+    - "plain": finalizers need no domain.
+    - "late": for kinds whose validation upstream omits metadata. It is validated only if a new object is otherwise
+      valid, and its name must be a path segment.
+    - "none": not at all, because the server itself writes objects that violate the kind's rules.
+    """
     names_again: bool = False
-    """An update judges generateName by the kind's rule too, where upstream's ValidateUpdate is the whole validation once more."""
+    """Whether updates validate generateName with the kind's rule too, for kinds whose ValidateUpdate upstream repeats
+    the whole validation.
+    """
     repeats_errors: bool = False
-    """An update's refusal says a complaint as often as it was made (custom resources); else each once."""
+    """Whether errors of an update are repeated as often as they occur (custom resources) instead of being reported
+    once.
+    """
 
     def default(self, obj: Object, version: str) -> None:
-        """Upstream's SetDefaults_ functions of this version, after the schema's defaults."""
+        """Apply upstream's SetDefaults_ functions of this version, after the schema's defaults."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        """Drop what the user may not set, and set what only the server sets."""
+        """Clear fields that the user cannot set, and set those that only the server sets."""
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        """Return the errors of a new object."""
         return []
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        """Return warnings for the client."""
         return []
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Complaints about metadata.name (`prefix`: about generateName). The default is a DNS subdomain."""
+        """Return the errors of metadata.name (`prefix`: of generateName). The default requires a DNS subdomain."""
         return name_is_dns_subdomain(name, prefix)
 
     def generate_name(self, base: str) -> str:
-        """A name from metadata.generateName (upstream: names.SimpleNameGenerator)."""
+        """Return a name based on metadata.generateName (upstream: names.SimpleNameGenerator)."""
         return generate_name(base)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None: ...
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Whether an update begins a new generation, for kinds that have `generation`."""
+        """Return whether an update increments the generation, for kinds that have `generation`."""
         changed = [part for part in self.generation or () if new.get(part) != old.get(part)]
         return bool(changed) if self.tells_empty else any(not same(new.get(part), old.get(part)) for part in changed)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        """Return the errors of an update."""
         return []
 
     def may_delete_on_update(self, new: Object, old: Object) -> bool:
-        """Whether an update that takes the last finalizer of a deleted object removes it (Namespace: spec.finalizers too)."""
+        """Return whether an update that removes the last finalizer of an object being deleted removes the object
+        (Namespace: spec.finalizers count too).
+        """
         return True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        """Return warnings for the client."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """Put into the form that is stored, after validation."""
+        """Convert the object to its stored form, after validation."""
 
     async def begin_create(self, ctx: Context, obj: Object) -> Any:
-        """Take what must be taken before the object is stored (an address). What it returns goes to `end_create`."""
+        """Allocate what the object needs before it is stored (an address). The result is passed to `end_create`."""
         return None
 
     async def end_create(self, ctx: Context, taken: Any, succeeded: bool) -> None: ...
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
+        """Allocate what the update needs. The result is passed to `end_update`."""
         return None
 
     async def end_update(self, ctx: Context, taken: Any, succeeded: bool) -> None: ...
@@ -106,15 +135,17 @@ class Strategy:
     async def after_delete(self, ctx: Context, obj: Object) -> None: ...
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
-        """Whether deletion waits for a grace period; may set `options["gracePeriodSeconds"]`."""
+        """Return whether deletion waits for a grace period. May set `options["gracePeriodSeconds"]`."""
         return False
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
-        """The fields that field selectors may name, beside metadata.name and metadata.namespace, with their values."""
+        """Return the values of the object's fields that field selectors support, besides metadata.name and
+        metadata.namespace.
+        """
         return {}
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        """Translate a field selector's label; raises ValueError with upstream's text for one that is not known."""
+        """Translate a field selector's label. Raises ValueError with upstream's text for an unsupported label."""
         named = ("metadata.name",) if self.field_labels and not self.namespaced else _METADATA_LABELS
         if label in named or label in self.field_labels:
             return label, value
@@ -123,9 +154,9 @@ class Strategy:
         raise ValueError(f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Paths that this endpoint drops from what a user sends (server-side apply owns none of them)."""
+        """Return the paths that this endpoint ignores in requests, so that server-side apply assigns them no manager."""
         return []
 
     def ttl(self, obj: Object) -> int:
-        """Seconds until a stored object vanishes by itself; 0 is never (events: 3600)."""
+        """Return the seconds until a stored object expires; 0 means never (events: 3600)."""
         return 0

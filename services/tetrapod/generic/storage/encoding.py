@@ -1,8 +1,8 @@
-"""The stored form of objects, and the splicing of resourceVersion into it.
+"""The stored form of objects, and the insertion of resourceVersion into it.
 
-Stored: JSON with kind, apiVersion and metadata first and no metadata.resourceVersion. Served: the same bytes with
-`"resourceVersion":"N",` directly behind `"metadata":{`. Values that others wrote (a stock kube-apiserver on the same etcd) are
-put into this form once, when they are read.
+The stored form is JSON with kind, apiVersion and metadata first and without metadata.resourceVersion. The served form
+is the same bytes with `"resourceVersion":"N",` inserted directly after `"metadata":{`. Values that another server
+wrote (a stock kube-apiserver on the same etcd) are normalized into this form when they are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ class CorruptObject(Exception):
 
 
 def encode(obj: Object, api_version: str, kind: str) -> bytes:
-    """The stored bytes of `obj`, which is left as it is."""
+    """Return the stored bytes of `obj`, which is not modified.
+
+    Args:
+        api_version: used if the object has no apiVersion.
+        kind: used if the object has no kind.
+    """
     stored: Object = {"kind": obj.get("kind") or kind, "apiVersion": obj.get("apiVersion") or api_version, "metadata": {}}
     stored.update(obj)
     metadata = obj.get("metadata") or {}
@@ -36,27 +41,32 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
 
 
 def splice(stored: bytes, revision: int) -> bytes:
-    """The served bytes of a stored value. Raises CorruptObject, NotTransformable."""
+    """Return the served bytes of a stored value: the value with its resourceVersion.
+
+    Raises:
+        CorruptObject: the value is not a JSON object.
+        NotTransformable: the value is encrypted.
+    """
     head = HEAD.match(stored)
     if head is None:
         stored = _normalized(stored)
         head = HEAD.match(stored)
         assert head is not None
     at = head.end()
-    if stored.endswith(b"\n"):  # kube-apiserver's encoder writes one
+    if stored.endswith(b"\n"):  # kube-apiserver's encoder ends every value with a newline
         stored = stored[:-1]
     comma = b"" if stored[at : at + 1] == b"}" else b","
     return b'%b"resourceVersion":"%d"%b%b' % (stored[:at], revision, comma, stored[at:])
 
 
 def divided(raw: bytes) -> tuple[bytes, bytes]:
-    """Served bytes in two: what the object is, and the rest, from `metadata` on."""
+    """Split served bytes in two: the type (`{"kind":…,"apiVersion":…,`), and the rest from `"metadata"` on."""
     at = max(raw.find(b'"metadata":'), 0)
     return raw[:at], raw[at:]
 
 
 def respliced(raw: bytes, old: int, new: int) -> bytes:
-    """Served bytes of revision `old` as of revision `new`."""
+    """Replace the resourceVersion `old` with `new` in served bytes."""
     head = HEAD.match(raw)
     assert head is not None
     behind = head.end() + len(b'"resourceVersion":"%d"' % old)

@@ -1,4 +1,7 @@
-"""Keeps somebody's picture of a resource up to date: what is there, then every change, within the storage's own step."""
+"""`follow`: keeps a data structure in step with the objects of a resource.
+
+It lists the resource and then applies every change within the cacher's own step of the event loop.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,29 @@ _RETRY_SECONDS: Final = 0.2
 
 
 class Picture(Protocol):
-    """`synced` is set once all that was there is in the picture."""
+    """A data structure that mirrors a resource. `synced` is set once it contains all objects of the initial list."""
 
     synced: asyncio.Event
 
     def known(self) -> Collection[str]:
-        """The keys that are in it."""
+        """Return the keys of the objects it contains."""
         ...
 
-    def apply(self, events: Sequence[WatchEvent]) -> None: ...
+    def apply(self, events: Sequence[WatchEvent]) -> None:
+        """Apply a batch of changes."""
+        ...
 
     def drop(self, key: str) -> None:
-        """An object that was not there when the storage was looked at again."""
+        """Remove an object that a new list no longer contains."""
         ...
 
 
 async def follow(storage: ResourceStorage, picture: Picture, what: str) -> None:
-    """Until cancelled; `what` names the objects in the log."""
+    """Keep `picture` in step with `storage` until cancelled, watching again after each error.
+
+    Args:
+        what: names the objects in the log, in the plural.
+    """
     while True:
         try:
             await _follow(storage, picture)

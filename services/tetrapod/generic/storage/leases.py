@@ -1,7 +1,8 @@
-"""`LeaseManager`: one lease for many short-lived objects (events), instead of one each.
+"""`LeaseManager`: shares one lease among many short-lived objects (events), instead of creating one for each.
 
-Follows k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: a lease lasts a little longer than asked, and is given out again for as
-long as its remaining life is not shorter than what the next object asks.
+A lease lasts a little longer than requested. It is reused as long as its remaining lifetime is not shorter than the
+TTL of the next object.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _OBJECTS: Final = Histogram(
 
 
 class LeaseManager:
+    """The current shared lease of one store."""
+
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
         self._backend = backend
         self._clock = clock
@@ -31,7 +34,7 @@ class LeaseManager:
         self._objects = 0
 
     async def lease(self, ttl: int) -> int:
-        """A lease that lasts `ttl` seconds or somewhat more."""
+        """Return a lease that lasts `ttl` seconds or somewhat more."""
         now = self._clock()
         spare = min(REUSE_SECONDS, int(ttl * REUSE_SHARE))
         self._objects += 1
@@ -43,5 +46,5 @@ class LeaseManager:
         return lease
 
     def forget(self) -> None:
-        """The lease turned out to have ended: take a new one next time."""
+        """Stop reusing the current lease, because the store reported that it has expired."""
         self._expires = 0.0

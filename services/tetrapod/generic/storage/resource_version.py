@@ -1,4 +1,7 @@
-"""Reading resourceVersion as upstream does (k8s.io/apiserver/pkg/storage/api_object_versioner.go)."""
+"""Parsing of resourceVersion.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/api_object_versioner.go
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ LARGEST: Final = (1 << 64) - 1
 
 
 def parse_resource_version(text: str) -> int:
-    """ "" is 0. Raises ValueError with upstream's text."""
+    """Return `text` as a number; "" is 0. Raises ValueError with upstream's text."""
     if not text:
         return 0
     try:

@@ -1,4 +1,7 @@
-"""How large the store is (upstream: the storage monitor of k8s.io/apiserver/pkg/storage/etcd3/metrics)."""
+"""The metric of the store's size.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics, storage monitor
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ _SIZE: Final = Gauge(
     "apiserver_storage_size_bytes", "Size of the storage database file physically allocated in bytes.", ("storage_cluster_id",)
 )
 _CLUSTER: Final = ("etcd-0",)
-"""Upstream's name of the first store; there is one."""
+"""Upstream's name of the first etcd cluster; there is only one."""
 _PATIENCE: Final = 1.0
 
 
 class Sized(Protocol):
+    """A store that can report its size."""
+
     async def size(self) -> int: ...
 
 
@@ -27,11 +32,16 @@ _stores: Final[weakref.WeakSet[Sized]] = weakref.WeakSet()
 
 
 def known(store: Sized) -> None:
+    """Register a store whose size is scraped."""
     _stores.add(store)
 
 
 async def _ask() -> None:
-    """A store that does not answer in time has no size, and one that is closed says so in its own way."""
+    """Read the size of every store before a scrape.
+
+    A store that does not answer in time reports no size. A closed store raises errors of its own, hence the broad
+    except.
+    """
     _SIZE.values.clear()
     for store in list(_stores):
         try:

@@ -1,6 +1,8 @@
-"""Values that are stored and cannot be read: encrypted with a key that is not known, or damaged; and what upstream says of them.
+"""Errors for stored values that cannot be read, because they are damaged or encrypted with an unknown key, with
+upstream's texts.
 
-Upstream: NewCorruptObjError of k8s.io/apiserver/pkg/storage/errors.go, pkg/storage/etcd3/corrupt_obj_deleter.go (the text of lists).
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/errors.go, NewCorruptObjError;
+pkg/storage/etcd3/corrupt_obj_deleter.go (lists)
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupResource
 
 ENCRYPTED: Final = b"k8s:enc:"
-"""What every encrypted value begins with, whoever encrypted it."""
+"""The prefix of every encrypted value, whichever provider wrote it."""
 NOT_FOR_IDENTITY: Final = "identity transformer tried to read encrypted data"
 
 
 class NotTransformable(Exception):
-    """A value that cannot be decrypted; `more` values of the same range cannot be either."""
+    """A value that cannot be decrypted. `more` is the number of further such values in the same range."""
 
     def __init__(self, reason: str, key: str = "", more: int = 0) -> None:
         super().__init__(reason)
@@ -24,11 +26,12 @@ class NotTransformable(Exception):
 
     @property
     def what(self) -> str:
+        """The error text that upstream uses."""
         return f"data from the storage is not transformable revision=0: {self.reason}"
 
 
 class NotDecodable(NotTransformable):
-    """An object that is stored as what nobody reads any more."""
+    """A stored object whose type cannot be decoded."""
 
     def __init__(self, reason: str, revision: int, key: str) -> None:
         super().__init__(reason, key)
@@ -36,25 +39,29 @@ class NotDecodable(NotTransformable):
 
     @property
     def what(self) -> str:
+        """The error text that upstream uses."""
         return f"object not decodable revision={self.revision}: {self.reason}"
 
 
 class CannotEncrypt(Exception):
-    """A value cannot be made ready to be stored."""
+    """A value cannot be encrypted for storage."""
 
 
 class NotReady(Unavailable):
-    """The cache of a resource cannot be filled, since the store holds what cannot be read."""
+    """The cache of a resource cannot be filled, because the store contains values that cannot be read."""
 
 
 def object_text(error: NotTransformable, key: str) -> str:
+    """Return the error message for reading one object."""
     return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {error.what}"
 
 
 def list_text(error: NotTransformable, resource: GroupResource) -> str:
+    """Return the error message for a list that contains unreadable objects."""
     more = f" (and {error.more} more)" if error.more else ""
     return f"failed to read one or more {resource} from the storage: {object_text(error, error.key)}{more}"
 
 
 def not_ready(error: NotTransformable, resource: GroupResource) -> NotReady:
+    """Return the error for a watch cache that cannot be filled."""
     return NotReady(f"storage is (re)initializing: failed to list <unspecified>: {list_text(error, resource)}")

@@ -1,1 +1,3 @@
-"""All that a store holds at one revision: read from either store, kept in a file, written into either store."""
+"""Backups: the contents of a store at one revision, read from etcd or SQLite, kept in a file, and written to etcd or
+SQLite.
+"""

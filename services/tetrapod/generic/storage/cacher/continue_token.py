@@ -1,6 +1,8 @@
-"""Continue tokens of lists, in upstream's form: unpadded URL-safe base64 of `{"v":"meta.k8s.io/v1","rv":..,"start":..}`.
+"""Continue tokens of lists, in upstream's format: unpadded URL-safe base64 of
+`{"v":"meta.k8s.io/v1","rv":..,"start":..}`.
 
-Follows k8s.io/apiserver/pkg/storage/continue.go. `rv` -1 goes on inconsistently, at the present revision.
+An `rv` of -1 continues inconsistently, at the current revision.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/continue.go
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ _FIELDS: Final = {"v": "string", "rv": "int64", "start": "string"}
 
 
 class Continuation(NamedTuple):
-    """Where a list goes on: the first key, relative to the prefix that is listed, and the revision."""
+    """The position at which a list continues: the first key, relative to the listed prefix, and the revision."""
 
     start: str
     revision: int
 
 
 def encode(continuation: Continuation) -> str:
+    """Return the continue token of a position."""
     token = {"v": "meta.k8s.io/v1", "rv": continuation.revision, "start": continuation.start}
     return base64.urlsafe_b64encode(orjson.dumps(token)).rstrip(b"=").decode()
 
 
 def decode(token: str) -> Continuation:
-    """Raises ValueError with upstream's text."""
+    """Parse a continue token. Raises ValueError with upstream's text."""
     try:
         return _checked(_fields(token))
     except ValueError as error:
@@ -43,7 +46,9 @@ def decode(token: str) -> Continuation:
 
 
 def _fields(token: str) -> dict[str, object]:
-    """The token as encoding/json stores it into upstream's struct, and its words where it cannot: a client may well see them."""
+    """Parse the token as Go's encoding/json does into upstream's struct, with its error texts, because clients see
+    them.
+    """
     data = _decoded(token)
     try:
         fields = json.loads(data, parse_float=_Fraction)
@@ -61,7 +66,7 @@ def _fields(token: str) -> dict[str, object]:
 
 
 class _Fraction(str):
-    """A number that is no integer, as it is written."""
+    """A JSON number that is not an integer, in its original notation."""
 
     __slots__ = ()
 
@@ -73,7 +78,7 @@ def _fits(value: object, wanted: str) -> bool:
 
 
 def _found(value: object, wanted: str) -> str:
-    """A number of another kind than the field's is named, too."""
+    """Return Go's name of the JSON value; a number that does not fit the field's type is quoted."""
     kind = _kind(value)
     return f"number {value}" if kind == "number" and wanted != "string" else kind
 
@@ -100,7 +105,7 @@ def _checked(fields: dict[str, object]) -> Continuation:
         raise ValueError("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not isinstance(start, str) or not start:
         raise ValueError("encoded start key empty (version meta.k8s.io/v1)")
-    # A token must not lead out of the prefix that its user may read.
+    # A token must not lead out of the prefix that the user is authorized for.
     rooted = start if start.startswith("/") else "/" + start
     if posixpath.normpath(rooted) != rooted or rooted == "/":
         raise ValueError(start)

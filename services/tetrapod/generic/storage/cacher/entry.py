@@ -1,10 +1,11 @@
-"""`StoredEntry`: one revision of one object, as the finished bytes and little else.
+"""`StoredEntry`: one revision of one object, kept as bytes.
 
-Ten thousand of them wait in memory for each one that is looked into, so what is derived (a parse, other representations) is kept
-only for the entries touched last: `warm` is a process-wide queue bounded by the bytes it stands for, and by their time.
+Most of the entries in memory are never inspected, only about one in ten thousand is. Derived data (the parsed object,
+other representations) is therefore kept only for recently used entries: `warm` is a process-wide queue, limited by
+the size of the objects and by time.
 
-The bytes are kept in two parts, for that is how lists need them: items of a list do not say what they are, and cutting that off
-costs a copy of each item (measured: 10 of 36 ms of a list of 29 MB).
+The bytes are kept in two parts because list responses need them so: items of a list omit kind and apiVersion, and
+cutting those off costs a copy of each item (measured: 10 of 36 ms for a list of 29 MB).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tetrapod.generic.storage.encoding import divided, respliced, splice
 from tetrapod.machinery.gvk import Object
 
 WARM_BYTES: Final = 4 << 20
-"""Of objects as bytes; parsed they take about ten times as much."""
+"""Total size of the objects as JSON; in parsed form they take about ten times as much."""
 WARM_SECONDS: Final = 5.0
 NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -37,20 +38,21 @@ class _Head(msgspec.Struct):
 
 _decode_head = msgspec.json.Decoder(_Head).decode
 _heads: dict[bytes, bytes] = {}
-"""Each once: there are as many as kinds."""
+"""Each distinct head once; there is one per kind."""
 
 
 class _Derived(msgspec.Struct, gc=False):
-    """What has been made of an entry's bytes."""
+    """Data derived from an entry's bytes."""
 
     parsed: Object | None = None
     representations: dict[Any, Any] = msgspec.field(default_factory=dict)
 
 
 class StoredEntry(msgspec.Struct, gc=False, eq=False):
-    """Implements `Entry`. `lease` is the backend's, 0 for none.
+    """The implementation of `Entry`. `lease` is the backend's lease ID, 0 for none.
 
-    Python's collector of cycles passes entries by: they are in none, and it would look at thousands that every write leaves behind.
+    Entries are excluded from Python's cyclic garbage collector (`gc=False`). They are never part of cycles, and the
+    collector would otherwise scan the thousands that every write leaves behind.
     """
 
     key: str
@@ -63,13 +65,13 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
     @classmethod
     def of(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
-        """Of an object as it is sent."""
+        """Create an entry from served bytes."""
         head, item = divided(raw)
         return cls(key, _heads.setdefault(head, head), item, revision, lease)
 
     @classmethod
     def stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
-        """Of a stored value. Raises CorruptObject, NotTransformable."""
+        """Create an entry from a stored value. Raises CorruptObject, NotTransformable."""
         return cls.of(key, splice(value, revision), revision, lease)
 
     @property
@@ -98,6 +100,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def uid(self) -> str:
+        """The object's metadata.uid."""
         return self._head().uid
 
     @property
@@ -109,10 +112,11 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
         return self.key.rpartition("/")[2]
 
     def as_deleted(self, revision: int) -> StoredEntry:
-        """This state, carrying the revision of its deletion."""
+        """Return this state of the object with the resource version of its deletion."""
         return StoredEntry.of(self.key, respliced(self.raw, self.revision, revision), revision)
 
     def cool(self) -> None:
+        """Drop the derived data."""
         self._derived = None
 
     def _head(self) -> _Metadata:
@@ -126,7 +130,11 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
 
 class _Warm:
-    """The entries that have something derived, oldest first. What is here longer than some seconds goes, if it was long ago or not."""
+    """The entries that have derived data, oldest first.
+
+    Entries are dropped when they exceed `WARM_BYTES` in total, and otherwise after one to two sweep intervals, even
+    if they were used meanwhile.
+    """
 
     def __init__(self) -> None:
         self._entries: deque[tuple[StoredEntry, int]] = deque()
@@ -135,6 +143,7 @@ class _Warm:
         self._sweeper: asyncio.TimerHandle | None = None
 
     def add(self, entry: StoredEntry) -> None:
+        """Register an entry that has derived data."""
         size = len(entry.item)
         self._entries.append((entry, size))
         self._bytes += size
@@ -152,12 +161,12 @@ class _Warm:
     def _plan(self) -> None:
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody serves: tools, tests
+        except RuntimeError:  # no event loop is running: command-line tools and tests
             return
         self._sweeper = loop.call_later(WARM_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
-        """Entries that were here at the last sweep already have had their time."""
+        """Drop the derived data of entries that were already present at the last sweep."""
         self._sweeper = None
         while len(self._entries) > self._added:
             self._cool_oldest()

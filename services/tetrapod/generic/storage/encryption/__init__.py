@@ -1,2 +1,5 @@
-"""Encryption at rest, by upstream's EncryptionConfiguration and in its formats: a stock kube-apiserver on the same store reads what we
-write, and we what it wrote. `Encryption` is the whole of it; nothing here is imported where no configuration is given."""
+"""Encryption at rest, with upstream's EncryptionConfiguration and formats.
+
+Tetrapod and a stock kube-apiserver on the same store can read each other's values. `Encryption` is the entry point.
+The package is imported only if a configuration is given.
+"""

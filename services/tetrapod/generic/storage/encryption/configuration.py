@@ -1,6 +1,7 @@
-"""EncryptionConfiguration: the file, with defaults.
+"""Reads the EncryptionConfiguration file and sets defaults.
 
-Upstream: k8s.io/apiserver/pkg/apis/apiserver/v1 (types_encryption.go, defaults.go), loadConfig of pkg/server/options/encryptionconfig.
+Upstream: staging/src/k8s.io/apiserver/pkg/apis/apiserver/v1/types_encryption.go, defaults.go;
+pkg/server/options/encryptionconfig/config.go, loadConfig
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _CACHE_SIZE: Final = 1000
 
 
 def read_configuration(path: str, *, reload: bool) -> tuple[Object, str]:
-    """The configuration and the hash of the file.
+    """Return the configuration and the hash of the file.
+
+    Args:
+        reload: whether the file is reloaded automatically, which has stricter rules for plugin names.
 
     Raises:
         ValueError: with upstream's text.
@@ -36,9 +40,10 @@ def read_configuration(path: str, *, reload: bool) -> tuple[Object, str]:
 
 
 def content(path: str) -> tuple[bytes, str]:
-    """
+    """Return the contents of the file and their hash.
+
     Raises:
-        ValueError: it cannot be read, or is empty.
+        ValueError: the file cannot be read or is empty.
     """
     try:
         data = read(path)

@@ -1,7 +1,7 @@
-"""Metrics of transformations and of KMS plugins, by upstream's names.
+"""Metrics of encryption and of KMS plugins, with upstream's names.
 
-Upstream: k8s.io/apiserver/pkg/storage/value/metrics.go, pkg/storage/value/encrypt/envelope/metrics/metrics.go,
-pkg/server/options/encryptionconfig/metrics/metrics.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/metrics.go,
+pkg/storage/value/encrypt/envelope/metrics/metrics.go, pkg/server/options/encryptionconfig/metrics/metrics.go
 """
 
 from __future__ import annotations
@@ -85,19 +85,24 @@ _STATUS_TIMES: Final = Gauge(
 
 
 def transformed(resource: str, kind: str, prefix: str, started: float, status: str) -> None:
+    """Record a transformation that began at `started` (`time.perf_counter`)."""
     _OPERATIONS.add((resource, kind, prefix, status))
     if status == OK:
         _DURATION.observe((kind, prefix), time.perf_counter() - started)
 
 
 class _Latest:
-    """The labels used last; those of long ago go, so that a plugin which invents key IDs does not fill the memory."""
+    """The most recently used labels of some metrics.
+
+    Older labels are dropped, so that a plugin that keeps changing its key ID does not exhaust the memory.
+    """
 
     def __init__(self, *metrics: Counter) -> None:
         self._metrics = metrics
         self._labels: OrderedDict[tuple[str, ...], None] = OrderedDict()
 
     def use(self, labels: tuple[str, ...]) -> None:
+        """Mark the labels as used, dropping the oldest if there are too many."""
         self._labels[labels] = None
         self._labels.move_to_end(labels)
         if len(self._labels) > _KEYS_KEPT:
@@ -111,6 +116,7 @@ _told: Final = _Latest(_STATUS_TIMES)
 
 
 def key_used(kind: str, provider: str, key_id: str) -> None:
+    """Record the use of a plugin's key."""
     labels = (kind, provider, hashed(key_id), hashed(apiserver_id()))
     _used.use(labels)
     _KEY_IDS.add(labels)
@@ -118,7 +124,7 @@ def key_used(kind: str, provider: str, key_id: str) -> None:
 
 
 def key_told(provider: str, key_id: str) -> None:
-    """A plugin has named this key as its present one."""
+    """Record that a plugin's Status call returned this key as its current one."""
     labels = (provider, hashed(key_id), hashed(apiserver_id()))
     _told.use(labels)
     _STATUS_TIMES.set(labels, time.time())

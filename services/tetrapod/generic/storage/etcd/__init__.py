@@ -1,4 +1,4 @@
-"""The etcd backend: a small client of our own over gRPC and generated messages."""
+"""The etcd backend: a small etcd client over gRPC with generated messages."""
 
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
 

@@ -1,7 +1,8 @@
-"""Compaction of etcd every five minutes, so that history of five to ten minutes is kept.
+"""Compaction of etcd every five minutes, so that five to ten minutes of history are kept.
 
-Follows k8s.io/apiserver/pkg/storage/etcd3/compact.go, key and all: of the API servers that share an etcd, ours and stock ones, whoever
-increments the version of `compact_rev_key` first compacts, and the others learn the new version.
+The API servers that share an etcd, both ours and stock ones, coordinate with upstream's key: the one that first
+increments the version of `compact_rev_key` compacts, and the others read the new version.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/compact.go
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ COMPACT_REV_KEY: Final = b"compact_rev_key"
 
 
 class Compactor:
-    """`txn` and `compact` are the calls; `version` is the logical time, `revision` what the next round compacts to."""
+    """The compactor of one process.
+
+    `txn` and `compact` are the etcd calls. `version` is the logical time, and `revision` the target of the next
+    round.
+    """
 
     def __init__(self, txn: Callable[[pb.TxnRequest], Awaitable[pb.TxnResponse]], compact: Callable[[int], Awaitable[None]]) -> None:
         self._txn = txn
@@ -30,6 +35,7 @@ class Compactor:
         self.revision = 0
 
     async def run(self, interval: float) -> None:
+        """Compact every `interval` seconds until cancelled."""
         while True:
             await asyncio.sleep(interval)
             try:
@@ -38,7 +44,9 @@ class Compactor:
                 log.info("compaction of etcd is put off: %s", error)
 
     async def round(self) -> bool:
-        """True if this process compacted. The first round only learns where the others are."""
+        """Compact if no other process has done so, and return whether it did. The first round only reads the current
+        version.
+        """
         target = self.revision
         request = pb.TxnRequest(
             compare=[pb.Compare(target=pb.Compare.VERSION, key=COMPACT_REV_KEY, version=self.version)],

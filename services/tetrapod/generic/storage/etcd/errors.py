@@ -1,4 +1,6 @@
-"""What a call raises, as the errors of `backend.py`. The one place that knows etcd's texts (its codes alone do not tell)."""
+"""Translation of gRPC errors to the errors of `backend.py`. It relies on etcd's error texts, because the status codes
+are ambiguous.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from tetrapod.generic.unavailable import Unavailable
 
 
 def translated(error: RpcError) -> Exception:
+    """Return the backend error for a gRPC error."""
     details = error.details
     if "required revision has been compacted" in details:
         return Compacted(0)
@@ -21,5 +24,5 @@ def translated(error: RpcError) -> Exception:
 
 
 def points_elsewhere(error: RpcError) -> bool:
-    """Whether another endpoint may well answer."""
+    """Return whether another endpoint may be able to answer."""
     return error.code in {Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED}

@@ -1,4 +1,4 @@
-"""The embedded backend: one SQLite file (or memory) that keeps every revision for a while, as etcd does."""
+"""The embedded backend: one SQLite file (or memory) that keeps past revisions for a while, as etcd does."""
 
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.generic.storage.sqlite.lock import DatabaseInUse

@@ -1,6 +1,6 @@
-"""What the embedded store does by itself: it deletes keys of ended leases, and forgets old history.
+"""Background work of the embedded store: deleting the keys of expired leases, and compacting old history.
 
-Timers, not tasks: an idle store wakes up once per compaction interval and finds nothing to do.
+It uses timers instead of tasks: an idle store wakes up once per compaction interval and finds nothing to do.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 
-SWEEP = 500  # keys, or revisions, in one transaction
+SWEEP = 500  # keys or revisions per transaction
 
 
 class Housekeeping:
-    """`history` is how many seconds of revisions are kept at least (twice as many at most)."""
+    """The timers of one store. History is kept for at least `history` seconds, and at most twice as long."""
 
     def __init__(self, writer: Writer, revision: Callable[[], int], history: float, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
@@ -33,12 +33,13 @@ class Housekeeping:
         self._task: set[asyncio.Task[None]] = set()
 
     def start(self, next_expiry: float | None) -> None:
+        """Start the timers. `next_expiry` is the time at which the first lease expires, if there is one."""
         if next_expiry is not None:
             self.lease_ends(next_expiry)
         self._plan_compaction(self._revision())
 
     def lease_ends(self, when: float) -> None:
-        """A lease ends at `when` (of the clock): be there."""
+        """Schedule a sweep for a lease that expires at the time `when` (of `clock`)."""
         due = asyncio.get_running_loop().time() + max(0.0, when - self.clock())
         if self._next_sweep is not None:
             if self._next_sweep.when() <= due:
@@ -47,7 +48,7 @@ class Housekeeping:
         self._next_sweep = asyncio.get_running_loop().call_at(due, self._start, self.sweep)
 
     async def sweep(self) -> None:
-        """Delete the keys of every ended lease, as ordinary deletions."""
+        """Delete the keys of every expired lease, as ordinary deletions."""
         self._next_sweep = None
         now = self.clock()
         while await self._writer.submit(lambda t: t.expire(now, SWEEP)):
@@ -57,6 +58,7 @@ class Housekeeping:
             self.lease_ends(following)
 
     async def compact(self, revision: int) -> None:
+        """Discard the history before `revision`, in several transactions."""
         while await self._writer.submit(lambda t: t.compact(revision, SWEEP)):
             pass
 
@@ -65,7 +67,7 @@ class Housekeeping:
 
     async def _compact_to(self, revision: int) -> None:
         self._plan_compaction(self._revision())
-        with contextlib.suppress(Compacted, FutureRevision):  # nothing has been written since, or somebody compacted further
+        with contextlib.suppress(Compacted, FutureRevision):  # nothing was written since, or another caller compacted further
             await self.compact(revision)
 
     def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -79,6 +81,7 @@ class Housekeeping:
             log.error("housekeeping of the embedded store failed: %s", error, exc_info=error)
 
     async def close(self) -> None:
+        """Cancel the timers and the running work."""
         for timer in (self._next_sweep, self._next_compaction):
             if timer is not None:
                 timer.cancel()

@@ -1,6 +1,8 @@
-"""The lock beside a database file: one process at a time, because events are told within the process only.
+"""The lock file of a database: only one process may open it, because watch events are delivered within the process
+only.
 
-`flock` on an open file: the kernel lets go of it when the process ends, however it ends, so nothing is ever stale.
+It uses `flock` on an open file, which the kernel releases when the process ends for any reason, so a lock cannot
+become stale.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from tetrapod.generic.storage.backend import CannotOpen
 
 
 class DatabaseInUse(CannotOpen):
-    """Another process (or another backend of this one) has the database open."""
+    """Another process (or another backend in this process) has the database open."""
 
     def __init__(self, path: Path, holder: str) -> None:
         who = f"process {holder}" if holder else "another process"
@@ -22,6 +24,8 @@ class DatabaseInUse(CannotOpen):
 
 
 class DatabaseLock:
+    """An exclusive lock on a database file."""
+
     def __init__(self, path: Path) -> None:
         """Take the lock of the database at `path`. Raises DatabaseInUse."""
         self._fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -35,6 +39,7 @@ class DatabaseLock:
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
+        """Release the lock. Does nothing if it was released before."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,7 +1,8 @@
-"""The tables of the embedded store, and how its connections are opened.
+"""The tables of the embedded store, and functions that open its connections.
 
-`revisions` has one row per write, for ever until compaction; `current` says which of them is a key's present one, so that
-reads of now never look at history. Each revision names the one it replaced: compaction follows those links and scans nothing.
+`revisions` has one row per write, until compaction. `current` names the latest revision of each existing key, so that
+current reads do not touch history. Each revision names the one it replaced: compaction follows these links instead of
+scanning.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tetrapod.generic.storage.backend import CannotOpen
 
 APPLICATION_ID = 0x54455452  # "TETR"
 SCHEMA_VERSION = 1
-FIRST_REVISION = 2  # of an empty store, one more than etcd's: 1 is what clients and tests say when they mean long ago
+FIRST_REVISION = 2  # revision of an empty store, one more than etcd's, because clients and tests use 1 to mean long ago
 
 TABLES = """
 CREATE TABLE revisions (
@@ -35,16 +36,20 @@ INSERT INTO compaction VALUES (1, 0);
 
 
 class UnsupportedDatabase(CannotOpen):
-    """The file is not a database of ours, or of a newer version."""
+    """The file is not a Tetrapod database, or has another schema version."""
 
 
 def open_connection(path: str) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time; transactions are begun and ended by hand."""
+    """Open a connection that any thread may use, one at a time, with explicit transactions."""
     return sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
 def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
-    """Whether there is nothing yet. Raises UnsupportedDatabase where there is something that is not ours; it is left as it is."""
+    """Return whether the database is empty.
+
+    Raises:
+        UnsupportedDatabase: it contains something else than a Tetrapod database of this version. It is not modified.
+    """
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -60,16 +65,17 @@ def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
 
 
 def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Make the tables of a new database, check those of an old one. Raises UnsupportedDatabase."""
+    """Create the tables of a new database, or check those of an existing one. Raises UnsupportedDatabase."""
     new = is_new(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")  # with WAL: the log is synced at every commit
+    connection.execute("PRAGMA synchronous = FULL")  # with WAL, this syncs the log at every commit
     connection.execute("PRAGMA journal_size_limit = 67108864")
     if new:
         _create(connection, path)
 
 
 def tune(connection: sqlite3.Connection, durable: bool = True) -> None:
+    """Set the connection's cache size, and disable syncing if not `durable`."""
     connection.execute("PRAGMA cache_size = -16000")
     if not durable:
         connection.execute("PRAGMA synchronous = OFF")
@@ -84,7 +90,7 @@ def _create(connection: sqlite3.Connection, path: Path | None) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """A new file outlives a power failure only once its directory entry is on disk too."""
+    """Sync a directory, because a new file survives a power failure only once its directory entry is on disk."""
     fd = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(fd)
