@@ -1,6 +1,6 @@
-"""Feature gates as they are by default in the release that is followed, which is how this server behaves; shown as a metric.
+"""The feature gates with the defaults of the upstream release, which this server behaves like; shown as a metric.
 
-`features.txt` has what a kube-apiserver of that release shows, gates of other components among them: name, stage, whether it is on.
+`features.txt` lists the gates that a kube-apiserver of that release shows, including those of other components: name, stage, enabled.
 Upstream: component-base/metrics/prometheus/feature.
 """
 
@@ -12,6 +12,6 @@ from importlib.resources import files
 
 @cache
 def defaults() -> tuple[tuple[str, str, bool], ...]:
-    """Name, stage and whether it is on; read when it is asked for first."""
+    """Return name, stage and default of each gate; read at the first call."""
     lines = files(__package__).joinpath("features.txt").read_text().splitlines()
     return tuple((name, stage, enabled == "1") for name, stage, enabled in map(str.split, lines))

@@ -1,8 +1,8 @@
-"""Post-start hooks, health checks by name, readiness and shutdown: what a service registers, and the server runs.
+"""`Lifecycle`: the post-start hooks, health checks, readiness and shutdown of a server; services register them, the server runs them.
 
-A hook is a coroutine function; it returns once its work has begun well (a controller's first sync), having started any
-long-running task through `Lifecycle.background`. /readyz is false until every hook has returned.
-Upstream: k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
+A hook is a coroutine function. It returns once its work has started successfully (for example after a controller's first sync), and
+starts long-running tasks with `Lifecycle.background`. /readyz fails until every hook has returned. Upstream:
+k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LEAVING_PATIENCE: Final = 3.0
 
 Hook = Callable[[], Awaitable[None]]
 Check = Callable[[], Awaitable[None]]
-"""Returns when healthy; raises with the reason when not."""
+"""Returns if healthy, and raises with the reason if not."""
 
 ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 
 class Followed(Protocol):
-    """An informer: what a service keeps a copy of."""
+    """An informer that the lifecycle runs."""
 
     synced: asyncio.Event
 
@@ -36,13 +36,15 @@ class Followed(Protocol):
 
 
 class Lifecycle:
+    """The hooks, checks and background tasks of a server."""
+
     def __init__(self) -> None:
         self.hooks: dict[str, Hook] = {}
         self.hooks_done: set[str] = set()
         self.leaving: dict[str, Hook] = {}
         self.pre_shutdown: dict[str, Hook] = {}
         self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
-        """In order, hooks among them; each with the endpoints that show it."""
+        """Checks in order, including those of hooks, each with the endpoints that show it."""
         self.shutting_down = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._followed: list[tuple[str, Followed]] = []
@@ -62,35 +64,37 @@ class Lifecycle:
         return check
 
     def on_leaving(self, name: str, hook: Hook) -> None:
-        """What is done first when the server stops, while it still serves: others are told that it goes.
+        """Register a hook that runs first when the server stops, while it still serves, for example to remove it from endpoints.
 
         Upstream: AddPreShutdownHook, "including deregistering from the kubernetes endpoint".
         """
         self.leaving[name] = hook
 
     def on_shutdown(self, name: str, hook: Hook) -> None:
+        """Register a hook that runs after the background tasks have been cancelled."""
         self.pre_shutdown[name] = hook
 
     def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
+        """Register a health check for some of the three endpoints."""
         self.checks[name] = (check, endpoints)
 
     def follow(self, name: str, informer: Followed) -> None:
-        """Run an informer until the server stops; the check `informer-sync` waits for its first list. Again: nothing.
+        """Run an informer until the server stops; the check `informer-sync` waits for its first list. An informer is run only once.
 
-        Two services may each have an informer of one name.
+        Two services may each have an informer of the same name.
         """
         if all(informer is not followed for _, followed in self._followed):
             self._followed.append((name, informer))
             self.background(f"informer/{name}", informer.run())
 
     async def informers_synced(self) -> None:
-        """The check `informer-sync`."""
+        """The check `informer-sync`: raise unless all informers have synced."""
         waiting = [name for name, informer in self._followed if not informer.synced.is_set()]
         if waiting:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
 
     def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run `work` until the server stops; an end by error is logged. Long-lived loops handle their own errors."""
+        """Run `work` until the server stops. Long-lived loops handle their own errors; an error that ends the task is logged."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -102,10 +106,11 @@ class Lifecycle:
             log.error("background task %s ended: %s", task.get_name(), error, exc_info=error)
 
     async def start(self) -> None:
+        """Run the post-start hooks, all at once."""
         await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
 
     async def _run_hook(self, name: str, hook: Hook) -> None:
-        """Again and again while what it needs is not there yet (the store, the front door); so a hook may run several times."""
+        """Run a hook, again while the store or a service it needs is unavailable; so a hook may run several times."""
         wait = _FIRST_WAIT
         while True:
             try:
@@ -121,7 +126,7 @@ class Lifecycle:
                 return
 
     async def leave(self, delay: float) -> None:
-        """Not ready from now on; returns once `delay` seconds have passed and whoever is to know has been told, or cannot be."""
+        """Report not ready, run the leaving hooks, and return when they are done or have timed out and `delay` seconds have passed."""
         self.shutting_down.set()
 
         async def told(name: str, hook: Hook) -> None:

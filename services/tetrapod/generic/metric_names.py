@@ -1,5 +1,7 @@
-"""Which of upstream's metrics are stable or beta; all others are alpha (their StabilityLevel in upstream's sources).
-And which histograms are classic ones in every form."""
+"""The names of upstream's stable and beta metrics (all others are alpha), and of the histograms without native buckets.
+
+Stability is the StabilityLevel in upstream's sources.
+"""
 
 from __future__ import annotations
 
@@ -77,4 +79,4 @@ rest_client_response_size_bytes
 workqueue_queue_duration_seconds
 workqueue_work_duration_seconds
 """
-"""Upstream registers these before it knows of the gate NativeHistograms, or with a histogram of Prometheus' own."""
+"""Upstream registers these before it reads the gate NativeHistograms, or as Prometheus' own histograms."""

@@ -1,7 +1,7 @@
-"""The non-resource endpoints of a server: a table of exact paths and of prefixes, each with its `Handler`.
+"""The non-resource endpoints of a server: a table of exact paths and prefixes, each with its `Handler`.
 
-A table of a dozen plain handlers rather than a web framework: importing FastAPI costs 0.2 s and 21 MB in each process, a
-quarter of the start-up and of the memory budget, and its routing answers other methods and slashes than upstream does.
+It is not a web framework: importing FastAPI costs 0.2 s and 21 MB in each process, a
+quarter of the start-up and of the memory budget, and its routing of other methods and trailing slashes differs from upstream's.
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ from tetrapod.machinery.status import StatusError
 
 
 class Routes:
+    """The table of paths."""
+
     def __init__(self) -> None:
         self._exact: dict[str, Handler] = {}
         self._prefixes: list[tuple[str, Handler]] = []
         self._listed: list[str] = []
 
     def add(self, path: str, handler: Handler, *, listed: bool = True) -> None:
+        """Add an exact path; `listed` paths are shown by `/`."""
         self._exact[path] = handler
         if listed:
             self._listed.append(path)
 
     def add_rest(self, path: str, handler: Handler) -> None:
-        """A path that upstream routes as REST: GET only (405 else), with or without slashes at the end, 404 Status below."""
+        """Add a path that upstream routes as REST: GET only (else 405), with or without trailing slashes, and a 404 Status
+        for paths below it.
+        """
         guarded = get_only(handler)
 
         async def below(request: Request) -> Response:
@@ -44,22 +49,26 @@ class Routes:
         self._prefixes.append((path + "/", below))
 
     def add_prefix(self, prefix: str, handler: Handler, *, listed: bool = False) -> None:
+        """Add a prefix of paths."""
         self._prefixes.append((prefix, handler))
         if listed:
             self._listed.append(prefix)
 
     def find(self, path: str) -> Handler | None:
+        """Return the handler of a path, or None."""
         handler = self._exact.get(path)
         if handler is not None:
             return handler
         return next((h for prefix, h in self._prefixes if path.startswith(prefix)), None)
 
     def paths(self) -> Iterable[str]:
-        """Those that `/` lists."""
+        """Return the paths that `/` lists."""
         return self._listed
 
 
 def get_only(handler: Handler) -> Handler:
+    """Return a handler that rejects all methods but GET."""
+
     async def guarded(request: Request) -> Response:
         if request.method != "GET":
             raise method_not_allowed()
@@ -69,6 +78,7 @@ def get_only(handler: Handler) -> Handler:
 
 
 def method_not_allowed() -> StatusError:
+    """Return the 405 of a REST route."""
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
@@ -76,11 +86,13 @@ NOT_FOUND_HEADERS: HeaderList = [(b"content-type", b"text/plain; charset=utf-8")
 
 
 def not_found() -> Response:
-    """The text 404 of a path that nobody serves."""
+    """Return the plain-text 404 of a path that is not served."""
     return Response(404, list(NOT_FOUND_HEADERS), b"404 page not found\n")
 
 
 def health_handler(health: Health) -> Handler:
+    """Return the handler of the health endpoints."""
+
     async def handle(request: Request) -> Response:
         return await health.handle(request) or not_found()
 
@@ -88,11 +100,13 @@ def health_handler(health: Health) -> Handler:
 
 
 async def version(request: Request) -> Response:
+    """Serve `/version`."""
     check_route_accept(request, ("application/json",))
     return Response(200, [(b"content-type", b"application/json")], orjson.dumps(version_info(), option=orjson.OPT_INDENT_2))
 
 
 async def metrics(request: Request) -> Response:
+    """Serve `/metrics`; DELETE resets the counters."""
     from tetrapod.generic import process_metrics
     from tetrapod.generic.metrics import BEFORE_SCRAPE, every, reset
 
@@ -106,7 +120,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def slis(request: Request) -> Response:
-    """`/metrics/slis`: how the health checks went."""
+    """Serve `/metrics/slis`: the results of the health checks."""
     from tetrapod.generic.metrics import SLIS, Counter
 
     if request.method == "DELETE":
@@ -118,5 +132,5 @@ async def slis(request: Request) -> Response:
 
 
 def _metrics_reset() -> Response:
-    """Upstream: component-base/metrics/http.go (HandlerWithReset)."""
+    """Return the response to a reset (upstream: component-base/metrics/http.go, HandlerWithReset)."""
     return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")

@@ -1,8 +1,8 @@
-"""`GenericAPIServer`: resources, non-resource endpoints, admission, storage and lifecycle put together into one `Handler`.
+"""`GenericAPIServer`: combines resources, non-resource endpoints, admission, storage and lifecycle into one `Handler`.
 
-Each of the four services is one instance of this with its own resources put in; so is an external aggregated server.
-`director` answers a request whose user is known and allowed; `build_handler_chain` (filters/chain.py) stands in front of it
-where requests come in. Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go and handler.go (the director).
+Each of the four services is an instance with its own resources, and so is an aggregated API server.
+`director` serves authenticated and authorized requests; `build_handler_chain` (filters/chain.py) wraps it
+for a listener. Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go and handler.go (the director).
 """
 
 from __future__ import annotations
@@ -30,9 +30,16 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class GenericAPIServer:
-    """`name` is the component in metrics and logs; `fallback` answers resource paths of groups that are not installed.
+    """An API server.
 
-    With `profiling` there are /debug/pprof and /debug/flags.
+    Args:
+        name: the component in metrics and logs.
+        storage: the storage of resources.
+        admission: the admission plugins.
+        lifecycle: the hooks and checks.
+        authorizer: the authorizer for checks inside endpoints.
+        fallback: serves resource paths of groups that are not installed.
+        profiling: whether to serve /debug/pprof and /debug/flags.
     """
 
     def __init__(
@@ -56,11 +63,11 @@ class GenericAPIServer:
         self.source = DefinitionSource()
         self.stores: dict[GroupResource, Store] = {}
         self.documents: dict[str, Callable[[], Object]] = {"version": _version_document}
-        """OpenAPI documents of endpoints that are no resources, by name."""
+        """The OpenAPI documents of non-resource endpoints, by name."""
         self.listed: list[Callable[[], Iterable[str]]] = []
-        """Further paths that `/` lists."""
+        """Functions that return additional paths for `/`."""
         self.flags: Mapping[str, str] = {}
-        """The command line's, for /flagz."""
+        """The command-line flags, for /flagz."""
         self.fallback = fallback
         self._profiling = profiling
         self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
@@ -88,7 +95,7 @@ class GenericAPIServer:
         self.routes.add("/index.html", self._index, listed=False)
 
     def install(self, definitions: Iterable[ResourceDefinition]) -> None:
-        """Serve resources, in all their versions."""
+        """Serve resources in all their versions."""
         for definition in definitions:
             store = self._store(definition)
             for served in definition.versions:
@@ -115,19 +122,20 @@ class GenericAPIServer:
         return store
 
     def statistics(self, group: str, resource: str) -> tuple[int, int] | None:
-        """Objects of a resource and their average size, for flow control; None of what is not installed here."""
+        """Return the number of objects of a resource and their average size, for flow control; None if it is not installed here."""
         store = self.stores.get(GroupResource(group, resource))
         return store.storage.statistics() if store is not None else None
 
     def discover(self, source: DiscoverySource) -> None:
-        """Answer discovery from `source` instead of the declared resources alone."""
+        """Serve discovery from `source` instead of the installed resources alone."""
         self._discovery = DiscoveryHandlers(source, self._groups.__contains__)
 
     def serves(self, group: str, version_: str) -> bool:
+        """Return whether a group-version is installed."""
         return (group, version_) in self._routers
 
     async def director(self, request: Request) -> Response:
-        """Send a request to the endpoint that answers it."""
+        """Route a request to its endpoint."""
         info = request.info
         if info is None:
             raise ValueError("the director needs the request info")
@@ -153,15 +161,16 @@ class GenericAPIServer:
         return not_found()
 
     def openapi(self) -> BuiltinSource:
-        """The OpenAPI documents of what is here when it is asked for."""
+        """Return the OpenAPI documents of the resources that are installed at the time of the call."""
         return BuiltinSource(self.source, self.documents)
 
     async def _index(self, request: Request) -> Response:
-        """`/`: the paths that are served."""
+        """Serve `/`: the list of paths."""
         body = orjson.dumps({"paths": sorted(self.paths())}, option=orjson.OPT_INDENT_2)
         return Response(200, [(b"content-type", b"application/json")], body)
 
     def paths(self) -> set[str]:
+        """Return the paths that `/` lists."""
         paths = {*self.routes.paths(), *self.health.paths(), *(path for more in self.listed for path in more())} - {"/"}
         for gv in self.source.group_versions():
             paths |= {f"/apis/{gv.group}", f"/apis/{gv}"} if gv.group else {"/api", f"/api/{gv.version}"}
@@ -169,6 +178,6 @@ class GenericAPIServer:
 
 
 def _version_document() -> Object:
-    from tetrapod.generic.openapi.v3 import version_document  # for the first who asks
+    from tetrapod.generic.openapi.v3 import version_document  # imported at the first request
 
     return version_document()

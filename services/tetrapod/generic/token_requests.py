@@ -1,7 +1,7 @@
-"""`serviceaccounts/token` where core runs apart from auth: the logic and the keys stay there, admission happens here.
+"""`serviceaccounts/token` in core when auth is a separate process: auth has the logic and the keys, admission runs here.
 
-The auth service answers on TOKEN_REQUESTS_PATH: `prepare` fills a request in and checks it, `issue` signs. Between the two
-core's validating admission sees the prepared object, as it would in one process.
+The auth service serves TOKEN_REQUESTS_PATH: `prepare` sets defaults and validates, `issue` signs. In between
+core's validating admission gets the prepared object, as it would in one process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULT_SECONDS: Final = 60 * 60
 
 
 def default_token_request(obj: Object) -> None:
-    """Upstream: SetDefaults_TokenRequestSpec."""
+    """Set the default expiration (upstream: SetDefaults_TokenRequestSpec)."""
     spec = obj.get("spec") or {}
     obj["spec"] = spec
     if spec.get("expirationSeconds") is None:
@@ -32,7 +32,7 @@ def default_token_request(obj: Object) -> None:
 
 
 def note_credential(ctx: Context, answer: Object) -> Object:
-    """Say in the request's events which credential was issued (upstream: CredentialIDForJTI). Returns the answer."""
+    """Annotate the audit event with the id of the issued credential (upstream: CredentialIDForJTI). Returns `answer`."""
     payload = answer["status"]["token"].split(".")[1]
     claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     if jti := claims.get("jti"):
@@ -41,19 +41,23 @@ def note_credential(ctx: Context, answer: Object) -> Object:
 
 
 class RemoteTokenRequestRest(Rest):
-    """`client` speaks to the auth service as a member of SERVICES_GROUP."""
+    """The subresource. `client` calls the auth service as a member of SERVICES_GROUP."""
 
-    keeps_system_metadata = True  # a request may say which account's uid it means
+    keeps_system_metadata = True  # a request may name the account's uid as a precondition
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def default(self, obj: Object) -> None:
-        """As `default_token_request`, before anybody looks at the object."""
+        """Set the default expiration before the object is validated."""
         default_token_request(obj)
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        """Auth prepares, `validate` (admission) sees what it prepared, auth issues. Raises StatusError; 503 where auth answers nonsense."""
+        """Create a token: auth prepares the request, `validate` (admission) runs, auth issues the token.
+
+        Raises:
+            StatusError: the request was rejected, or 503 if auth is unavailable or its response is malformed.
+        """
         obj.update((await self._ask("prepare", ctx, name, obj))["object"])
         if validate is not None:
             await validate(obj)
@@ -77,7 +81,7 @@ class RemoteTokenRequestRest(Rest):
 
 
 def remote_secret_signer(client: Client) -> Callable[[str, str, str], Awaitable[str]]:
-    """(namespace, service account, secret) → a legacy token, signed by auth. Raises StatusError."""
+    """Return a function (namespace, service account, secret) → legacy token, signed by auth. It raises StatusError."""
 
     async def sign(namespace: str, account: str, secret: str) -> str:
         question = orjson.dumps({"namespace": namespace, "account": account, "secret": secret})

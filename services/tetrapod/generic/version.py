@@ -1,4 +1,4 @@
-"""`/version` and the versions that other parts must tell (upstream: k8s.io/apimachinery/pkg/version)."""
+"""The version of the server (upstream: k8s.io/apimachinery/pkg/version)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tetrapod.machinery.gvk import Object
 
 KUBERNETES: Final = "1.37.1"
 GIT_VERSION: Final = f"v{KUBERNETES}"
-"""As the original says it, since clients choose by it; what answers is told by `goVersion` and `compiler`."""
+"""As upstream reports it, because clients depend on it; `goVersion` and `compiler` show that this is another implementation."""
 
 
 def version_info() -> Object:
+    """Return the content of `/version`."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {
         "major": "1",

@@ -8,8 +8,8 @@
         …
         server.reset(before)
 
-`plugin.py` makes it pytest's fixtures. docs/TESTING.md tells all of it. Nothing is imported before it is used: pytest loads the plugin
-also where nobody asks for a server.
+`plugin.py` provides it as pytest fixtures; docs/how-to/testing.md documents both. Imports are deferred until first use: pytest loads
+the plugin in every project, also where no test requests a server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Counted`: the embedded server, knowing when it has nothing more to do."""
+"""The embedded server with a count of requests in flight, to detect when it is idle."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from tetrapod.generic.storage.sqlite.snapshots import Snapshot
 from tetrapod.machinery.requestinfo import is_long_running
 
 _QUIET: Final = 60
-"""Turns of the loop without a write or a request after which nothing is under way: an event reaches the last of those who follow it, and
-becomes a request, within about a dozen."""
+"""Iterations of the event loop without a write or a request in flight after which the server counts as idle. An event reaches its last
+consumer, and results in a request, within about a dozen.
+"""
 _PATIENCE: Final = 2.0
 _ATTEMPTS: Final = 5
 
 
 class Counted(Embedded):
+    """An embedded server that counts its requests in flight, except long-running ones."""
+
     def __init__(self, options: Options, store: SqliteBackend) -> None:
         self._store = store
         self._under_way = 0
@@ -35,9 +38,13 @@ class Counted(Embedded):
             self._under_way -= 1
 
     async def settled(self, patience: float = _PATIENCE) -> bool:
-        """Returns once what has been written has had its consequences: caches and informers follow, controllers rest.
+        """Wait until the consequences of all writes have happened: caches and informers are up to date, and controllers are idle.
 
-        False where it did not come to rest in time, since somebody writes all the time.
+        Args:
+            patience: the timeout in seconds.
+
+        Returns:
+            False if the server was not idle in time, because something writes continuously.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
@@ -52,11 +59,17 @@ class Counted(Embedded):
         return True
 
     async def snapshot(self) -> Snapshot:
+        """Return a snapshot of the storage once the server is idle."""
         await self.settled()
         return await self._store.snapshot()
 
     async def go_back(self, snapshot: Snapshot) -> bool:
-        """To what was stored then. Controllers see things vanish and reappear, and may act on it once more: until nothing differs."""
+        """Restore a snapshot. Controllers observe deletions and additions and may write in response, so restore again until nothing
+        differs.
+
+        Returns:
+            False if the state still differs after several attempts.
+        """
         for _ in range(_ATTEMPTS):
             await self.settled()
             if not await self._store.restore(snapshot):
@@ -64,6 +77,6 @@ class Counted(Embedded):
         return False
 
     async def copy(self) -> SqliteBackend:
-        """The store of a fork."""
+        """Return a copy of the storage for a fork, once the server is idle."""
         await self.settled()
         return await self._store.copy()

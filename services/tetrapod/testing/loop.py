@@ -1,4 +1,4 @@
-"""`LoopThread`: an event loop in a thread of its own, for a caller that has none (or another one)."""
+"""An event loop in its own thread, for callers without a loop or with another one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 
 class LoopThread:
+    """A thread that runs an event loop."""
+
     def __init__(self, name: str) -> None:
         import uvloop
 
@@ -23,11 +25,16 @@ class LoopThread:
         self._loop.run_forever()
 
     def call(self, coroutine: Coroutine[Any, Any, T], timeout: float = 60.0) -> T:
-        """Run it there, wait here. Raises what it raises, and TimeoutError."""
+        """Run a coroutine in the loop, wait for it and return its result.
+
+        Raises:
+            TimeoutError: it took longer than `timeout` seconds.
+            Exception: any exception of the coroutine.
+        """
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout)
 
     def close(self) -> None:
-        """End what still runs, then the loop and its thread."""
+        """Cancel all tasks, and stop the loop and its thread."""
         if self._loop.is_closed():
             return
         self.call(_end_tasks())

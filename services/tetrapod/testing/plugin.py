@@ -1,4 +1,6 @@
-"""The pytest plugin: fixtures `tetrapod` and `tetrapod_session`. Loaded by entry point; imports nothing until one is asked for."""
+"""The pytest plugin with the fixtures `tetrapod` and `tetrapod_session`. pytest loads it by entry point; imports are deferred until first
+use.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,21 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def tetrapod_flags() -> Sequence[str]:
-    """Flags of the server (those of `tetrapod up`). Override it in conftest.py."""
+    """Flags of the server (those of `tetrapod up`). Override this fixture in conftest.py."""
     return ()
 
 
 @pytest.fixture(scope="session")
 def tetrapod_manifests() -> Any:
-    """What every test finds: manifests, files or directories (definitions of custom resources, say). Override it in conftest.py."""
+    """Manifests, files or directories to apply before all tests, for example CustomResourceDefinitions. Override this fixture in
+    conftest.py.
+    """
     return ()
 
 
 @pytest.fixture(scope="session")
 def tetrapod_session(tetrapod_flags: Sequence[str], tetrapod_manifests: Any) -> Iterator[Server]:
-    """One server for all tests, as they leave it."""
+    """A server for all tests of the session, without a reset between them."""
     from tetrapod.testing.server import Server
 
     with Server(tetrapod_flags) as server:
@@ -40,7 +44,7 @@ def _tetrapod_beginning(tetrapod_session: Server) -> State:
 
 @pytest.fixture
 def tetrapod(tetrapod_session: Server, _tetrapod_beginning: State) -> Iterator[Server]:
-    """The session's server, in the state it had before the first test; forks that the test makes go with it."""
+    """The server of the session, reset before each test to its initial state. Forks are closed after the test."""
     tetrapod_session.reset(_tetrapod_beginning)
     yield tetrapod_session
     tetrapod_session.close_forks()

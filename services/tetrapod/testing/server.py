@@ -1,7 +1,7 @@
-"""`Server`: the whole API server in a thread of this process, over a store in memory.
+"""A complete API server in a thread of this process, with a storage in memory.
 
-Why a thread: a process would cost an import of everything for each server, some 90 MB, and a channel for what is now a call. What is
-measured is in docs/TESTING.md.
+A separate process would have to import everything for each server, which takes some 90 MB, and would need a channel for what is now a
+function call. Measurements are in docs/how-to/testing.md.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ATTEMPTS: Final = 5
 
 
 class State:
-    """All that a server had stored at one moment. Opaque; may be given to `reset` of any server, again and again."""
+    """The stored objects of a server at one moment. It is opaque, and can be passed to `reset` of any server, repeatedly."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     def __len__(self) -> int:
-        """How many objects it has."""
+        """Return the number of objects."""
         return len(self._snapshot.entries)
 
     def __repr__(self) -> str:
@@ -41,10 +41,14 @@ class State:
 
 
 class Server:
-    """A running server, ready when it is made. Use it as a context manager, or `close` it.
+    """A running server, ready when it is constructed. Use it as a context manager, or call `close`.
 
-    `flags` are those of `tetrapod up`, but for those that name another store. Controllers run as in a cluster (garbage collection,
-    namespaces, service accounts …); pods are not run by anybody. Methods may be called from any thread, and wait.
+    Controllers run as in a cluster (garbage collection, namespaces, service accounts and so on), but nothing runs pods. Methods may be
+    called
+    from any thread; they block.
+
+    Args:
+        flags: flags of `tetrapod up`, except those that select another storage.
     """
 
     def __init__(self, flags: Sequence[str] = ()) -> None:
@@ -58,9 +62,9 @@ class Server:
         self._others: list[Any] = []
         self._closed = False
         self.directory = Path(tempfile.mkdtemp(prefix="tetrapod-"))
-        """Certificates, kubeconfig and tokens; goes with the server."""
+        """The directory with certificates, kubeconfig and tokens, deleted with the server."""
         self.token: str = like.token if like is not None else secrets.token_urlsafe(24)
-        """A bearer token of system:masters."""
+        """A bearer token of a user in the group system:masters."""
         if like is not None:
             shutil.copytree(like.directory / "pki", self.directory / "pki")
         self._loop = LoopThread("tetrapod")
@@ -82,7 +86,7 @@ class Server:
                 store = like._loop.call(like._server.copy()) if like is not None else None
                 return self._loop.call(_running(options, store))
             except OSError:
-                if attempt == _ATTEMPTS - 1:  # somebody else took the port each time
+                if attempt == _ATTEMPTS - 1:  # each time another process took the port
                     raise
         raise AssertionError
 
@@ -97,27 +101,28 @@ class Server:
 
     @property
     def url(self) -> str:
+        """The base URL of the server."""
         return self._server.url
 
     @property
     def ca(self) -> Path:
-        """The CA of the server's certificate."""
+        """The file with the CA of the server certificate."""
         return self._server.pki.ca
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig of an administrator, by certificate."""
+        """The file of a kubeconfig for an administrator, with a client certificate."""
         return self.directory / "kubeconfig"
 
     @property
     def client(self) -> Client:
-        """A plain client of an administrator. Not for several threads at once: each makes its own by `connect`."""
+        """A minimal client for an administrator. It is for one thread; other threads create their own by `connect`."""
         if self._client is None:
             self._client = self.connect()
         return self._client
 
     def connect(self, token: str = "") -> Client:
-        """Another client, of whoever the token is of."""
+        """Return another client, with the given bearer token, or as administrator."""
         from tetrapod.testing.client import Client
 
         client = Client(self.url, self.ca, token or self.token)
@@ -125,7 +130,7 @@ class Server:
         return client
 
     def kubernetes_client(self) -> Any:
-        """An `ApiClient` of the official `kubernetes` package, which must be installed. Closed with the server."""
+        """Return an `ApiClient` of the official `kubernetes` package, which must be installed. It is closed with the server."""
         from kubernetes import client  # type: ignore[import-untyped, unused-ignore]
 
         configuration = client.Configuration(host=self.url)
@@ -136,33 +141,40 @@ class Server:
         return api
 
     def apply(self, manifests: str | Path | dict[str, Any] | Iterable[Any], *, namespace: str = "default") -> list[dict[str, Any]]:
-        """Server-side apply of manifests: objects, lists of them, YAML text, files or directories. Returns them as stored.
+        """Apply manifests by server-side apply: objects, lists of them, YAML text, files or directories. Return them as stored.
 
-        Definitions of custom resources are served when this returns.
+        CustomResourceDefinitions are served when this returns.
         """
         from tetrapod.testing.manifests import apply
 
         return apply(self.client, manifests, namespace)
 
     def snapshot(self) -> State:
-        """What is stored now, once controllers have had their say."""
+        """Return the current state, once controllers are idle."""
         return State(self._loop.call(self._server.snapshot()))
 
     def reset(self, state: State | None = None) -> None:
-        """Go back to a state; without one, to that at the start. It is a write: open watches see deletions, additions and changes, and
+        """Restore a state, by default the initial one.
 
-        resource versions go on. End what writes before: an operator that runs on may write what it had in mind a moment ago.
+        A reset is a write: open watches receive deletions, additions and changes, and resource versions continue. Stop clients that
+        write before:
+        an operator that keeps running may write an object that it read before the reset.
+
+        Raises:
+            RuntimeError: a client or controller keeps writing.
         """
         target = state if state is not None else self._beginning
         if not self._loop.call(self._server.go_back(target._snapshot)):
             raise RuntimeError("somebody keeps writing while the state is reset; end operators before")
 
     def settle(self) -> None:
-        """Wait until controllers have done what follows from what was written. Work that they do later on purpose is not waited for."""
+        """Wait until controllers have processed all writes. Work that they delay on purpose is not awaited."""
         self._loop.call(self._server.settled())
 
     def fork(self) -> Server:
-        """Another server that begins with all of this one's state, by the same certificates and token; closed with this one."""
+        """Return another server that starts with a copy of this state, and has the same certificates and token. It is closed with this
+        one.
+        """
         self._must_be_open()
         fork = Server.__new__(Server)
         fork._flags = self._flags
@@ -171,11 +183,12 @@ class Server:
         return fork
 
     def close_forks(self) -> None:
-        """Close those made since, and theirs."""
+        """Close all forks, and their forks."""
         while self._forks:
             self._forks.pop().close()
 
     def close(self) -> None:
+        """Stop the server and delete its directory."""
         if self._closed:
             return
         self._closed = True

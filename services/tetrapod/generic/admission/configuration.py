@@ -1,6 +1,7 @@
-"""`PluginConfiguration`: what --admission-control-config-file says to each plugin. The file is read by configuration_file.py.
+"""`PluginConfiguration`: the plugin configurations of --admission-control-config-file, which configuration_file.py
+reads.
 
-Upstream: k8s.io/apiserver/pkg/admission/config.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/config.go
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ from tetrapod.generic.configuration.files import read
 
 
 class Unconfigurable(ValueError):
-    """What is wrong with the file itself, or with a file that it names."""
+    """The configuration file, or a file that it names, is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginConfiguration:
-    """By plugins' names. Files are read when their plugin is made: one that is off may name a file that is not there."""
+    """Configurations by plugin name. Files are read when their plugin is created, so that a disabled plugin may name
+    a missing file.
+    """
 
     inline: Mapping[str, bytes] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, plugin: str) -> bytes | None:
-        """
+        """Return the configuration of a plugin, or None.
+
         Raises:
-            Unconfigurable: the file that is named for the plugin cannot be read.
+            Unconfigurable: the plugin's file cannot be read.
         """
         if plugin in self.inline:
             return self.inline[plugin]

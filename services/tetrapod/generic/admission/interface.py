@@ -1,4 +1,7 @@
-"""What admission plugins are given and what they may do (upstream: k8s.io/apiserver/pkg/admission)."""
+"""The interface of admission plugins.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/admission
+"""
 
 from __future__ import annotations
 
@@ -13,43 +16,47 @@ from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.status import forbidden as _forbidden
 
 DETAILED_ANNOTATIONS: Final = "audit annotations of level Request"
-"""Where in `Request.state` they are."""
+"""The key of these annotations in `Request.state`."""
 
 
 class Equivalent(NamedTuple):
-    """Another group-version in which the objects of a request's resource are served."""
+    """Another group-version that serves the objects of a request's resource."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
 
 
 class Versions(Protocol):
-    """How a plugin sees objects in the version that it wants (upstream: admission.ObjectInterfaces)."""
+    """Converts objects to the version that a plugin needs (upstream: admission.ObjectInterfaces)."""
 
     def equivalents(self) -> Sequence[Equivalent]:
-        """Of the request's resource and subresource, itself among them, in the order of preference."""
+        """Return the equivalents of the request's resource and subresource, including itself, in order of preference."""
         ...
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """`Attributes.object` or `old_object` as `kind`; maybe the object itself, so nobody may change what is returned."""
+        """Return `Attributes.object` or `old_object` as `kind`. The result may be the object itself and must not be
+        modified.
+        """
         ...
 
     async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
-        """The other way: a changed object of `kind` (taken over), decoded and defaulted, in the form of `Attributes.object`.
+        """Convert a modified object of `kind` back to the form of `Attributes.object`, decoded and defaulted. The
+        argument may be modified.
 
         Raises:
-            ValueError: a value of a wrong type, or (`strict`) an unknown field; the text is upstream's decoder's.
+            ValueError: a value has a wrong type, or (`strict`) a field is unknown; the text is that of upstream's
+                decoder.
         """
         ...
 
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
-        """Of an object of `kind`; None where nothing is known of it."""
+        """Return the schema of `kind`, or None if it is unknown."""
         ...
 
 
 @dataclass(slots=True)
 class Attributes:
-    """One operation. `object` may be changed in place by mutating plugins; `old_object` by nobody."""
+    """One operation. Mutating plugins may modify `object` in place; `old_object` must not be modified."""
 
     operation: str  # CREATE, UPDATE, DELETE, CONNECT
     kind: GroupVersionKind
@@ -66,20 +73,26 @@ class Attributes:
     annotations: dict[str, str] = field(default_factory=dict)
     request: Any = None
     reinvoke: bool = False
-    """Set by a mutating plugin that changed the object in a way that those before it should see: all are asked once more."""
+    """Set by a mutating plugin that changed the object so that earlier plugins should see it again: all are called
+    once more.
+    """
     is_reinvocation: bool = False
     versions: Versions | None = None
     state: dict[str, Any] = field(default_factory=dict)
-    """What a plugin remembers from its first turn for its second."""
+    """Data that a plugin keeps from its first call for the reinvocation."""
 
     def annotate(self, key: str, value: str, *, level: str = "Metadata") -> None:
-        """Say something in the audit event; what is of level "Request" is written only where requests are. The first value stays."""
+        """Add an audit annotation, unless the key has a value already. Level "Request" is written only if the audit
+        policy logs requests.
+        """
         kept = self.annotations if level == "Metadata" or self.request is None else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
         kept.setdefault(key, value)
 
 
 def forbidden(attributes: Attributes, why: str) -> StatusError:
-    """A refusal that names the object as upstream's admission.NewForbidden: by generateName or "Unknown" if it must."""
+    """Return a 403 that names the object as upstream's admission.NewForbidden does: by its name, else its
+    generateName, else "Unknown".
+    """
     group, _, resource = attributes.resource
     name = attributes.name
     if not name:
@@ -92,18 +105,21 @@ ALL_OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class Plugin:
-    """A plugin defines `admit` (mutating), `validate` (validating) or both; either refuses by raising StatusError."""
+    """A plugin defines `admit` (mutating), `validate` (validating) or both, and rejects a request by raising
+    StatusError.
+    """
 
     name: str = ""
     operations: frozenset[str] = ALL_OPERATIONS
-    """What it is asked about at all; `handles` looks closer."""
+    """The operations that the plugin handles; `handles` can restrict them further."""
 
     def handles(self, attributes: Attributes) -> bool:
+        """Return whether the plugin is called for this request."""
         return True
 
 
 class MutatingPlugin(Protocol):
-    """May change `attributes.object`, or refuse by raising StatusError. See `Plugin`."""
+    """A plugin that may change `attributes.object`, or reject by raising StatusError. See `Plugin`."""
 
     name: str
     operations: frozenset[str]
@@ -113,7 +129,7 @@ class MutatingPlugin(Protocol):
 
 
 class ValidatingPlugin(Protocol):
-    """As `MutatingPlugin`, but changes nothing: it is asked once the object is what would be stored."""
+    """A plugin that checks the object that would be stored and changes nothing."""
 
     name: str
     operations: frozenset[str]
@@ -123,7 +139,9 @@ class ValidatingPlugin(Protocol):
 
 
 class AdmissionChain(Protocol):
-    """All plugins of a server. `handles`: whether any is asked about an operation; a refusal is a StatusError."""
+    """All plugins of a server. `handles` returns whether any plugin handles an operation; a rejection is a
+    StatusError.
+    """
 
     async def admit(self, attributes: Attributes) -> None: ...
     async def validate(self, attributes: Attributes) -> None: ...

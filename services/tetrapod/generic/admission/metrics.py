@@ -1,4 +1,7 @@
-"""How long admission takes, by plugin and by phase (upstream: k8s.io/apiserver/pkg/admission/metrics/metrics.go)."""
+"""Metrics of admission latency by plugin and by phase.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/metrics/metrics.go
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,12 @@ _STEP_SUMMARY: Final = Summary(
 
 
 def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """`phase` is "admit" or "validate"."""
+    """Record a plugin call. `phase` is "admit" or "validate"."""
     _PLUGIN.observe((name, phase, operation, _REJECTED[rejected]), seconds)
 
 
 def step(phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """All plugins of a phase together."""
+    """Record a phase, with all plugins."""
     labels = (phase, operation, _REJECTED[rejected])
     _STEP.observe(labels, seconds)
     _STEP_SUMMARY.observe(labels, seconds)

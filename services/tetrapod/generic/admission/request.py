@@ -1,4 +1,4 @@
-"""An AdmissionRequest without its objects, as webhooks are sent it and expressions see it (upstream: CreateAdmissionRequest)."""
+"""AdmissionRequests without their objects, for webhooks and CEL expressions (upstream: CreateAdmissionRequest)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Objec
 
 
 def describe(attributes: Attributes, seen_as: Equivalent, uid: str = "") -> Object:
-    """In the order of Go's struct; what is empty and may be, is left out."""
+    """Return the request, with fields in the order of Go's struct and without empty optional fields."""
     request: Object = {"uid": uid, "kind": _kind(seen_as.kind), "resource": _resource(seen_as.resource)}
     if attributes.subresource:
         request["subResource"] = attributes.subresource

@@ -1,4 +1,7 @@
-"""`staticManifestsDir`, which configurations of webhooks' and policies' plugins may name (upstream: pkg/admission/plugin/manifest)."""
+"""The field `staticManifestsDir` in the configurations of webhook and policy plugins, which is not supported.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/manifest
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,21 @@ _FIELD: Final = "staticManifestsDir"
 
 
 def refuse(config: Object) -> None:
-    """Policies and webhooks come from the API alone: a server without those that a directory has would let through what it must not.
+    """Reject a configuration with manifests. Policies and webhooks come only from the API; ignoring the manifests
+    would admit requests that they forbid.
 
     Raises:
-        ValueError
+        ValueError: the field is set.
     """
     if absolute_path(config, _FIELD):
         raise ValueError(str(field.forbidden(_FIELD, "Tetrapod has policies and webhooks from the API alone")))
 
 
 def absolute_path(config: Object, name: str) -> str:
-    """What a field names; "" where it names nothing.
+    """Return the path in a field, or "".
 
     Raises:
-        ValueError: it is relative.
+        ValueError: the path is relative.
     """
     path: str = config.get(name) or ""
     if path and not path.startswith("/"):
@@ -35,7 +39,7 @@ def absolute_path(config: Object, name: str) -> str:
 
 
 def check_policy_configuration(data: bytes, plugin: str) -> None:
-    """Of a plugin for policies, whose configuration says nothing else.
+    """Check the configuration of a policy plugin, which has no other fields.
 
     Raises:
         ValueError: with upstream's text.

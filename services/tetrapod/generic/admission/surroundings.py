@@ -1,4 +1,4 @@
-"""`Surroundings`: what admission plugins stand on, in whichever service they are."""
+"""`Surroundings`: the dependencies of admission plugins in any service."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 
 Background = Callable[[str, Coroutine[Any, Any, None]], object]
-"""Runs something until the server stops (`Lifecycle.background`)."""
+"""Runs a coroutine until the server stops (`Lifecycle.background`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`client` is the server's own, through the front door; `webhooks` calls those outside."""
+    """The dependencies of admission plugins. `client` is the server's own client; `webhooks` calls external webhooks."""
 
     storages: StorageFactory
     authorizer: Authorizer

@@ -1,4 +1,4 @@
-"""An aggregated API server of your own: declare kinds, run. docs/AGGREGATED.md tells how."""
+"""A library for aggregated API servers: declare kinds and run the server. See docs/tutorials/aggregated-server.md."""
 
 from tetrapod.generic.aggregated.cluster import Cluster
 from tetrapod.generic.aggregated.command import command, run

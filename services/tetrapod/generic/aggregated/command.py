@@ -1,4 +1,4 @@
-"""The command line of an aggregated server, and its life in a process: serve until SIGTERM."""
+"""The command line of an aggregated server, which serves until SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ log = logging.getLogger(__name__)
 
 
 def run(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> None:
-    """Serve the kinds as the command line says; `--help` tells how."""
+    """Serve the kinds with the options of the command line (see `--help`)."""
     command(kinds, name=name, admission=admission)()
 
 
 def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> click.Command:
+    """Return the command that serves the kinds."""
     served = ", ".join(sorted({kind.api_version for kind in kinds}))
 
     @click.command(name, help=f"Serve {served}.")

@@ -1,4 +1,4 @@
-"""`Kind`: all that an author declares of a resource; everything else follows from it."""
+"""`Kind`: the declaration of a resource, from which everything else is derived."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _COMPUTED: Final = {"get": Rest.get, "list": Rest.list, "create": Rest.create}
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of `kubectl get`. `value` gives the cell of an object; `priority` above 0 shows with -o wide only."""
+    """A column of `kubectl get`. `value` returns the cell of an object; a `priority` above 0 shows it only with -o
+    wide.
+    """
 
     name: str
     value: Callable[[Object], Any]
@@ -39,7 +41,7 @@ class PrinterColumn:
 
 
 class KindStrategy(Strategy):
-    """Objects are what their schema allows; subclass it and override `rules` for what no schema can say."""
+    """A strategy that validates objects by their schema. Override `rules` for further validation."""
 
     generation = ("spec",)
     qualified_finalizers = False
@@ -48,7 +50,7 @@ class KindStrategy(Strategy):
         self.node: SchemaNode | None = None
 
     def bind(self, kind: Kind) -> None:
-        """Called once, when the kind is served."""
+        """Attach the strategy to its kind. Called once, when the kind is installed."""
         self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
 
     def default(self, obj: Object, version: str) -> None:
@@ -56,7 +58,7 @@ class KindStrategy(Strategy):
             defaulting.apply(self.node, obj)
 
     def rules(self, ctx: Context, new: Object, old: Object | None) -> list[FieldError]:
-        """Complaints about an object that is as its schema says; `old` is None for a new one."""
+        """Return the errors of an object that is valid by its schema. `old` is None for a new object."""
         return []
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
@@ -66,6 +68,7 @@ class KindStrategy(Strategy):
         return self.schema_errors(new) or self.rules(ctx, new, old)
 
     def schema_errors(self, obj: Object) -> list[FieldError]:
+        """Return the errors of an object by its schema."""
         return [] if self.node is None else validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
@@ -74,8 +77,10 @@ class KindStrategy(Strategy):
 
 @dataclass(frozen=True)
 class Kind:
-    """`api_version` is `group/version`. `schema`: of the whole object, as JSON schema or pydantic model; with a property `status` there
-    is a subresource of that name. `rest` answers itself instead of a store: for what is computed, such as metrics.
+    """A resource kind. `api_version` is `group/version`.
+
+    `schema` is that of the whole object, as a JSON schema or a pydantic model. If it has a property `status`, there
+    is a status subresource. `rest` handles requests itself, without a store, for computed objects such as metrics.
     """
 
     api_version: str
@@ -91,25 +96,31 @@ class Kind:
 
     @property
     def group_version(self) -> GroupVersion:
+        """The parsed `api_version`."""
         return GroupVersion.parse(self.api_version)
 
     @property
     def resource(self) -> str:
+        """The plural name."""
         return self.plural or f"{self.kind.lower()}s"
 
     @cached_property
     def structure(self) -> dict[str, Any]:
+        """The structural schema."""
         return structural_schema(self.schema)
 
     @cached_property
     def node(self) -> SchemaNode:
+        """The compiled schema."""
         return build(self.structure)
 
     @property
     def has_status(self) -> bool:
+        """Whether there is a status subresource."""
         return self.rest is None and "status" in self.structure["properties"]
 
     def definition(self) -> ResourceDefinition:
+        """Return the definition for the generic server."""
         group, version = self.group_version
         node = self.node
         self.strategy.bind(self)
@@ -135,6 +146,7 @@ class Kind:
         )
 
     def openapi(self) -> CustomKind:
+        """Return the kind for the OpenAPI documents."""
         return CustomKind(self.kind, f"{self.kind}List", self.resource, self.namespaced, self.structure, status=self.has_status)
 
     def _verbs(self) -> Sequence[str]:

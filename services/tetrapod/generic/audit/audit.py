@@ -1,4 +1,4 @@
-"""`Audit`: what is audited of the requests of a server, and where the events go."""
+"""`Audit`: the audit policy of a server and the backend of its events."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo
 
 SEEN: Final = "audit policy was asked"
-"""Where in `Request.state` it is left that the policy was asked."""
+"""The key in `Request.state` that is set once the policy has been evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is audited, and where the events go."""
+    """The policy and the backend."""
 
     policy: Policy
     backend: Backend
 
     def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
-        """None where the policy does not want the request."""
+        """Return the context of a request, or None if the policy does not select it. `user` is None if authentication failed."""
         request.state[SEEN] = True
         if request.info is None:
             return None

@@ -1,4 +1,4 @@
-"""`Backend`: where events go; several of them as one, and one whose failures do not count.
+"""`Backend`: the destination of events; a union of several backends, and one that ignores errors.
 
 Upstream: k8s.io/apiserver/pkg/audit/{types,union}.go, ignoreErrorsBackend of pkg/server/options/audit.go.
 """
@@ -12,17 +12,19 @@ from tetrapod.generic.audit.event import Event
 
 
 class Backend(Protocol):
+    """A destination of events."""
+
     async def process(self, events: Sequence[Event]) -> bool:
-        """Keep events, or say False. It never raises."""
+        """Store or send events; False if that failed. It never raises."""
         ...
 
     async def close(self) -> None:
-        """Deliver what is still waiting."""
+        """Deliver what is queued."""
         ...
 
 
 class Union:
-    """Each in turn; a failure of one does not keep the events from the next."""
+    """Several backends, called in order; if one fails, the next ones still get the events."""
 
     def __init__(self, backends: Sequence[Backend]) -> None:
         self._backends = backends
@@ -39,7 +41,7 @@ class Union:
 
 
 class IgnoringErrors:
-    """The mode `blocking`: a request waits for its events, but does not fail with them."""
+    """The mode `blocking`: a request waits for its events to be written, but does not fail if that fails."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

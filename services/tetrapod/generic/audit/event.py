@@ -1,4 +1,4 @@
-"""`Event`: one stage of one request, as it is written; and the line of the format `legacy`.
+"""`Event`: one stage of one request in its serialized form; and the line of the format `legacy`.
 
 Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/format.go.
 """
@@ -21,7 +21,9 @@ _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
 
 
 class Event:
-    """`document` has neither kind nor apiVersion: items of a list do not. Objects in it are finished JSON, so that it is cheap to keep."""
+    """An audit event. `document` has no kind and apiVersion, because items of a list have none. Its objects are encoded
+    JSON, to save memory.
+    """
 
     __slots__ = ("_encoded", "document")
 
@@ -30,45 +32,45 @@ class Event:
         self._encoded = b""
 
     def item(self) -> bytes:
-        """As an item of an EventList."""
+        """Return the JSON of the event as an item of an EventList."""
         if not self._encoded:
             try:
                 encoded = orjson.dumps(self.document)
-            except orjson.JSONEncodeError:  # a text that is no UTF-8
+            except orjson.JSONEncodeError:  # a string that is not valid UTF-8
                 encoded = orjson.dumps({key: v if isinstance(v, orjson.Fragment) else cleaned(v) for key, v in self.document.items()})
             self._encoded = go_escaped(encoded)
         return self._encoded
 
     def line(self) -> bytes:
-        """As a line of the log."""
+        """Return the event as a line of the log."""
         return _HEAD + self.item()[1:] + b"\n"
 
     def without_objects(self) -> Event:
-        """Marked as cut short."""
+        """Return the event without its objects, annotated as truncated."""
         document = {key: value for key, value in self.document.items() if key not in ("requestObject", "responseObject")}
         document["annotations"] = {**document.get("annotations", {}), "audit.k8s.io/truncated": "true"}
         return Event(document)
 
 
 def micro_time(seconds: float) -> str:
-    """A time since the epoch as metav1.MicroTime writes it."""
+    """Format a time (seconds since the epoch) as metav1.MicroTime does."""
     whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
     return f"{_second(whole)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=4)
 def _second(seconds: int) -> str:
-    """Many events fall into one."""
+    """Format whole seconds; cached, because many events share a second."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def wall_clock(monotonic: float) -> float:
-    """The time since the epoch that a reading of the monotonic clock was taken at."""
+    """Convert a reading of time.monotonic() to seconds since the epoch."""
     return time.time() - (time.monotonic() - monotonic)
 
 
 def legacy_line(event: Event) -> str:
-    """Upstream's EventString: one line of text."""
+    """Return the event as one line of text (upstream: EventString)."""
     doc = event.document
     user, impersonated = doc.get("user") or {}, doc.get("impersonatedUser")
     name, groups = "<none>", "<none>"
@@ -103,5 +105,5 @@ def _quoted(texts: list[str]) -> str:
 
 
 def _shortest(stamp: str) -> str:
-    """RFC3339Nano leaves out the zeros at the end."""
+    """Remove trailing zeros, as RFC3339Nano does."""
     return stamp.rstrip("Z").rstrip("0").rstrip(".") + "Z"

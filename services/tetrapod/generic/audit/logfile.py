@@ -1,4 +1,7 @@
-"""The log backend: a line for each event, in a file that may rotate, or on standard output (plugin/pkg/audit/log/backend.go)."""
+"""The log backend: one line for each event, in a file that may be rotated, or on standard output.
+
+Upstream: plugin/pkg/audit/log/backend.go.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,26 @@ _NAME: Final = "log"
 
 
 class Writer(Protocol):
+    """A destination of log lines."""
+
     def write(self, data: bytes) -> None: ...
 
     def close(self) -> None: ...
 
 
 class StandardOutput:
+    """Standard output."""
+
     def write(self, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
     def close(self) -> None:
-        """It is not ours."""
+        """Leave standard output open."""
 
 
 class PlainFile:
-    """Appended to, for ever."""
+    """A file that is appended to and never rotated."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_APPEND | os.O_WRONLY)
@@ -48,10 +55,10 @@ class PlainFile:
 
 
 def open_writer(path: str, rotation: RotationConfig) -> Writer:
-    """`-` is standard output; files that do not rotate have no largest size.
+    """Open the log. `-` is standard output; a file that is not rotated has no size limit.
 
     Raises:
-        OSError: the file cannot be made or written.
+        OSError: the file cannot be created or written.
     """
     if path == "-":
         return StandardOutput()
@@ -62,7 +69,7 @@ def open_writer(path: str, rotation: RotationConfig) -> Writer:
 
 
 class LogBackend:
-    """Written in the loop: a line costs the copy into the page cache, some 10 µs; a thread would cost more."""
+    """The backend. It writes in the event loop: copying a line into the page cache takes about 10 µs, less than a thread would cost."""
 
     def __init__(self, writer: Writer, log_format: str = JSON) -> None:
         self._writer, self._format = writer, log_format

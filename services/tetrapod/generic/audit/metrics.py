@@ -1,4 +1,4 @@
-"""Upstream's audit metrics, and what happens to events that a plugin could not keep (pkg/audit/metrics.go)."""
+"""Upstream's audit metrics, and the log of events that a plugin could not process (pkg/audit/metrics.go)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REQUESTS_REJECTED_TOTAL: Final = Counter(
 
 
 def plugin_error(plugin: str, error: object, impacted: Sequence[Event]) -> None:
-    """Events are lost: they are counted, and go to the server's own log."""
+    """Count events that were lost, and write them to the server's own log."""
     ERROR_TOTAL.add((plugin,), len(impacted))
     lines = "".join(f"\n{legacy_line(event)}" for event in impacted)
     log.error("Error in audit plugin '%s' affecting %d audit events: %s\nImpacted events:%s", plugin, len(impacted), error, lines)

@@ -1,4 +1,7 @@
-"""Large events lose their objects, larger ones are dropped; large batches are split (upstream: plugin/pkg/audit/truncate)."""
+"""Truncation: large events lose their objects, larger ones are dropped, and large batches are split.
+
+Upstream: plugin/pkg/audit/truncate/truncate.go.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ _WITH_OBJECTS = ("Request", "RequestResponse")
 
 
 class Truncating:
+    """A backend that truncates events for another one. Sizes are in bytes."""
+
     def __init__(self, backend: Backend, max_event_size: int, max_batch_size: int) -> None:
         self._backend, self._max_event, self._max_batch = backend, max_event_size, max_batch_size
 
@@ -37,6 +42,7 @@ class Truncating:
         return success
 
     def _fitting(self, event: Event) -> tuple[Event | None, int]:
+        """Return the event, truncated if necessary, and its size; None if it is still too large."""
         length = len(event.line())
         if length > self._max_event and event.document["level"] in _WITH_OBJECTS:
             event = event.without_objects()

@@ -1,4 +1,4 @@
-"""The webhook backend: batches of events as an EventList to an HTTPS server, again while it fails.
+"""The webhook backend, which posts batches of events as an EventList to an HTTPS server, with retries.
 
 Upstream: plugin/pkg/audit/webhook/webhook.go, WithExponentialBackoff of pkg/util/webhook/webhook.go.
 """
@@ -24,7 +24,7 @@ _TRIES: Final = 5
 _FACTOR: Final = 1.5
 _JITTER: Final = 0.2
 TIMEOUT: Final = 30.0
-"""Of one try (upstream: defaultRequestTimeout)."""
+"""Seconds for one attempt (upstream: defaultRequestTimeout)."""
 _ANSWER_LIMIT: Final = 1 << 20
 _HEADERS: Final[HeaderList] = [
     (b"user-agent", b"kube-apiserver"),
@@ -34,7 +34,7 @@ _HEADERS: Final[HeaderList] = [
 
 
 class WebhookBackend:
-    """Any failure is tried again, for a receiver that answers nonsense today may come to its senses tomorrow."""
+    """The backend. It retries after any failure, also after malformed responses, because the receiver may recover."""
 
     def __init__(self, target: Target, initial_backoff: float, *, timeout: float = TIMEOUT) -> None:
         self._target, self._backoff, self._timeout = target, initial_backoff, timeout
@@ -55,7 +55,7 @@ class WebhookBackend:
         return False
 
     async def _post(self, body: bytes) -> str:
-        """What went wrong; "" where nothing did."""
+        """Send one request, and return the error or ""."""
         target = self._target
         try:
             async with asyncio.timeout(self._timeout):

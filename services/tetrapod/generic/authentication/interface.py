@@ -1,4 +1,4 @@
-"""What an authenticator is. The aggregator composes several; see `union.py`."""
+"""The interfaces of authenticators. The aggregator combines several of them; see `union.py`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Authenticated(NamedTuple):
-    """Who it is, and of the audiences that were asked for those that the credential is for.
+    """An authenticated user, and those of the requested audiences that the credential is valid for.
 
-    `annotations` of the audit event and `warnings` for the client are about the credential (upstream: what
-    token/cache/cached_token_authenticator.go keeps of both).
+    `annotations` (of the audit event) and `warnings` (for the client) are about the credential. Upstream: both are cached by
+    token/cache/cached_token_authenticator.go.
     """
 
     user: UserInfo
@@ -26,16 +26,16 @@ class Authenticated(NamedTuple):
 
 
 class RequestAuthenticator(Protocol):
-    """Looks at a request: an identity, None (not my kind of credential), or raises `StatusError` 401 (a bad one)."""
+    """An authenticator of requests. It returns None for other kinds of credentials and raises StatusError 401 for invalid ones."""
 
     async def authenticate(self, request: Request) -> Authenticated | None: ...
 
 
 class TokenAuthenticator(Protocol):
-    """Looks at a bearer token: an identity, None (not my kind), or raises `InvalidToken`."""
+    """An authenticator of bearer tokens. It returns None for other kinds of tokens and raises InvalidToken for invalid ones."""
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None: ...
 
 
 class InvalidToken(Exception):
-    """A token of a kind that the authenticator knows, which it refuses; the text says why (TokenReview shows it)."""
+    """A token that the authenticator rejects although it knows its kind; TokenReview shows the text."""

@@ -1,4 +1,4 @@
-"""How service accounts and nodes are named as users (upstream: k8s.io/apiserver/pkg/authentication/serviceaccount)."""
+"""The user names and groups of service accounts and nodes (upstream: k8s.io/apiserver/pkg/authentication/serviceaccount)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ NODE_UID_KEY: Final = "authentication.kubernetes.io/node-uid"
 
 
 def make_username(namespace: str, name: str) -> str:
+    """Return the user name of a service account."""
     return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
 
 
 def make_group_names(namespace: str) -> tuple[str, ...]:
+    """Return the groups of a service account."""
     return ALL_SERVICE_ACCOUNTS, f"{ALL_SERVICE_ACCOUNTS}:{namespace}"
 
 
 def split_username(username: str) -> tuple[str, str] | None:
-    """Namespace and name of `system:serviceaccount:NAMESPACE:NAME`, None for any other user name."""
+    """Return the namespace and name in `system:serviceaccount:NAMESPACE:NAME`; None for any other user name."""
     parts = username.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     if not username.startswith(SERVICE_ACCOUNT_PREFIX) or len(parts) != 2:
         return None
@@ -38,7 +40,7 @@ def split_username(username: str) -> tuple[str, str] | None:
 
 
 def node_name(username: str) -> str:
-    """The node of `system:node:NAME`, "" for any other user name."""
+    """Return the node in `system:node:NAME`; "" for any other user name."""
     name = username.removeprefix(NODE_PREFIX)
     if name == username or name_is_dns_subdomain(name, False):
         return ""

@@ -1,7 +1,7 @@
-"""Follows one resource in storage: everything that is there, then every change, for as long as the process lives.
+"""`Following`: a list and watch loop over one resource in storage, which runs as long as the process.
 
-The auth service keeps its RBAC index and node graph in step with this; the other services drop their rule caches by it.
-It reads the store that all services share, so it needs no API and no permissions.
+The auth service keeps its RBAC index and node graph up to date with it; the other services invalidate their rule caches. It
+reads the store that all services share, so it needs neither the API nor permissions.
 """
 
 from __future__ import annotations
@@ -30,24 +30,27 @@ _MOMENT: Final = 0.05
 
 
 class Follower(Protocol):
+    """The receiver of the objects and changes."""
+
     def reset(self, entries: Sequence[Entry]) -> None:
-        """All that is stored; whatever was known before is void."""
+        """Receive all stored objects, which replace everything received before."""
         ...
 
     def apply(self, event: WatchEvent) -> None:
-        """ADDED, MODIFIED or DELETED."""
+        """Receive a change: ADDED, MODIFIED or DELETED."""
         ...
 
     def lost(self) -> None:
-        """Changes may go unseen until the next `reset`."""
+        """Be told that changes may be missed until the next `reset`."""
         ...
 
 
 class Following:
-    """The loop, and how far it has come.
+    """The list and watch loop, and how far it has come.
 
-    `revision` is how much is known: no change up to it is missing. `changed` is what somebody else must know to know as much:
-    the list and every change since, but not the progress of a store in which other things are written.
+    `revision` is how much is known: no change up to it is missing. `changed` is the revision of the last list or change of this
+    resource. It is what another process must have seen to know as much; unlike `revision` it does not advance with bookmarks for writes
+    to other resources.
     """
 
     def __init__(self, storage: ResourceStorage, follower: Follower) -> None:
@@ -59,7 +62,7 @@ class Following:
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled, with exponential backoff up to 5 seconds."""
         wait = _FIRST_WAIT
         while True:
             try:
@@ -73,7 +76,7 @@ class Following:
             wait = min(wait * 2, _LONGEST_WAIT)
 
     async def reach(self, revision: int) -> None:
-        """Know everything up to `revision`: wait a moment for the watch, then look (an idle kind's watch says little)."""
+        """Wait until everything up to `revision` is known. If the watch takes longer than 50 ms, list: an idle resource has few events."""
         if self.revision >= revision:
             return
         try:

@@ -1,8 +1,8 @@
-"""How a refusal reads: `User "x" cannot get resource "pods" in API group "" in the namespace "y"`.
+"""The text of 403 responses: `User "x" cannot get resource "pods" in API group "" in the namespace "y"`.
 
-The authorization and impersonation filters raise `forbidden_error`; endpoints that ask the authorizer themselves (create
-by update) raise `forbidden_status`, which upstream writes without the nosniff header.
-Follows k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
+The authorization and impersonation filters raise `forbidden_error`. Endpoints that call the authorizer themselves (create
+by update) raise `forbidden_status`, because upstream sends those without the nosniff header.
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tetrapod.machinery.status import StatusError, forbidden
 
 
 def forbidden_message(attributes: Attributes) -> str:
-    """What the user may not do, without the reason. `<`, `>` and `&` are not escaped yet."""
+    """Return what the user may not do, without the authorizer's reason. `<`, `>` and `&` are not escaped."""
     user = go_quote(attributes.user.name)
     if not attributes.resource_request:
         return f"User {user} cannot {attributes.verb} path {go_quote(attributes.path)}"
@@ -24,7 +24,7 @@ def forbidden_message(attributes: Attributes) -> str:
 
 
 def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
-    """A 403 that names the request, then the authorizer's reason."""
+    """Return a 403 with the message and the authorizer's reason."""
     text = _sanitized(forbidden_message(attributes))
     if reason:
         text = f"{text}: {reason}"
@@ -32,12 +32,12 @@ def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
 
 
 def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
-    """The same as the filters answer it: browsers are told not to guess its type."""
+    """Return the 403 of the filters, with the header `X-Content-Type-Options: nosniff`."""
     error = forbidden_status(attributes, reason)
     error.headers.append((b"x-content-type-options", b"nosniff"))
     return error
 
 
 def _sanitized(text: str) -> str:
-    """Escaped as HTML, since the text may repeat a path that somebody else wrote."""
+    """Escape the text as HTML, because it contains a path that another user may have chosen."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Where RBAC objects are stored: the auth service owns them, every service watches their keys."""
+"""The storage of RBAC objects. The auth service owns them; every service watches their keys."""
 
 from __future__ import annotations
 

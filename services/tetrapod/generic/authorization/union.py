@@ -1,6 +1,6 @@
-"""Several authorizers asked in order: the first that allows or denies decides (upstream: authorization/union).
+"""The combination of authorizers in order: the first one that allows or denies decides (upstream: authorization/union).
 
-What authorizers without an opinion say is told with their name before it: `node: no relationship found …`.
+The reasons of authorizers without an opinion are joined, each after the authorizer's name: `node: no relationship found …`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 
 
 class Named(NamedTuple):
-    """`name` is the one that reasons are told with; "" tells them bare. Decisions are counted by `type`, where there is one."""
+    """An authorizer with the `name` that precedes its reasons ("" for none). Decisions are counted under `type`, unless it is empty."""
 
     name: str
     authorizer: Authorizer
@@ -23,11 +23,13 @@ class Named(NamedTuple):
 
 
 class UnionAuthorizer:
+    """The combination; it can be replaced while requests are being authorized."""
+
     def __init__(self, authorizers: Sequence[Named]) -> None:
         self._authorizers = tuple(authorizers)
 
     def replace(self, authorizers: Sequence[Named]) -> None:
-        """Put others in place; a question that is being answered still goes to the old ones."""
+        """Replace the authorizers. Evaluations under way continue with the old ones."""
         self._authorizers = tuple(authorizers)
 
     async def authorize(self, attributes: Attributes) -> Answer:
@@ -48,7 +50,7 @@ class UnionAuthorizer:
 
 
 class PrivilegedGroup:
-    """Members of system:masters may do anything; no reason is told."""
+    """The authorizer that allows everything to members of system:masters, without a reason."""
 
     def __init__(self, group: str = SYSTEM_MASTERS) -> None:
         self._group = group
@@ -58,9 +60,10 @@ class PrivilegedGroup:
 
 
 class HealthPaths:
-    """Health checks are open: whoever asks them has no identity, and they must not depend on who could tell.
+    """The authorizer that allows health checks to everyone.
 
-    Not so single checks below them. Upstream: AlwaysAllowPaths (server/options/authorization.go).
+    The callers of health checks have no identity, and a health check must not depend on authentication. Single checks below these
+    paths are not included. Upstream: AlwaysAllowPaths (server/options/authorization.go).
     """
 
     async def authorize(self, attributes: Attributes) -> Answer:
@@ -68,7 +71,7 @@ class HealthPaths:
 
 
 class AlwaysAllow:
-    """`--authorization-mode=AlwaysAllow`."""
+    """The authorizer of `--authorization-mode=AlwaysAllow`."""
 
     async def authorize(self, attributes: Attributes) -> Answer:
         return _ALLOW
@@ -79,7 +82,7 @@ class AlwaysAllow:
 
 
 class AlwaysDeny:
-    """`--authorization-mode=AlwaysDeny`."""
+    """The authorizer of `--authorization-mode=AlwaysDeny`."""
 
     async def authorize(self, attributes: Attributes) -> Answer:
         return Answer(Decision.NO_OPINION, "Everything is forbidden.")
@@ -89,12 +92,13 @@ class AlwaysDeny:
 
 
 class UnionRuleResolver:
-    """What all authorizers together list; incomplete where one is."""
+    """The combined rules of several resolvers; incomplete if one of them is."""
 
     def __init__(self, resolvers: Sequence[RuleResolver]) -> None:
         self._resolvers = tuple(resolvers)
 
     def replace(self, resolvers: Sequence[RuleResolver]) -> None:
+        """Replace the resolvers."""
         self._resolvers = tuple(resolvers)
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:

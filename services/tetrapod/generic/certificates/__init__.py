@@ -1,4 +1,4 @@
-"""Making and keeping the certificates of a self-contained installation. `cryptography` is imported only when one must be made."""
+"""The certificates of a self-contained installation. `cryptography` is imported only when a certificate must be created."""
 
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import Pki, write_pki

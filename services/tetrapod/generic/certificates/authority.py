@@ -1,6 +1,7 @@
-"""Certificate authorities and what they sign: ECDSA P-256, since making an RSA key takes long enough to be felt at a first start.
+"""Certificate authorities and the certificates they issue: ECDSA P-256, because generating RSA keys would slow down
+the first start noticeably.
 
-Upstream: k8s.io/client-go/util/cert and kubeadm's certs phase. Importing this imports `cryptography` (0.1 s).
+Upstream: k8s.io/client-go/util/cert and kubeadm's certs phase. Importing this module imports `cryptography` (0.1 s).
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 CA_LIFE: Final = datetime.timedelta(days=3650)
 LEAF_LIFE: Final = datetime.timedelta(days=365)
 _BACKDATED: Final = datetime.timedelta(minutes=5)
-"""Clocks differ."""
+"""Certificates are valid from this long before their creation, because clocks differ."""
 
 
 class Authority:
-    """A CA: its certificate and key as PEM, and signing."""
+    """A CA with its certificate and key."""
 
     def __init__(self, certificate: x509.Certificate, key: Any) -> None:
         self._certificate = certificate
@@ -32,6 +33,7 @@ class Authority:
 
     @classmethod
     def create(cls, common_name: str) -> Authority:
+        """Create a self-signed CA."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         builder = _builder(name, name, key.public_key(), CA_LIFE)
@@ -42,6 +44,7 @@ class Authority:
 
     @classmethod
     def load(cls, certificate: bytes, key: bytes) -> Authority:
+        """Load a CA from PEM."""
         return cls(x509.load_pem_x509_certificate(certificate), load_pem_private_key(key, None))
 
     @property
@@ -53,21 +56,21 @@ class Authority:
         return key_pem(self._key)
 
     def issue_server(self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
-        """A serving certificate for these DNS names and addresses; PEM of certificate and key."""
+        """Issue a serving certificate for DNS names and addresses. Returns certificate and key as PEM."""
         alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         return self._issue(common_name, (), (ExtendedKeyUsageOID.SERVER_AUTH,), life, alternatives)
 
     def issue_client(self, user: str, groups: Sequence[str] = (), life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
-        """A client certificate: the user as CN, the groups as O."""
+        """Issue a client certificate with the user as CN and the groups as O. Returns certificate and key as PEM."""
         return self._issue(user, groups, (ExtendedKeyUsageOID.CLIENT_AUTH,), life, None)
 
     def issue_peer(self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
-        """A certificate to serve and to call others of its kind with, as etcd's members do."""
+        """Issue a certificate for both serving and client authentication, as members of etcd need it among themselves."""
         usages = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
         return self._issue(common_name, (), usages, life, x509.SubjectAlternativeName([_general_name(host) for host in hosts]))
 
     def issued(self, certificate: bytes) -> bool:
-        """Whether it was this authority that signed a PEM certificate."""
+        """Return whether this authority has signed a PEM certificate."""
         try:
             x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(self._certificate)
         except (ValueError, TypeError, InvalidSignature):
@@ -132,23 +135,26 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def key_pem(key: Any) -> bytes:
+    """Encode a private key as PEM (PKCS #8)."""
     pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return pem
 
 
 def signing_key() -> tuple[bytes, bytes]:
-    """A new service-account signing key and its public half, as PEM. RSA: every consumer of such tokens knows RS256."""
+    """Create a service account signing key. Returns it and its public half as PEM. RSA, because all consumers of such
+    tokens support RS256.
+    """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return key_pem(key), key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def expiry(certificate: bytes) -> float:
-    """When a PEM certificate expires, as seconds since the epoch."""
+    """Return when a PEM certificate expires, in seconds since the epoch."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc.timestamp()
 
 
 def hosts(certificate: bytes) -> list[str]:
-    """The names and addresses that a serving certificate is for."""
+    """Return the DNS names and addresses of a serving certificate."""
     try:
         names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -157,6 +163,6 @@ def hosts(certificate: bytes) -> list[str]:
 
 
 def groups(certificate: bytes) -> list[str]:
-    """The groups that a client certificate is for."""
+    """Return the groups (organizations) of a client certificate."""
     names = x509.load_pem_x509_certificate(certificate).subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     return [str(name.value) for name in names]

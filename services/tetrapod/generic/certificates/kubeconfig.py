@@ -1,4 +1,4 @@
-"""Kubeconfig files with everything inline, for `kubectl --kubeconfig`."""
+"""Kubeconfig files with inline certificates, for `kubectl --kubeconfig`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import orjson
 def kubeconfig(
     server: str, *, ca: bytes, certificate: bytes = b"", key: bytes = b"", token: str = "", cluster: str = "tetrapod", user: str = "admin"
 ) -> dict[str, Any]:
-    """A kubeconfig object whose one context logs in with a certificate or a token."""
+    """Return a kubeconfig object with one context, which authenticates with a certificate or a token."""
     credentials: dict[str, Any] = {"token": token} if token else {}
     if certificate:
         credentials["client-certificate-data"] = base64.b64encode(certificate).decode()
@@ -32,7 +32,7 @@ def kubeconfig(
 
 
 def write_kubeconfig(path: str | Path, config: dict[str, Any]) -> None:
-    """Write (JSON is YAML) so that only the owner can read it; an unchanged file is not touched."""
+    """Write a kubeconfig as JSON (which is valid YAML), readable by the owner only. An unchanged file is not rewritten."""
     path = Path(path)
     data = orjson.dumps(config, option=orjson.OPT_INDENT_2) + b"\n"
     if path.exists() and path.read_bytes() == data:

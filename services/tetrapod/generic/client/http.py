@@ -1,6 +1,7 @@
-"""A transport over HTTPS, for controllers and delegation where services run apart; pooled connections, our own certificate.
+"""A transport over HTTPS with pooled connections, for controllers and delegation between separate processes.
 
-External API servers have a service account's token instead, in a file that whoever renews it replaces.
+It authenticates with a client certificate. External API servers use the token of a service account instead, from a
+file that is renewed.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.unavailable import Unavailable
 
 _TOKEN_SECONDS: Final = 60.0
-"""How long a token is used before its file is read again (upstream: client-go's cachingTokenSource)."""
+"""Seconds for which a token is used before its file is read again (upstream: client-go's cachingTokenSource)."""
 
 
 class HttpTransport:
+    """The transport. `timeout` is in seconds; `token` is used where there is no `token_file`."""
+
     def __init__(
         self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0, token_file: str = "", token: str = ""
     ) -> None:
@@ -41,6 +44,7 @@ class HttpTransport:
         return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        """Send a request and return the status code and the body. Raises Unavailable."""
         began, code, answer = time.monotonic(), 0, b""
         try:
             code, _, answer = await self._pool.fetch(
@@ -53,6 +57,7 @@ class HttpTransport:
         return code, answer
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
+        """Send a GET and yield the lines of the response. Raises StatusError for any status but 200, and Unavailable."""
         rest, code = b"", 0
         try:
             stream = cast(
@@ -63,7 +68,7 @@ class HttpTransport:
                 async for code, piece in pieces:
                     rest += piece
                     if code != 200:
-                        continue  # a refusal is read to its end
+                        continue  # the body of an error is read to its end
                     *lines, rest = rest.split(b"\n")
                     for line in lines:
                         if line:
@@ -77,4 +82,5 @@ class HttpTransport:
 def http_client(
     pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str, *, token_file: str = "", token: str = ""
 ) -> RestClient:
+    """Return a client over HTTPS."""
     return RestClient(HttpTransport(pool, url, tls, token_file=token_file, token=token), user_agent)

@@ -1,4 +1,4 @@
-"""A transport that calls a `Handler` in this process, as a given user: no socket, no bytes copied that need not be."""
+"""A transport that calls a `Handler` in this process as a given user: without a socket and without copying bodies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tetrapod.machinery.status import StatusError
 
 _HIGH_WATER: Final = 1 << 20
 _HOST: Final = "in-process"
-"""Which host requests of ours to ourselves are counted for."""
+"""The `host` label of requests that this process sends to itself."""
 
 
 class InProcessTransport:
-    """`handler` is a director, below the filters: the user is given, and trusted."""
+    """The transport. `handler` is the director, below the filters, so `user` is trusted without authentication and authorization."""
 
     def __init__(self, handler: Handler, user: UserInfo = LOOPBACK) -> None:
         self._handler = handler
@@ -32,7 +32,7 @@ class InProcessTransport:
 
     async def _answer(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> Response:
         path, _, query = target.partition("?")
-        if body:  # for a handler that passes the request on
+        if body:  # needed by a handler that proxies the request
             headers = {**headers, "content-length": str(len(body))}
         request = Request(
             method,
@@ -53,6 +53,7 @@ class InProcessTransport:
             return write_status(request, error)
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        """Send a request and return the status code and the body."""
         began = time.monotonic()
         response = await self._answer(method, target, body, headers)
         if isinstance(response, StreamResponse):
@@ -65,6 +66,7 @@ class InProcessTransport:
         return response.status, answer
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
+        """Send a GET and yield the lines of the response. Raises StatusError for any status but 200."""
         response = await self._answer("GET", target, b"", headers)
         if response.status != 200:
             raise error_from(response.status, response.body)
@@ -77,7 +79,7 @@ class InProcessTransport:
         rest = b""
         try:
             async for chunk in writer:
-                *lines, rest = (rest + chunk).split(b"\n")  # what is passed on from elsewhere comes in any pieces
+                *lines, rest = (rest + chunk).split(b"\n")  # a proxied response arrives in arbitrary chunks
                 for line in lines:
                     if line:
                         yield line
@@ -95,7 +97,7 @@ async def _run(response: StreamResponse, writer: QueueWriter) -> None:
 
 
 class QueueWriter:
-    """A StreamWriter that hands over what is written."""
+    """A StreamWriter whose chunks are read by iterating over it."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
@@ -134,6 +136,7 @@ class QueueWriter:
         self._room.set()
 
     def finish(self) -> None:
+        """End the iteration after the remaining chunks."""
         self._finished = True
         self._more.set()
 
@@ -153,4 +156,5 @@ class QueueWriter:
 
 
 def in_process_client(handler: Handler, user_agent: str, user: UserInfo = LOOPBACK) -> RestClient:
+    """Return a client of a handler in this process."""
     return RestClient(InProcessTransport(handler, user), user_agent)

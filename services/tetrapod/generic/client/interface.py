@@ -1,6 +1,6 @@
-"""`Client`: how a server's own controllers use the API: through the front door, as a user would, with watches.
+"""`Client`: the interface through which a server's own controllers use the API, watches included.
 
-Two transports: in process (a `Handler`) and HTTPS (to the aggregator). Controllers do not know which.
+There are two transports: in process (a `Handler`) and HTTPS (to the aggregator). Controllers do not know which one is used.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
 class ClientEvent(NamedTuple):
-    """An event of a watch; the object of an ERROR is a Status."""
+    """An event of a watch. The object of an ERROR event is a Status."""
 
     type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
     object: Object
 
 
 class Client(Protocol):
-    """Every method raises StatusError for what the server refuses, and `Unavailable` where it cannot be reached."""
+    """A client of the API. Every method raises StatusError for error responses, and `Unavailable` if the server cannot be reached."""
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object: ...
 
@@ -34,7 +34,9 @@ class Client(Protocol):
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> Object:
-        """`metadata_only`: a PartialObjectMetadataList. `only`: of each object no more than these fields is made."""
+        """Return a list. With `metadata_only` it is a PartialObjectMetadataList; with `only` just these fields of each object
+        are decoded.
+        """
         ...
 
     def watch(
@@ -46,7 +48,7 @@ class Client(Protocol):
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> AsyncIterator[ClientEvent]:
-        """`metadata_only`: events of PartialObjectMetadata; `only` as for `list`."""
+        """Yield watch events; `metadata_only` and `only` are as for `list`."""
         ...
 
     async def create(
@@ -58,7 +60,7 @@ class Client(Protocol):
     async def patch(
         self, gvr: GroupVersionResource, namespace: str, name: str, patch: Any, *, type: str = "merge", subresource: str = "", **query: Any
     ) -> Object:
-        """`type` is merge, json, strategic or apply."""
+        """Patch an object. `type` is merge, json, strategic or apply."""
         ...
 
     async def delete(self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None) -> Object: ...

@@ -1,7 +1,7 @@
-"""`NearestClient`: a client that calls this process for the groups which are served here, and goes through the front door for the rest.
+"""`NearestClient`: a client that calls this process for the groups it serves, and the aggregator for all others.
 
-A service's controllers watch dozens of its own resources; over the network each of those would be two TLS connections and every event
-would cross them.
+The controllers of a service watch dozens of its own resources. Over the network each watch would be two TLS connections that all
+events cross.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
 class NearestClient:
-    """Implements `Client`. `is_here` tells of a group whether `here` serves it; whatever is no resource is asked `there`."""
+    """Implements `Client`. `is_here` returns whether `here` serves a group; non-resource requests are sent `there`."""
 
     def __init__(self, here: Client, there: Client, is_here: Callable[[str], bool]) -> None:
         self._here = here

@@ -1,4 +1,4 @@
-"""Work that is done over and over (upstream: k8s.io/apimachinery/pkg/util/wait, JitterUntil without jitter)."""
+"""Periodic work (upstream: k8s.io/apimachinery/pkg/util/wait, JitterUntil without jitter)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 async def every(
     seconds: float, name: str, work: Callable[[], Awaitable[None]], *, level: int = logging.WARNING, at_once: bool = True
 ) -> None:
-    """Work now (`at_once`) and so many seconds after each time, until cancelled; what the API refuses is told, and tried again then."""
+    """Call `work` every `seconds` until cancelled, the first time immediately if `at_once`. API errors are logged at `level`."""
     if not at_once:
         await asyncio.sleep(seconds)
     while True:

@@ -1,4 +1,4 @@
-"""`WorkQueue`: keys to be reconciled, each once at a time, again later with growing delays after a failure.
+"""`WorkQueue`: a queue of keys to reconcile, each processed by one worker at a time and retried with exponential backoff.
 
 Upstream: k8s.io/client-go/util/workqueue (rate limiting queue).
 """
@@ -22,14 +22,16 @@ _LONGEST_DELAY: Final = 60.0
 
 
 class WorkQueue(Generic[K]):
+    """The queue. `work` reconciles one key and raises to have it retried."""
+
     def __init__(self, name: str, work: Callable[[K], Awaitable[None]]) -> None:
         self.name = name
         self._work = work
         self._queue: deque[K] = deque()
-        self._since: dict[K, float] = {}  # it is to be done
+        self._since: dict[K, float] = {}  # when each waiting key was added
         self._waiting: set[K] = set()  # queued, or to be queued again when its work ends
         self.begun: dict[K, float] = {}
-        """What is being worked on, and since when."""
+        """The keys that are being processed, with the start time (of time.monotonic())."""
         self._failures: dict[K, int] = {}
         self._delayed: dict[K, asyncio.TimerHandle] = {}
         self._more = asyncio.Event()
@@ -42,6 +44,7 @@ class WorkQueue(Generic[K]):
         return True
 
     def add(self, key: K) -> None:
+        """Add a key, unless it is already waiting."""
         if key in self._waiting:
             return
         self._waiting.add(key)
@@ -52,7 +55,7 @@ class WorkQueue(Generic[K]):
             self._more.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Add later; of several for one key the soonest counts."""
+        """Add a key after some seconds; of several delays for one key the shortest counts."""
         loop = asyncio.get_running_loop()
         when = loop.time() + seconds
         pending = self._delayed.get(key)
@@ -67,7 +70,7 @@ class WorkQueue(Generic[K]):
         self.add(key)
 
     async def run(self, workers: int = 1) -> None:
-        """Work until cancelled."""
+        """Process keys until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._worker())

@@ -1,4 +1,4 @@
-"""Files that flags name, and in Go's words why they cannot be read."""
+"""Reads files named by flags, with Go's error texts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pathlib import Path
 
 
 def read(path: str) -> bytes:
-    """
+    """Return the contents of a file.
+
     Raises:
-        ValueError: `open /x: no such file or directory`.
+        ValueError: such as `open /x: no such file or directory`.
     """
     try:
         return Path(path).read_bytes()
@@ -17,4 +18,5 @@ def read(path: str) -> bytes:
 
 
 def complaint(verb: str, path: str, error: OSError) -> str:
+    """Return Go's text of a file error."""
     return f"{verb} {path}: {(error.strerror or str(error)).lower()}"

@@ -1,4 +1,4 @@
-"""The identity of this API server, as metrics and leases know it (upstream: pkg/controlplane/apiserver, APIServerIdentity)."""
+"""The identity of this API server in metrics and leases (upstream: pkg/controlplane/apiserver, APIServerIdentity)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from functools import cache
 
 @cache
 def apiserver_id() -> str:
+    """Return the identity, which is derived from the host name."""
     digest = hashlib.sha256(socket.gethostname().encode()).digest()[:16]
     return "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
 
 
 def hashed(text: str) -> str:
-    """As labels of metrics show a text that may be long or private: `sha256:…`, "" for nothing."""
+    """Return the hash that metric labels contain instead of a long or private text: `sha256:…`, or "" for ""."""
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}" if text else ""

@@ -1,6 +1,7 @@
-"""Configuration files (YAML or JSON) to objects of a known kind, strictly, with upstream's texts for what is wrong with them.
+"""Loads configuration files (YAML or JSON) of known kinds, strictly and with upstream's error texts.
 
-Upstream: k8s.io/apimachinery/pkg/runtime/serializer (EnableStrict) as used by LoadFromData of k8s.io/apiserver/pkg/apis/apiserver/load.
+Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer (EnableStrict), as used by pkg/apis/apiserver/load,
+LoadFromData
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ from tetrapod.machinery.serializer.recognize import recognize, syntax_text
 from tetrapod.machinery.shapes.node import SchemaNode
 
 Kinds = Mapping[tuple[str, str], SchemaNode]
-"""(apiVersion, kind) → shape: upstream's scheme."""
+"""Schemas by (apiVersion, kind), corresponding to upstream's scheme."""
 
 SCHEME: Final = "pkg/runtime/scheme.go:111"
-"""Upstream's schemes of configuration files have no names but the place where they are made."""
+"""Upstream's schemes of configuration files are named after the source line that creates them."""
 
 
 class NotRegistered(ValueError):
-    """The file says a kind that nobody knows, or says none."""
+    """The file has an unknown kind or none."""
 
 
 def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
-    """The object of the first document: checked against its kind's shape, empty values dropped.
+    """Return the object of the first document, checked against the schema of its kind and without empty values.
 
     Raises:
-        ValueError: with upstream's text; NotRegistered where it is the kind.
+        NotRegistered: the kind is missing or unknown.
+        ValueError: with upstream's text.
     """
     is_json = data.lstrip()[:1] == b"{"
     decoded = _parse(data, is_json)
@@ -50,14 +52,15 @@ def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
 
 
 def not_registered(kind: str, api_version: str) -> NotRegistered:
+    """Return the error for an unknown kind."""
     return NotRegistered(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}")
 
 
 def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list[str], *, strict: bool) -> None:
-    """Bring `obj` into shape, in place. `source` is the text of what was JSON.
+    """Check and normalize `obj` in place. `source` is the text if it is JSON.
 
     Raises:
-        ValueError: a value of a wrong type; unknown or repeated fields where that is `strict`.
+        ValueError: a value has a wrong type, or, if `strict`, fields are unknown or repeated.
     """
     try:
         unknown = typed.decode(shape, obj)

@@ -1,6 +1,6 @@
-"""Metrics of files that are reloaded: how often, when, and which content is in force.
+"""Metrics of configuration files that are reloaded automatically. Servers in one process (tests) share them.
 
-Upstream: k8s.io/apiserver/pkg/server/options/{authenticationconfig,authorizationconfig}/metrics. Servers in one process (tests) share them.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/authenticationconfig/metrics, authorizationconfig/metrics
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LABELS = ("status", "apiserver_id_hash")
 
 
 class ReloadMetrics:
-    """`what` is `authentication`, `authorization` or `encryption`."""
+    """The metrics of one file. `what` is `authentication`, `authorization` or `encryption`."""
 
     def __init__(self, what: str) -> None:
         prefix, about = f"apiserver_{what}_config_controller", f"{what} configuration"
@@ -35,21 +35,24 @@ class ReloadMetrics:
         )
 
     def failed(self) -> None:
+        """Count a failed reload."""
         self._count("failure")
 
     def succeeded(self, data: str) -> None:
+        """Count a successful reload of this content."""
         self.succeeded_hash(hashed(data))
 
     def succeeded_hash(self, digest: str) -> None:
-        """The same where the content is a secret that nobody keeps."""
+        """Count a successful reload by the hash of the content, for content that is secret."""
         self._count("success")
         self.applied_hash(digest)
 
     def applied(self, data: str) -> None:
-        """This content is in force (the first one is no reload)."""
+        """Record the content in use. The first load is not counted as a reload."""
         self.applied_hash(hashed(data))
 
     def applied_hash(self, digest: str) -> None:
+        """Record the hash of the content in use."""
         self._info.values.clear()
         self._info.set((hashed(apiserver_id()), digest), 1)
 

@@ -1,8 +1,9 @@
-"""Shapes of configuration files' kinds, as the schema nodes that `machinery.schema.decode` decodes by.
+"""Constructors for schemas of configuration kinds, which `machinery.schema.decode` uses.
 
     ISSUER = struct("v1.Issuer", url=STRING(), audiences=strings())
 
-Names are Go's, since they show in refusals: `json: cannot unmarshal number into Go struct field Issuer.jwt.issuer.url of type string`.
+Names are Go's, because errors contain them: `json: cannot unmarshal number into Go struct field Issuer.jwt.issuer.url
+of type string`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from tetrapod.machinery.shapes.node import SchemaNode
 
 POINTER = "*"
-"""The presence of a field that is kept as it was given, empty or not."""
+"""The presence of a field that is kept as given, even if empty."""
 
 
 def struct(name: str, /, **fields: SchemaNode) -> SchemaNode:
+    """Return the schema of a Go struct."""
     node = SchemaNode("object")
     node.definition = name
     node.properties = fields
@@ -21,57 +23,62 @@ def struct(name: str, /, **fields: SchemaNode) -> SchemaNode:
 
 
 def kind(name: str, /, **fields: SchemaNode) -> SchemaNode:
-    """A struct with apiVersion and kind."""
+    """Return the schema of a struct with apiVersion and kind."""
     return struct(name, apiVersion=string(), kind=string(), **fields)
 
 
 def string(presence: str = "") -> SchemaNode:
+    """Return the schema of a string."""
     return _scalar("string", presence)
 
 
 def boolean(presence: str = "") -> SchemaNode:
+    """Return the schema of a bool."""
     return _scalar("boolean", presence)
 
 
 def integer(format_: str) -> SchemaNode:
-    """int32, int64 or time.Duration."""
+    """Return the schema of an int32, int64 or time.Duration."""
     node = _scalar("integer", "")
     node.format = format_
     return node
 
 
 def base64_bytes() -> SchemaNode:
-    """A []byte."""
+    """Return the schema of a []byte."""
     node = _scalar("string", "")
     node.format = "byte"
     return node
 
 
 def duration() -> SchemaNode:
-    """metav1.Duration: kept as text, which Go can parse."""
+    """Return the schema of a metav1.Duration, which is kept as text."""
     node = _scalar("string", "")
     node.definition = "v1.Duration"
     return node
 
 
 def list_of(items: SchemaNode) -> SchemaNode:
+    """Return the schema of a list."""
     node = SchemaNode("array")
     node.items = items
     return node
 
 
 def map_of(values: SchemaNode) -> SchemaNode:
+    """Return the schema of a map."""
     node = SchemaNode("object")
     node.additional_properties = values
     return node
 
 
 def strings() -> SchemaNode:
+    """Return the schema of a list of strings."""
     return list_of(string())
 
 
 def raw() -> SchemaNode:
-    """Anything, looked at by somebody else (runtime.RawExtension)."""
+    """Return the schema of a runtime.RawExtension, whose content is decoded elsewhere."""
     node = SchemaNode("object")
     node.definition = "runtime.RawExtension"
     node.preserve_unknown = True

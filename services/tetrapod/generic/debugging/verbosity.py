@@ -1,4 +1,4 @@
-"""`/debug/flags`: flags that can be changed while the server runs; there is one, `v`.
+"""`/debug/flags`: flags that can be changed at run time; there is only `v`.
 
 Upstream: k8s.io/apiserver/pkg/server/routes/flags.go, and logs.GlogSetter.
 """
@@ -22,11 +22,12 @@ _LARGEST: Final = 2**31 - 1
 
 
 async def index(request: Request) -> Response:
+    """Return the index page."""
     return Response(200, [(b"content-type", b"text/html; charset=utf-8")], _INDEX)
 
 
 async def verbosity(request: Request) -> Response:
-    """`PUT /debug/flags/v` with a number as its body."""
+    """Handle `PUT /debug/flags/v`, whose body is a number."""
     if request.method != "PUT":
         return _plain(406, "unsupported http method")
     text = (await request.body.read(_LIMIT)).decode("utf-8", "replace")

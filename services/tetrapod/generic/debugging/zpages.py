@@ -1,7 +1,7 @@
-"""`/statusz` and `/flagz`: what this server is and how it was started, as text or as a versioned object.
+"""`/statusz` and `/flagz`: version, uptime and flags of the server, as text or as a versioned object.
 
-Upstream: k8s.io/component-base/zpages. JSON and YAML come only by their full media type (`application/json;g=config.k8s.io;
-v=v1beta1;as=Statusz`); without it there is text, whose form nobody may rely on.
+Upstream: k8s.io/component-base/zpages. JSON and YAML must be requested by their full media type (`application/json;g=config.k8s.io;
+v=v1beta1;as=Statusz`). Otherwise the response is text, whose format is not stable.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _HEADING: Final = (
     "and is for debugging purposes only.\n"
 )
 _OFFER: Final = Offer(table=False, partial=False, messages=False)
-"""Of refusals: not even they come as protobuf."""
+"""The offer for error responses; they do not come as protobuf either."""
 
 
 def _negotiate(request: Request, kind: str) -> tuple[str, str]:
-    """Media type and version, which is "" for text.
+    """Return media type and version, which is "" for text.
 
     Raises:
-        StatusError: 406.
+        StatusError: 406, no offered media type is accepted.
     """
     for clause in parse_accept(request.header(b"accept") or "*/*"):
         given = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
@@ -71,7 +71,7 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
 
 
 def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
-    """`paths` are those that `/` lists; shown are the ones of the server itself."""
+    """Return the handler of /statusz. `paths` returns the paths that `/` lists; the page shows those of the server itself."""
 
     async def handle(request: Request) -> Response:
         content: Object = {
@@ -100,6 +100,8 @@ def _status_text(content: Object) -> str:
 
 
 def flagz(flags: Callable[[], Mapping[str, str]]) -> Handler:
+    """Return the handler of /flagz."""
+
     async def handle(request: Request) -> Response:
         values = dict(sorted(flags().items()))
         return _answer(request, "Flagz", {"flags": values}, lambda: "".join(f"{name}={value}\n" for name, value in values.items()))

@@ -1,4 +1,4 @@
-"""Discovery documents from resource declarations: pure functions, both forms (classic and aggregated).
+"""Discovery documents, both classic and aggregated, from resource definitions.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/discovery (group.go, version.go, aggregated/).
 """
@@ -12,7 +12,7 @@ from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 
 
 def api_resource_list(group_version: GroupVersion, definitions: Iterable[ResourceDefinition]) -> Object:
-    """`/apis/GROUP/VERSION`. The list of the core group carries no apiVersion, as upstream's."""
+    """Return the APIResourceList of `/apis/GROUP/VERSION`. As upstream, the list of the core group has no apiVersion."""
     resources: list[Object] = []
     for definition in sorted(definitions, key=lambda d: d.resource):
         resources.append(_api_resource(definition))
@@ -28,6 +28,7 @@ def api_resource_list(group_version: GroupVersion, definitions: Iterable[Resourc
 
 
 def serves(subresource: Subresource, version: str) -> bool:
+    """Return whether a subresource is served in a version."""
     return not subresource.versions or version in subresource.versions
 
 
@@ -57,19 +58,22 @@ def _api_subresource(definition: ResourceDefinition, subresource: Subresource, v
 
 
 def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Object:
-    """`/apis/GROUP`; versions in order of preference. As an element of the group list it carries no type."""
+    """Return the APIGroup of `/apis/GROUP`, with versions in order of preference. Elements of a group list are not
+    `typed`: they have no kind.
+    """
     described = [{"groupVersion": f"{group}/{v}", "version": v} for v in versions]
     document: Object = {"kind": "APIGroup", "apiVersion": "v1"} if typed else {}
     return document | {"name": group, "versions": described, "preferredVersion": described[0]}
 
 
 def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
-    """One element of an APIGroupDiscoveryList; the core group has an empty name, which is left out."""
+    """Return one item of an APIGroupDiscoveryList. The core group has no name."""
     metadata = {"name": name} if name else {}
     return {"metadata": metadata, "versions": list(versions)}
 
 
 def aggregated_version(group: str, version: str, definitions: Iterable[ResourceDefinition], freshness: str = "Current") -> Object:
+    """Return one version of an item of an APIGroupDiscoveryList."""
     resources = [_aggregated_resource(d, version) for d in sorted(definitions, key=lambda d: d.resource)]
     document: Object = {"version": version}
     if resources:

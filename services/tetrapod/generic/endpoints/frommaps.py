@@ -1,6 +1,8 @@
-"""What upstream says where a map does not fit a struct: strategic patches and applied objects are no JSON when they become objects.
+"""Error texts for maps that cannot be converted to a struct.
 
-Upstream: k8s.io/apimachinery/pkg/runtime/converter.go.
+Results of strategic merge patches and server-side apply are converted from maps, not decoded from JSON, and so have
+other texts.
+Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/converter.go
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _BASIC: Final = _WHOLE | {"bool", "string", "float64"}
 
 
 def misfit(obj: Object, node: SchemaNode) -> str:
-    """What is said of an object that does not fit: of the first mistake, in the order of the struct's fields."""
+    """Return the text for the first error of an object, in the order of the struct's fields."""
     mistake = first_error(node, in_go_order(obj, node))
     if not isinstance(mistake, Mismatch):
         return str(mistake)
@@ -34,12 +36,13 @@ def _words(mismatch: Mismatch) -> str:
         return f"cannot restore map from {value}"
     if wanted not in _BASIC:
         return f"cannot restore struct from: {value}"
-    # Go would make a letter of a whole number and cut a fraction off, so upstream calls these two pairs convertible.
+    # Go converts integers to strings (as code points) and truncates floats, so upstream considers these two pairs
+    # convertible.
     if (value == "int64" and wanted == "string") or (value == "float64" and wanted in _WHOLE):
         return f"cannot convert {value} to {mismatch.named}"
     return f"unrecognized type: {wanted}"
 
 
 def _reflect_kind(value: Any) -> str:
-    """Go's name for what kind of value this is."""
+    """Return the name of the value's reflect.Kind in Go."""
     return {list: "slice", dict: "map"}.get(value.__class__) or goformat.type_name(value)

@@ -1,6 +1,7 @@
-"""gzip of answers: who takes it, whole bodies, and streams made of blocks that many of them share.
+"""gzip of responses: negotiation, complete bodies, and streams made of compressed blocks that several streams share.
 
-Upstream: endpoints/handlers/responsewriters/writers.go (ContentEncodingSupported, level 1).
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go, ContentEncodingSupported,
+level 1
 """
 
 from __future__ import annotations
@@ -15,37 +16,46 @@ from tetrapod.generic.request import HeaderList, Request
 
 HEADERS: Final[HeaderList] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 _OFFLOAD: Final = 256 * 1024
-"""Bytes beyond which a thread compresses, so that the loop goes on."""
+"""Larger bodies (in bytes) are compressed in a thread, so that the event loop is not blocked."""
 _HEAD: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 _LAST_BLOCK: Final = b"\x03\x00"
 
 
 def accepts_gzip(request: Request) -> bool:
+    """Return whether the client accepts gzip."""
     return any(any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding"))
 
 
 def member(data: bytes) -> bytes:
-    """A whole body."""
+    """Compress a complete body."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     return compressor.compress(data) + compressor.flush()
 
 
 async def member_of(data: bytes) -> bytes:
+    """Compress a complete body, in a thread if it is large."""
     return await asyncio.to_thread(member, data) if len(data) > _OFFLOAD else member(data)
 
 
 def block(data: bytes) -> bytes:
-    """A part of a stream that can be unpacked as soon as it is there, and refers to nothing before it, so that streams may share it."""
+    """Compress a part of a stream, which can be decompressed at once and does not refer to earlier data, so that
+    streams can share it.
+    """
     compressor = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
     return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
 
 
 async def block_of(data: bytes) -> bytes:
+    """Compress a part of a stream, in a thread if it is large."""
     return await asyncio.to_thread(block, data) if len(data) > _OFFLOAD else block(data)
 
 
 class BlockStream:
-    """One member of `block`s. It has to be one: Go's reader holds the last bytes of a member back until the next one begins."""
+    """A gzip stream of `block`s.
+
+    All blocks form one gzip member, because Go's reader withholds the last bytes of a member until the next one
+    begins.
+    """
 
     __slots__ = ("_begun", "_checksum", "_size")
 
@@ -54,7 +64,7 @@ class BlockStream:
         self._checksum = self._size = 0
 
     def take(self, plain: Iterable[bytes], blocks: bytes) -> bytes:
-        """What to send of `blocks`, which are `plain` compressed."""
+        """Return the bytes to send for `blocks`, which is `plain` compressed."""
         for data in plain:
             self._checksum = zlib.crc32(data, self._checksum)
             self._size += len(data)
@@ -64,5 +74,6 @@ class BlockStream:
         return _HEAD + blocks
 
     def end(self) -> bytes:
+        """Return the last bytes of the stream."""
         tail = _LAST_BLOCK + struct.pack("<LL", self._checksum, self._size & 0xFFFFFFFF)
         return tail if self._begun else _HEAD + tail

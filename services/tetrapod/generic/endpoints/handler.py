@@ -1,7 +1,7 @@
-"""`ResourceHandler`: all the endpoints of one resource in one version; called with `request.info` and `request.user` set.
+"""`ResourceHandler`: the endpoints of one resource in one version. Requests need `info` and `user`.
 
-It dispatches on the verb that the request info names, as upstream's handler of custom resources does; whether a path and a
-method exist at all for a built-in resource is for the router before it.
+It dispatches on the verb of the request info, as upstream's handler of custom resources does. The router decides
+earlier whether a path and method exist for a built-in resource.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ VERBS: Final[Mapping[str, Verb]] = {
 
 
 class ResourceHandler:
+    """The handler of one resource in one version."""
+
     def __init__(
         self,
         definition: ResourceDefinition,
@@ -93,10 +95,13 @@ class ResourceHandler:
         return await _answered(verb, self._scope, request)
 
     def subresource(self, name: str) -> SubresourceHandler | None:
+        """Return the handler of a subresource, or None."""
         return self._subresources.get(name)
 
 
 class SubresourceHandler:
+    """The handler of one subresource."""
+
     def __init__(self, declared: Subresource, scope: Scope) -> None:
         self.declared = declared
         self._scope = scope
@@ -115,7 +120,7 @@ class SubresourceHandler:
 
 @seen(span_of, said_of)
 async def _answered(verb: Verb, scope: Scope, request: Request) -> Response:
-    """Let the request's events have the object of the answer."""
+    """Serve the request, and record the response object for its audit event."""
     response = await verb(scope, request)
     if request.audit is not None:
         request.audit.answer(response)

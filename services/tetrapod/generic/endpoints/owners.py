@@ -1,6 +1,6 @@
-"""Owner references that name an owner twice: one is kept, with a warning.
+"""Removes duplicate owner references, with a warning.
 
-Follows dedupOwnerReferencesAndAddWarning of k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/rest.go, dedupOwnerReferencesAndAddWarning
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ _TEXT = (
 
 
 def dedup_owner_references(obj: Object, warnings: list[str], *, after_mutation: bool = False) -> None:
+    """Remove duplicate owner references in place and append a warning if there were any."""
     references = obj["metadata"].get("ownerReferences")
     if not references or len(references) < 2:
         return

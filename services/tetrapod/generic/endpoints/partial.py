@@ -1,6 +1,6 @@
-"""PartialObjectMetadata: the metadata of an object as an object, sliced out of its finished bytes.
+"""PartialObjectMetadata: the metadata of an object, sliced from its encoded bytes.
 
-Follows asPartialObjectMetadata of k8s.io/apiserver/pkg/endpoints/handlers/response.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go, asPartialObjectMetadata
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _decoder: Final = msgspec.json.Decoder(_Metadata)
 
 
 def metadata_of(raw: bytes) -> bytes:
-    """The bytes of `metadata`; nothing else of the object is built."""
+    """Return the bytes of `metadata` without parsing the rest of the object."""
     return bytes(_decoder.decode(raw).metadata)
 
 
 def partial_bytes(raw: bytes, version: str) -> bytes:
-    """The object as PartialObjectMetadata of meta.k8s.io/`version`."""
+    """Return the object as PartialObjectMetadata of meta.k8s.io/`version`."""
     return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (PARTIAL.encode(), version.encode(), metadata_of(raw))

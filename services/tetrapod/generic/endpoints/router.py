@@ -1,7 +1,8 @@
-"""`GroupVersionRouter`: the built-in resources of one group-version, by name; and the answers to paths that are none.
+"""`GroupVersionRouter`: routes to the built-in resources of one group-version by name, and rejects unknown paths.
 
-A path that no resource has is a 404 Status without details, a method that a path lacks a 405, both before the Accept header
-is looked at. Follows go-restful's routing over what k8s.io/apiserver/pkg/endpoints/installer.go registers.
+A path that belongs to no resource is a 404 Status without details, an unsupported method a 405. Both are checked
+before the Accept header. It follows go-restful's routing over the routes of installer.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PROXIED: Final = frozenset({"create", "delete", "get", "patch", "update"})
 
 
 class Route:
-    """One path shape: its methods and who answers."""
+    """The methods and the handler of one path pattern."""
 
     __slots__ = ("connects", "handler", "methods", "produced")
 
@@ -51,7 +52,7 @@ class Route:
 
 
 class ResourceRoutes:
-    """The paths of one resource."""
+    """The routes of one resource."""
 
     def __init__(self, definition: ResourceDefinition, handler: ResourceHandler) -> None:
         self.namespaced = definition.namespaced
@@ -60,7 +61,7 @@ class ResourceRoutes:
         named = frozenset(_NAMED[v] for v in verbs if v in _NAMED)
         self._collection = Route(handler, collection, streams="list" in verbs) if collection else None
         self._named = Route(handler, named) if named else None
-        # A namespaced resource across all namespaces can only be listed and watched.
+        # A namespaced resource can only be listed and watched across all namespaces.
         everywhere = frozenset({"GET"}) if "list" in verbs else frozenset()
         self._everywhere = Route(handler, everywhere, streams="list" in verbs) if everywhere else None
         watches = frozenset({"GET"}) if "watch" in verbs else frozenset()
@@ -70,8 +71,8 @@ class ResourceRoutes:
         }
 
     def find(self, info: RequestInfo) -> Route | None:
-        """The route of a path, None where there is none."""
-        if info.verb == "proxy":  # `/api/v1/proxy/...` is authorized as what it once was
+        """Return the route of a path, or None."""
+        if info.verb == "proxy":  # `/api/v1/proxy/...` no longer exists, but is still authorized as proxy
             return None
         depth = len(info.parts)
         in_namespace = info.namespaced
@@ -99,22 +100,26 @@ def _subresource_route(handler: SubresourceHandler) -> Route:
 
 
 def _is_watch_path(info: RequestInfo) -> bool:
-    """`/api/v1/watch/...`, upstream's older form."""
+    """Return whether the path is a legacy watch path, `/api/v1/watch/...`."""
     parts = info.path.split("/", 5)
     return len(parts) > 3 and parts[3 if info.api_prefix == "api" else 4 if len(parts) > 4 else 3] == "watch"
 
 
 class GroupVersionRouter:
+    """The router of one group-version."""
+
     def __init__(self, group: str, version: str, admission: AdmissionChain, authorizer: Authorizer | None = None) -> None:
         self.group, self.version = group, version
         self._admission, self._authorizer = admission, authorizer
         self._resources: dict[str, ResourceRoutes] = {}
 
     def install(self, definition: ResourceDefinition, store: Store | None) -> None:
+        """Add the routes of a resource."""
         handler = ResourceHandler(definition, self.version, store, admission=self._admission, authorizer=self._authorizer)
         self._resources[definition.resource] = ResourceRoutes(definition, handler)
 
     async def handle(self, request: Request) -> Response:
+        """Serve a request."""
         info = request.info
         if info is None:
             raise ValueError("a router needs the request info")
@@ -126,4 +131,5 @@ class GroupVersionRouter:
 
 
 def method_not_allowed() -> StatusError:
+    """Return the error for an unsupported method."""
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})

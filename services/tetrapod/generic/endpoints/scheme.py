@@ -1,7 +1,8 @@
-"""What upstream's scheme knows of kinds: which are registered in which group-version, and their Go package, for error texts.
+"""The kinds registered in upstream's scheme by group-version, and their Go packages, for error texts.
 
-The decoder tells three mistakes apart: a kind that nobody knows, a known kind that is not the one expected, and the right
-kind in another version. Follows k8s.io/apimachinery/pkg/runtime/scheme.go and converter.go.
+The decoder distinguishes unknown kinds, known kinds that are not the expected one, and the right kind in another
+version.
+Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/scheme.go, converter.go
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _EVERYWHERE: Final = frozenset(
     {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"}
 )
 _UNVERSIONED: Final = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
-"""Kinds of meta that are registered as `v1`."""
+"""Kinds of meta that are registered in `v1`."""
 
 _WORKLOADS: Final = frozenset({"ControllerRevision", "Deployment", "StatefulSet", "Scale"})
 _FORMER: Final[Mapping[str, frozenset[str]]] = {
@@ -49,7 +50,7 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
     "apiextensions.k8s.io/v1beta1": frozenset({"CustomResourceDefinition"}),
     "flowcontrol.apiserver.k8s.io/v1beta3": frozenset({"FlowSchema", "PriorityLevelConfiguration"}),
 }
-"""Versions that are decoded still, though no longer served."""
+"""Versions that are still decoded, although they are no longer served."""
 
 _PACKAGES: Final[Mapping[str, str]] = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
 
@@ -62,7 +63,9 @@ def _scheme_of(group: str) -> str:
 
 
 def is_registered(api_version: str, kind: str, group: str) -> bool:
-    """Whether the scheme that the kinds of `group` are decoded with has the kind: two groups are apart from all others."""
+    """Return whether the kind is registered in the scheme that decodes the kinds of `group`. Two groups have schemes
+    of their own.
+    """
     here = _scheme_of(GroupVersion.parse(api_version).group) == _scheme_of(group)
     kinds = kinds_of(api_version) if here else ()
     former = _FORMER.get(api_version, frozenset()) if here else frozenset()
@@ -75,20 +78,22 @@ def is_registered(api_version: str, kind: str, group: str) -> bool:
 
 
 def go_package(group: str) -> str:
-    """The Go package of a group's internal types: `core`, `apps`, `rbac`."""
+    """Return the Go package of a group's internal types: `core`, `apps`, `rbac`."""
     return _PACKAGES.get(group) or group.partition(".")[0]
 
 
 def not_registered(api_version: str, kind: str) -> str:
+    """Return the error text for an unknown kind."""
     return f'no kind "{kind}" is registered for version "{api_version}" in {SCHEME}'
 
 
 def unknown_conversion(version: str, kind: str, group: str, expected: str) -> str:
+    """Return the error text for a kind other than the expected one."""
     return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
 
 
 def same_family(given: GroupVersion, group: str, kind: str) -> bool:
-    """Whether `kind` in `given` converts to that of `group`."""
+    """Return whether `kind` in the group-version `given` converts to that of `group`."""
     if kind == "Scale":
         return given.group in (group, "extensions", "apps")
     return given.group == group or (given.group == "extensions" and group in ("apps", "networking.k8s.io", "policy"))

@@ -1,4 +1,4 @@
-"""Makes the `Scope` of a resource in one version, and of each of its subresources."""
+"""`Scopes`: creates the `Scope` of a resource in one version and of its subresources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class Scopes:
-    """Of one resource in one version; all its endpoints share the representation."""
+    """The scopes of one resource in one version; all its endpoints share the representation."""
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Scopes:
         self._representation = Representation(definition, version)
 
     def resource(self) -> Scope:
+        """Return the scope of the resource itself."""
         definition, version = self._definition, self._version
         rest = self._bound(definition.rest)
         offer = Offer(messages=not definition.custom, table=rest is None or definition.table is not None)
@@ -58,6 +59,7 @@ class Scopes:
         )
 
     def subresource(self, declared: Subresource) -> Scope:
+        """Return the scope of a subresource."""
         definition, version = self._definition, self._version
         own = declared.kind is None or declared.kind == definition.gvk(version)
         kind = definition.gvk(version) if declared.kind is None else declared.kind
@@ -111,7 +113,7 @@ class Scopes:
 
 
 def _schema_in(definition: ResourceDefinition) -> Callable[[str], SchemaNode]:
-    """Its schema in a version that it may not have: then it knows no field."""
+    """Return a function from a version to the schema. A version that the resource lacks has a schema without fields."""
     return lambda version: definition.schema(version) if version in definition.versions else SchemaNode()
 
 

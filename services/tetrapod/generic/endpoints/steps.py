@@ -1,4 +1,7 @@
-"""How a request's verb is named and described in traces (upstream: handlers/trace_util.go, and the spans of the handlers)."""
+"""Names and attributes of requests in traces.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/trace_util.go, and the spans of the handlers
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ _VERBS: Final = {"list": "LIST", "watch": "WATCH"}
 
 
 def span_of(verb: object, scope: Scope, request: Request) -> str:
+    """Return the name of the request's span."""
     info = request_info(request)
     if info.verb == "watch" and "sendInitialEvents=true" in request.query_string:
         return "WatchList"
@@ -29,6 +33,7 @@ def span_of(verb: object, scope: Scope, request: Request) -> str:
 
 
 def said_of(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
+    """Return the attributes of the request's span."""
     info = request_info(request)
     return {
         "accept": request.header(b"accept"),

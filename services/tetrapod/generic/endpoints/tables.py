@@ -1,7 +1,7 @@
-"""The Table form: rows of cells under named columns, which kubectl prints.
+"""The Table form: rows of cells with column definitions, which kubectl prints.
 
-Follows asTable of k8s.io/apiserver/pkg/endpoints/handlers/response.go and rest.NewDefaultTableConvertor. Cells such as ages
-depend on the moment, so no row is kept.
+Rows are not cached, because cells such as ages depend on the time.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go, asTable; rest.NewDefaultTableConvertor
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def check_include_object(value: str) -> str:
-    """`Metadata` (also where nothing is said), `Object` or `None`.
+    """Return the value of includeObject: `Metadata` (the default), `Object` or `None`.
 
     Raises:
         StatusError: 400.
@@ -37,16 +37,16 @@ def check_include_object(value: str) -> str:
 
 
 class Tables:
-    """Of one kind, in one version of the Table itself."""
+    """The Table encoder of one kind, in one version of Table."""
 
     def __init__(self, convertor: TableConvertor | None, version: str, include: str) -> None:
         self._convertor = convertor or DEFAULT_TABLE
-        self._no_rows = b"null" if convertor is None or convertor.null_rows else b"[]"  # the default convertor never makes the list of rows
+        self._no_rows = b"null" if convertor is None or convertor.null_rows else b"[]"  # upstream's default convertor leaves the rows nil
         self._version = version
         self._include = include
 
     def row(self, obj: Object, raw: bytes) -> bytes:
-        """One row: `obj` is looked at, `raw` is the object's finished bytes."""
+        """Return one row: its cells are made from `obj`, and `raw` is the encoded object to include."""
         row: dict[str, Any] = {"cells": self._cells(obj)}
         if self._convertor.conditions is not None and (conditions := self._convertor.conditions(obj)):
             row["conditions"] = conditions
@@ -54,19 +54,19 @@ class Tables:
         return b'%b,"object":%b}' % (head, self._object(raw))
 
     def of_list(self, entries: Sequence[Entry]) -> Tables:
-        """For the rows of these together."""
+        """Return an encoder for the rows of these entries, for convertors that need the whole list."""
         if self._convertor.of_list is None:
             return self
         row = self._convertor.of_list([entry.peek() for entry in entries])
         return Tables(replace(self._convertor, row=row), self._version, self._include)
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """As the rows of a list follow each other."""
+        """Return the entries in the order of the rows."""
         order = self._convertor.order
         return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
 
     def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
-        """The row of a stored object. Only a whole object beside the cells is in the version that was asked for."""
+        """Return the row of a stored object. Only an included complete object is converted to the requested version."""
         obj = conversion.peek(entry) if conversion.definition.custom else entry.peek()
         return self.row(obj, conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry))
 
@@ -84,13 +84,13 @@ class Tables:
         except StatusError:
             raise
         except Exception:
-            # A bookmark's object is empty, and a stored one may be older than our validation: show what there is.
+            # A bookmark's object is empty, and a stored object may predate our validation, so show at least the name.
             log.debug("no table row for %s", obj.get("metadata", {}).get("name"), exc_info=True)
             name = obj.get("metadata", {}).get("name", "")
             return [name, *([""] * (len(self._convertor.columns) - 1))]
 
     def table(self, rows: Iterable[bytes], metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
-        """A whole Table without the final newline. In a watch only the first has `columns`."""
+        """Return a complete Table without the final newline. In a watch only the first one has `columns`."""
         joined = b",".join(rows)
         return b"%b%b}" % (
             self.head(metadata, columns=columns),
@@ -98,7 +98,7 @@ class Tables:
         )
 
     def head(self, metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
-        """A Table up to its rows."""
+        """Return the bytes of a Table before its rows."""
         return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":' % (
             self._version.encode(),
             orjson.dumps(metadata),
@@ -106,6 +106,7 @@ class Tables:
         )
 
     def columns(self) -> bytes:
+        """Return the column definitions as JSON."""
         texts = column_texts(self._convertor.described)
         return orjson.dumps(
             [

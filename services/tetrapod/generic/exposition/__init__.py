@@ -1,4 +1,6 @@
-"""Metrics as scrapers take them: text, and protobuf with native histograms. What takes long to import comes with the first scrape."""
+"""The exposition of metrics as text, and as protobuf with native histograms. Modules that import slowly are imported
+at the first scrape.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from tetrapod.generic.request import Request, Response
 
 
 async def exposed(request: Request, metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> Response:
-    """The metrics, and what prometheus-client's `collectors` see, in the form that is asked for."""
+    """Return the metrics, and those of prometheus-client's `collectors`, in the requested format."""
     form = negotiate(request.header(b"accept"))
     render = _messages(metrics, collectors, form.encoding) if form.encoding else _text(metrics, collectors)
     body = await asyncio.to_thread(render)

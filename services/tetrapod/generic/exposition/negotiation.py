@@ -1,4 +1,4 @@
-"""Which form of the metrics a scraper takes (upstream: prometheus/common/expfmt/encode.go, Negotiate)."""
+"""The negotiation of the format of metrics (upstream: prometheus/common/expfmt/encode.go, Negotiate)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _ESCAPINGS: Final = ("allow-utf-8", "underscores", "dots", "values")
 
 
 class Form(NamedTuple):
-    """Text, or protobuf in one of its encodings."""
+    """A format: text, or protobuf in one of its encodings."""
 
     encoding: str
-    """Of protobuf; "" for text."""
+    """The encoding of protobuf; "" for text."""
     content_type: str
 
 
 def negotiate(accept: str) -> Form:
-    """Text for who takes neither. Names are the same in every escaping."""
+    """Return the format for an Accept header; text if it accepts none. Names are the same in every escaping scheme."""
     escaping = "underscores"
     for clause in parse_accept(accept):
         given = dict(clause.parameters)

@@ -1,4 +1,4 @@
-"""Behind a front that writes the events of a request: finds out for it what only this server can know (audit/findings.py)."""
+"""Collects audit data that only this server knows for a front proxy that writes the audit events (audit/findings.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from tetrapod.machinery.status import StatusError
 
 
 def with_audit_findings(handler: Handler) -> Handler:
+    """Collect the data that the front proxy requested, and return it in response headers."""
+
     async def audit_findings(request: Request) -> Response:
         wanted = request.state.get(STATE)
         if wanted is None:

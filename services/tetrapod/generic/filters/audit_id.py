@@ -1,6 +1,6 @@
-"""Names each request: `Audit-ID` as the client sent it, or a new one.
+"""Sets the audit ID of each request: the client's `Audit-ID` header, or a new one.
 
-Upstream: k8s.io/apiserver/pkg/endpoints/filters/audit_init.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit_init.go
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from tetrapod.generic.logs import AUDIT_ID
 from tetrapod.generic.request import Handler, Request, Response
 
 _bits: Final = random.Random().getrandbits
-"""Names of requests need not be unpredictable; asking the kernel for each costs more than making it."""
+"""Audit IDs need not be unpredictable, and reading random bytes from the kernel for each costs more than generating
+it.
+"""
 
 
 def with_audit_id(handler: Handler) -> Handler:
+    """Set the audit ID and add it to the response."""
+
     async def audit_id(request: Request) -> Response:
         request.audit_id = request.header(b"audit-id") or new_audit_id()
         AUDIT_ID.set(request.audit_id)
@@ -27,7 +31,7 @@ def with_audit_id(handler: Handler) -> Handler:
 
 
 def new_audit_id() -> str:
-    """A random UUID (version 4)."""
+    """Return a random UUID (version 4)."""
     text = f"{_bits(128):032x}"
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
 

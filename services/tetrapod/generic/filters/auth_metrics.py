@@ -1,4 +1,7 @@
-"""How many requests were authenticated and authorized, and how long that took (upstream: endpoints/filters/metrics.go)."""
+"""Metrics of authentication and authorization.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/metrics.go
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,14 @@ _KNOWN: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:s
 
 
 class _Result:
-    """Attempts that came to it, and how long they took."""
+    """The metrics of attempts with one result."""
 
     def __init__(self, attempts: Counter, seconds: Histogram, result: str) -> None:
         self._attempts = attempts.row((result,))
         self._took = partial(seconds.count, seconds.row((result,)))
 
     def count(self, seconds: float) -> None:
+        """Count an attempt that took this long."""
         self._attempts[0] += 1
         self._took(seconds)
 
@@ -49,16 +53,18 @@ _UNDECIDED: Final = _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "error")
 
 
 def authenticated(user: str, seconds: float) -> None:
+    """Count a successful authentication."""
     _NAMED[user if user in _KNOWN else "email_id" if "@" in user else "other"][0] += 1
     _SUCCESS.count(seconds)
 
 
 def not_authenticated(seconds: float, *, error: bool) -> None:
-    """`error`: a credential was bad; else there was none."""
+    """Count a failed authentication. `error` means that a credential was invalid, otherwise there was none."""
     (_ERROR if error else _FAILURE).count(seconds)
 
 
 def authorized(answer: Answer, seconds: float) -> None:
+    """Count an authorization."""
     if answer.decision is Decision.ALLOW:
         _ALLOWED.count(seconds)
     else:

@@ -1,4 +1,7 @@
-"""`Cache-Control: no-cache, private` on every answer that says nothing else (upstream: endpoints/filters/cachecontrol.go)."""
+"""Adds `Cache-Control: no-cache, private` to every response without a Cache-Control header.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/cachecontrol.go
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from tetrapod.generic.request import Handler, Request, Response
 
 
 def with_cache_control(handler: Handler) -> Handler:
+    """Add the header."""
+
     async def cache_control(request: Request) -> Response:
         response = await handler(request)
         for name, _ in response.headers:

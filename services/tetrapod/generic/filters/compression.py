@@ -1,6 +1,8 @@
-"""gzip for large answers to clients that accept it (upstream: endpoints/handlers/responsewriters/writers.go).
+"""gzip for large responses to clients that accept it.
 
-As upstream: only from 128 KiB on, only when an element of Accept-Encoding is exactly `gzip`; level 1. Watches see to it themselves.
+As upstream, only responses of at least 128 KiB are compressed, only if an element of Accept-Encoding is exactly
+`gzip`, and at level 1. Watches compress their events themselves.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ THRESHOLD: Final = 128 * 1024
 
 
 def with_compression(handler: Handler) -> Handler:
+    """Compress large responses."""
+
     async def compression(request: Request) -> Response:
         response = await handler(request)
         if type(response) is Response and len(response.body) < THRESHOLD:
             return response
         if isinstance(response, UpgradeResponse) or any(name == b"content-encoding" for name, _ in response.headers):
-            return response  # who stands behind has compressed it
+            return response  # a service behind this one has compressed it
         if isinstance(response, StreamResponse):
             if request.info is None or request.info.verb != "list" or not accepts_gzip(request):
                 return response
@@ -35,7 +39,7 @@ def with_compression(handler: Handler) -> Handler:
 
 
 def _compress_stream(response: StreamResponse) -> StreamResponse:
-    """A streamed list: only lists large enough are streamed, so each of them is above the threshold."""
+    """Compress a streamed list. Only large lists are streamed, so it exceeds the threshold."""
     inner = response.run
 
     async def run(writer: StreamWriter) -> None:
@@ -50,7 +54,7 @@ def _compress_stream(response: StreamResponse) -> StreamResponse:
 
 
 class _GzipWriter(ForwardingWriter):
-    """A StreamWriter that compresses on its way to another."""
+    """A StreamWriter that compresses data for another one."""
 
     def __init__(self, writer: StreamWriter) -> None:
         super().__init__(writer)
@@ -61,4 +65,5 @@ class _GzipWriter(ForwardingWriter):
             self._writer.write(out)
 
     def finish(self) -> None:
+        """Write the end of the gzip stream."""
         self._writer.write(self._compressor.flush())

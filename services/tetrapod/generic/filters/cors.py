@@ -1,4 +1,7 @@
-"""CORS for the origins of `--cors-allowed-origins`, regular expressions (upstream: server/filters/cors.go). Off by default."""
+"""CORS for the origins that match the regular expressions of `--cors-allowed-origins`. Off by default.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/cors.go
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ _EXPOSED: Final = b"Date"
 
 
 def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
+    """Answer preflight requests and add the headers."""
     if not allowed_origins:
         return handler
     import re2  # as in machinery/schema/patterns.py

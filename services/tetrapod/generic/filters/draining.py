@@ -1,7 +1,8 @@
-"""Refuses new requests while the server stops, and tells when the last one has been answered.
+"""Rejects new requests while the server shuts down, and waits for those in flight.
 
-Upstream: server/filters/waitgroup.go, with_retry_after.go: 503 with `Retry-After` and `Connection: close`. A service behind a front says
-besides that nothing was done, so that the front asks another replica (proxy/balanced.py), whatever the request was.
+The response is a 503 with `Retry-After` and `Connection: close`. A service behind a front proxy adds a header that
+says that it did nothing, so that the front proxy can send any request to another replica (proxy/balanced.py).
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/waitgroup.go, with_retry_after.go
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from tetrapod.machinery.requestinfo import is_long_running
 
 
 class Draining:
-    """Counts the short requests in flight. `begin` makes new ones be refused; `wait` returns when none is left."""
+    """The number of requests in flight, without long-running ones. After `begin` new ones are rejected; `wait` waits
+    for the others.
+    """
 
     def __init__(self, *, tells_front: bool = False) -> None:
         self.tells_front = tells_front
@@ -24,30 +27,30 @@ class Draining:
         self._idle.set()
 
     def begin(self) -> None:
-        """From now on new requests are refused, but for probes."""
+        """Reject new requests from now on, except for probes."""
         self.active = True
 
     async def wait(self, timeout: float) -> None:
-        """Returns once no short request is in flight, or after `timeout` seconds."""
+        """Wait until no request is in flight, at most `timeout` seconds."""
         try:
             await asyncio.wait_for(self._idle.wait(), timeout)
         except TimeoutError:
             return
 
     def enter(self) -> None:
-        """A short request begins."""
+        """Count a request that starts."""
         self.in_flight += 1
         self._idle.clear()
 
     def leave(self) -> None:
-        """A short request has been answered."""
+        """Count a request that has ended."""
         self.in_flight -= 1
         if not self.in_flight:
             self._idle.set()
 
 
 def with_draining(handler: Handler, draining: Draining) -> Handler:
-    """Counts, and refuses with a 503 while `draining` is active."""
+    """Count requests, and reject them with a 503 while `draining` is active."""
 
     async def drain(request: Request) -> Response:
         if draining.active and not _is_probe(request.path):

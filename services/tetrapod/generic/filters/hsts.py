@@ -1,4 +1,7 @@
-"""`Strict-Transport-Security`, where `--strict-transport-security-directives` asks for it (upstream: server/filters/hsts.go)."""
+"""Adds `Strict-Transport-Security` if `--strict-transport-security-directives` is set.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/hsts.go
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from tetrapod.generic.request import Handler, Request, Response
 
 
 def with_hsts(handler: Handler, directives: tuple[str, ...]) -> Handler:
+    """Add the header, if there are directives."""
     if not directives:
         return handler
     value = "; ".join(directives).encode()

@@ -1,9 +1,10 @@
-"""The modes of impersonation: associated-node, arbitrary-node, serviceaccount, user-info, and the classic one.
+"""The modes of impersonation: associated-node, arbitrary-node, serviceaccount, user-info, and the legacy mode.
 
-A constrained mode asks two things of the authorizer: may the requestor do this very request while impersonating
-(`impersonate-on:<mode>:<verb>`), and may it impersonate this user (`impersonate:<mode>`). The classic mode asks only for
-`impersonate`. Follows mode.go of k8s.io/apiserver/pkg/endpoints/filters/impersonation; its 10 s cache is not needed here,
-for asking our authorizer costs no more than looking into one, and a right withdrawn is withdrawn at once.
+A constrained mode makes two authorization checks: whether the requestor may make this request while impersonating
+(`impersonate-on:<mode>:<verb>`), and whether it may impersonate this user (`impersonate:<mode>`). The legacy mode
+only checks `impersonate`. Upstream's 10 s cache is omitted: our authorizer is as cheap as a cache lookup, and revoked
+permissions take effect at once.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation/mode.go
 """
 
 from __future__ import annotations
@@ -22,22 +23,26 @@ from tetrapod.machinery.field import go_quote
 _GROUP: Final = "authentication.k8s.io"
 _ASSOCIATED_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
 _MANY: Final = 4
-"""So many values at once are first asked for with one question about all of them."""
+"""From this number of values on, a single check for all of them is tried first."""
 
 
 class Impersonated(NamedTuple):
+    """The impersonated user and the authorized verb."""
+
     user: UserInfo
-    constraint: str  # the verb that allowed it, for the audit log; "" for the classic mode
+    constraint: str  # the authorized verb, for the audit log; "" for the legacy mode
 
 
 class Mode(Protocol):
+    """A mode of impersonation."""
+
     async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
-        """None where the mode is not for this user; raises StatusError where it is refused."""
+        """Return the impersonated user, or None if the mode does not apply. Raises StatusError if it is forbidden."""
         ...
 
 
 def all_modes(authorizer: Authorizer) -> list[Mode]:
-    """In upstream's order."""
+    """Return the modes in upstream's order."""
     return [
         AssociatedNodeMode(authorizer),
         ConstrainedMode(authorizer, "arbitrary-node", lambda wanted: _bare(wanted) and bool(node_name(wanted.name))),
@@ -48,6 +53,8 @@ def all_modes(authorizer: Authorizer) -> list[Mode]:
 
 
 class ConstrainedMode:
+    """A constrained mode for the users for which `applies` returns true."""
+
     def __init__(self, authorizer: Authorizer, mode: str, applies: Callable[[UserInfo], bool]) -> None:
         self._authorizer = authorizer
         self._mode = mode
@@ -62,9 +69,9 @@ class ConstrainedMode:
 
 
 class AssociatedNodeMode:
-    """A service account may be let impersonate the node that its pod runs on, whichever that is.
+    """Lets a service account impersonate the node on which its pod runs.
 
-    The requestor is shown to the authorizer without its extra values and the node as "*", as upstream does.
+    As upstream, the authorizer sees the requestor without its extra values, and "*" as the node.
     """
 
     def __init__(self, authorizer: Authorizer) -> None:
@@ -86,6 +93,8 @@ class AssociatedNodeMode:
 
 
 class ClassicMode:
+    """The legacy mode."""
+
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
@@ -94,7 +103,7 @@ class ClassicMode:
 
 
 class _Questions:
-    """May `requestor` impersonate this name, uid, groups and extra: one question for each value, in upstream's order."""
+    """The authorization checks for a user's name, uid, groups and extra: one for each value, in upstream's order."""
 
     def __init__(self, authorizer: Authorizer, verb: str, requestor: UserInfo, *, constrained: bool) -> None:
         self.verb = verb
@@ -104,7 +113,7 @@ class _Questions:
         self._user_group = _GROUP if constrained else ""
 
     async def settle(self, wanted: UserInfo) -> UserInfo:
-        """The user that the requestor becomes; raises StatusError where any part is refused."""
+        """Return the impersonated user. Raises StatusError if any part is forbidden."""
         groups = await self._ask_name(wanted)
         if wanted.uid:
             await self.ask("uids", wanted.uid, group=_GROUP)
@@ -113,7 +122,7 @@ class _Questions:
         return _with_implied_group(replace(wanted, groups=groups))
 
     async def _ask_name(self, wanted: UserInfo) -> tuple[str, ...]:
-        """Returns the groups, which a node's or service account's name implies."""
+        """Check the name and return the groups, which the name of a node or service account implies."""
         account = split_username(wanted.name)
         if account is not None:
             namespace, name = account
@@ -156,6 +165,7 @@ class _Questions:
                 await self.ask("userextras", text, group=_GROUP, subresource=key)
 
     async def ask(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> None:
+        """Check one value. Raises StatusError if it is forbidden."""
         await _require(self._authorizer, self._question(resource, name, group=group, namespace=namespace, subresource=subresource))
 
     def _question(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> Attributes:
@@ -192,12 +202,12 @@ def _with_implied_group(user: UserInfo) -> UserInfo:
 
 
 def _bare(user: UserInfo) -> bool:
-    """Only a name is asked for: the server decides the rest."""
+    """Return whether only a name is requested, so that the server determines the rest."""
     return not user.uid and not user.groups and not user.extra
 
 
 def extra_complaint(extra: dict[str, tuple[str, ...]]) -> str:
-    """Why constrained modes refuse these extra fields; "" where they do not."""
+    """Return why constrained modes reject these extra fields, or ""."""
     for key, texts in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"

@@ -1,4 +1,7 @@
-"""A plain 500 that names the request, as filters answer it (upstream: InternalError of handlers/responsewriters/errors.go)."""
+"""The plain-text 500 of filters, which quotes the request's URL.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go, InternalError
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ _HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content
 
 
 def internal_error(request: Request, text: str) -> Response:
+    """Return the response."""
     target = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
     return Response(500, list(_HEADERS), (_escaped(f"Internal Server Error: {go_quote(target)}: {text}") + "\n").encode())
 

@@ -1,6 +1,8 @@
-"""Bounds the requests in work, reading and mutating apart (upstream: server/filters/maxinflight.go).
+"""Limits the number of requests in flight, separately for reading and mutating ones.
 
-system:masters and long-running requests are not counted. Priority and fairness replaces this where it is on.
+Requests of system:masters and long-running requests are not limited. Priority and fairness replaces this filter if it
+is enabled.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 
 
 class InFlight:
-    """How many requests of either kind (True: they read) are under way, and how many may be; 0 is no limit."""
+    """The numbers and limits of requests in flight. The key True is for reading requests, False for mutating ones; a
+    limit of 0 means none.
+    """
 
     def __init__(self, limit: int, mutating_limit: int) -> None:
         self.counts = {True: 0, False: 0}
@@ -24,6 +28,7 @@ class InFlight:
 
 
 def with_max_in_flight(handler: Handler, in_flight: InFlight) -> Handler:
+    """Reject requests beyond the limits with a 429."""
     counts, limits = in_flight.counts, in_flight.limits
 
     async def max_in_flight(request: Request) -> Response:

@@ -1,4 +1,7 @@
-"""The answer to a request that there is no room for: a text, not a Status, as clients of all ages know it (upstream: tooManyRequests)."""
+"""The 429 response: plain text instead of a Status, for compatibility with old clients.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _BODY: Final = b"Too many requests, please try again later.\n"
 
 
 def too_many_requests(seconds: int) -> Response:
-    """Come back in `seconds`."""
+    """Return a 429 with a Retry-After of `seconds`."""
     headers: HeaderList = [
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"x-content-type-options", b"nosniff"),

@@ -1,7 +1,8 @@
-"""Writes `request.warnings` as `Warning: 299 - "…"` headers (upstream: endpoints/filters/warning.go).
+"""Writes `request.warnings` as `Warning: 299 - "…"` headers.
 
-Each text once, in order. When all together exceed 4,096 characters every one is cut to 256, and those beyond are dropped.
-A text with a control character in it is no header, and is not written at all.
+Each distinct text is written once, in order. If they exceed 4,096 characters in total, each is truncated to 256, and
+those beyond the limit are dropped. Texts with control characters cannot be headers and are dropped.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from tetrapod.machinery.status import StatusError
 TOTAL_LIMIT: Final = 4 * 1024
 ITEM_LIMIT: Final = 256
 ENOUGH: Final = TOTAL_LIMIT
-"""More texts than this are never shown: who makes them for each pair of things stops there."""
+"""No more texts than this can be shown; validation that compares pairs stops here."""
 
 
 def with_warnings(handler: Handler) -> Handler:
+    """Add the headers to responses and errors."""
+
     async def warnings(request: Request) -> Response:
         try:
             response = await handler(request)
@@ -33,12 +36,12 @@ def with_warnings(handler: Handler) -> Handler:
 
 
 def warning_headers(texts: list[str]) -> HeaderList:
-    """Those that can be no header (control characters) are left out."""
+    """Return the headers of these warnings, without those that contain control characters."""
     distinct = list(dict.fromkeys(text for text in texts if text))
     total = 0
     for index, text in enumerate(distinct):
         total += len(text) if _writable(text) else 0
-        if total > TOTAL_LIMIT:  # what was seen until now is all written again
+        if total > TOTAL_LIMIT:  # the texts so far are truncated and written again
             return _cut(distinct[: index + 1], distinct[index + 1 :])
     return [_header(text) for text in distinct if _writable(text)]
 
@@ -60,6 +63,6 @@ def _writable(text: str) -> bool:
 
 
 def _header(text: str) -> tuple[bytes, bytes]:
-    """Quoted as net.NewWarningHeader does."""
+    """Return a header, quoted as by net.NewWarningHeader."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return b"warning", f'299 - "{escaped}"'.encode()

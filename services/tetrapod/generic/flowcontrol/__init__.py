@@ -1,4 +1,4 @@
-"""API priority and fairness: who is served at once, who waits in which queue, who is refused.
+"""API priority and fairness: decides whether a request is executed, queued or rejected.
 
-Upstream: k8s.io/apiserver/pkg/util/flowcontrol.
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol
 """

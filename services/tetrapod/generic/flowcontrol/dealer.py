@@ -1,4 +1,7 @@
-"""Shuffle sharding: a flow's hash chooses a hand of queues (upstream: k8s.io/apiserver/pkg/util/shufflesharding/dealer.go)."""
+"""Shuffle sharding: a flow's hash selects a hand of queues.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/shufflesharding/dealer.go
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 
 
 def deal(hash_value: int, deck_size: int, hand_size: int) -> tuple[int, ...]:
-    """`hand_size` different cards out of `deck_size`, as the 64-bit `hash_value` has it; every hand is as likely as any other."""
+    """Return `hand_size` different cards out of `deck_size`, selected by a 64-bit hash. All hands are equally likely."""
     remainders: list[int] = []
     hand: list[int] = []
     for i in range(hand_size):
@@ -20,6 +23,6 @@ def deal(hash_value: int, deck_size: int, hand_size: int) -> tuple[int, ...]:
 
 
 def flow_hash(schema: str, distinguisher: str) -> int:
-    """The hash of a flow: of its FlowSchema's name and what tells the flows of that schema apart."""
+    """Return the hash of a flow: of its FlowSchema's name and its distinguisher."""
     digest = hashlib.sha256(f"{schema}\0{distinguisher}".encode()).digest()
     return int.from_bytes(digest[:8], "little")

@@ -1,4 +1,7 @@
-"""The mean and the spread of a number over time (upstream: flowcontrol/fairqueuing/integrator.go)."""
+"""`Integrator`: the time-weighted mean and standard deviation of a number.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing/integrator.go
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,30 @@ from typing import NamedTuple
 
 
 class Results(NamedTuple):
+    """The statistics of one period."""
+
     duration: float  # seconds
-    average: float  # weighted by time; 0 where no time has passed
+    average: float  # time-weighted; 0 if no time has passed
     deviation: float
     highest: float
 
 
 class Integrator:
-    """Told of times, in any order, and of what the number was for so long."""
+    """Accumulates values with their durations, in any order."""
 
     def __init__(self) -> None:
         self._highest = 0.0
         self._elapsed = self._sum = self._squares = 0.0
 
     def add(self, value: float, seconds: float) -> None:
-        """It was `value` for `seconds`, which may be none."""
+        """Add a value and its duration, which may be 0."""
         self._highest = max(self._highest, value)
         self._elapsed += seconds
         self._sum += value * seconds
         self._squares += value * value * seconds
 
     def reset(self) -> Results:
-        """What has been told; the next results begin there."""
+        """Return the results since the last reset, and start a new period."""
         results = self._results()
         self._elapsed = self._sum = self._squares = self._highest = 0.0
         return results

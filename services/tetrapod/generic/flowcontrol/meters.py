@@ -1,4 +1,7 @@
-"""The metrics of flow control, under upstream's names (flowcontrol/metrics/metrics.go); those of present state are in `gauges.py`."""
+"""The metrics of flow control, with upstream's names. Gauges of the present state are in `gauges.py`.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How long a refused client is told to wait: more while many are refused (upstream: flowcontrol/dropped_requests_tracker.go)."""
+"""`RetryAfter`: the Retry-After value of rejected requests, which grows while many are rejected.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/dropped_requests_tracker.go
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,22 @@ _LONGEST: Final = 32
 
 
 class RetryAfter:
-    """Of one priority level: doubled when three a second were refused for that long, lowered by one when fewer than one a second."""
+    """The Retry-After seconds of one priority level.
+
+    The value doubles if at least three requests a second were rejected for that many seconds. It decreases by one if
+    fewer than one a second were rejected.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.seconds = 1
         self._clock = clock
-        self._history: deque[tuple[int, int]] = deque()  # (second, refused in it)
+        self._history: deque[tuple[int, int]] = deque()  # (second, number of rejections in it)
         self._second = 0
         self._count = 0
         self._raised = 0
 
     def refused(self) -> None:
+        """Count a rejection and adjust the value."""
         now = int(self._clock())
         if now == self._second:
             self._count += 1

@@ -1,4 +1,7 @@
-"""Whether a FlowSchema is about a request (upstream: flowcontrol/rule.go)."""
+"""Matching of requests against the rules of a FlowSchema.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Matcher = Callable[[UserInfo, RequestInfo], bool]
 
 
 def matcher(schema: Object) -> Matcher:
-    """The rules of a FlowSchema as one function."""
+    """Return a function that tests requests against the rules of a FlowSchema."""
     rules = (schema.get("spec") or {}).get("rules") or []
     compiled = [(r.get("subjects") or [], r.get("resourceRules") or [], r.get("nonResourceRules") or []) for r in rules]
 
@@ -67,5 +70,5 @@ def _is_path(info: RequestInfo, rule: dict[str, Any]) -> bool:
 
 
 def _among(value: str, accepted: Sequence[str] | None) -> bool:
-    """`*` stands alone: validation sees to it."""
+    """Return whether a list of accepted values contains the value. Validation ensures that `*` is the only element."""
     return accepted is not None and bool(accepted) and (accepted[0] == "*" or value in accepted)

@@ -1,7 +1,9 @@
-"""For how long how many of a level's seats were asked for and in use (upstream: the timing histograms of flowcontrol/metrics).
+"""The timing histograms of demanded and occupied seats of a level.
 
-Upstream observes at the end of every nanosecond, so to speak: a count is a time in nanoseconds. Here the time that is spent in each state
-is summed up; histograms are made of it when the limits change, or when they are looked at.
+Upstream observes, in effect, the value at the end of every nanosecond, so a count is a time in nanoseconds. Here the
+time spent in each state is summed up. Histograms are computed from it when the limits change or when they are
+scraped.
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ MOST_STATES: Final = 512
 
 
 class Limits(NamedTuple):
-    """What a state is a fraction of: seats nominally, seats now, requests that may wait."""
+    """The values to which utilization is relative: nominal seats, current seats, and queue capacity in requests."""
 
     nominal: int
     current: int
@@ -30,37 +32,39 @@ class Limits(NamedTuple):
 
 
 State: TypeAlias = tuple[int, int, int, int]
-"""Requests that wait and that execute, and the seats of both."""
+"""The numbers of queued and executing requests, and the seats of both."""
 
 
 class Utilization:
-    """Of one level."""
+    """The utilization of one level."""
 
     def __init__(self) -> None:
         self.spent: dict[State, float] = {}
-        self._demand = Integrator()  # of the seats that could be used
+        self._demand = Integrator()  # of demanded seats
         self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
 
     def spend(self, state: State, seconds: float) -> bool:
-        """So much time in a state. False: there are too many states now, which are to be settled; a busy level knows no end of them."""
+        """Add time in a state. Return False if there are too many distinct states and `settle` must be called; a busy
+        level has no limit.
+        """
         spent = self.spent
         spent[state] = spent.get(state, 0.0) + seconds
         return len(spent) <= MOST_STATES
 
     def settle(self, limits: Limits) -> None:
-        """Sum up what was spent: the limits are about to change, or there are too many states."""
+        """Aggregate the recorded states, because the limits are about to change or there are too many states."""
         self._rows = self.rows(limits)
         for (_, _, seats_waiting, seats_in_use), seconds in self.spent.items():
             self._demand.add(seats_waiting + seats_in_use, seconds)
         self.spent.clear()
 
     def demand(self, limits: Limits) -> Results:
-        """For seats, since this was last asked."""
+        """Return the statistics of the seat demand since the last call."""
         self.settle(limits)
         return self._demand.reset()
 
     def rows(self, limits: Limits) -> list[list[float]]:
-        """Demand of seats, use of seats, requests that execute, requests that wait."""
+        """Return the histograms of seat demand, seat use, executing requests and queued requests."""
         rows = [list(row) for row in self._rows]
         nominal, current, places = (max(limit, 1) for limit in limits)
         for state, seconds in list(self.spent.items()):
@@ -78,7 +82,7 @@ def _add(row: list[float], buckets: tuple[float, ...], value: float, seconds: fl
 
 
 def register(levels: Callable[[], Iterable[tuple[str, list[list[float]]]]]) -> None:
-    """Show the rows of these levels at /metrics."""
+    """Register the metrics of these levels."""
     observed = "Observations, at the end of every nanosecond, of"
     TimingHistogram(
         _P + "demand_seats",

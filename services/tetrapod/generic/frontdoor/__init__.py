@@ -1,1 +1,1 @@
-"""How the front doors of one store make themselves known: Endpoints of the service `kubernetes`, identity leases."""
+"""How the aggregators that share a store announce themselves: Endpoints of the service `kubernetes`, and identity leases."""

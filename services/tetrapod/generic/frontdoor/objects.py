@@ -16,17 +16,18 @@ _SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
 
 
 class KubernetesEndpoints:
-    """Both objects, for front doors that listen on one port each."""
+    """Access to both objects, for aggregators that listen on one port each."""
 
     def __init__(self, client: Client, port: int) -> None:
         self._client = client
         self._ports = [{"name": "https", "port": port, "protocol": "TCP"}]
 
     async def get(self) -> Object | None:
+        """Return the Endpoints, or None."""
         return await get_if_there(self._client, ENDPOINTS, _NAMESPACE, _NAME)
 
     def addresses_of(self, endpoints: Object) -> list[str] | None:
-        """None where the object is not as we make it."""
+        """Return the addresses of the Endpoints; None if the object has another form than ours."""
         subsets = endpoints.get("subsets") or []
         labels = endpoints["metadata"].get("labels") or {}
         if len(subsets) != 1 or subsets[0].get("ports") != self._ports or labels.get(_SKIP_MIRROR) != "true":
@@ -34,7 +35,15 @@ class KubernetesEndpoints:
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
     async def put(self, current: Object | None, addresses: Sequence[str]) -> None:
-        """Name these, instead of what `current` names. Raises StatusError: 409, somebody else was first."""
+        """Write the addresses to both objects.
+
+        Args:
+            current: the stored Endpoints; None if there are none.
+            addresses: the addresses of all aggregators.
+
+        Raises:
+            StatusError: 409, another aggregator changed the object.
+        """
         wanted = sorted(addresses)
         if current is None:
             subsets = self._subsets(wanted)

@@ -1,4 +1,4 @@
-"""`Presence`: a front door is named among the endpoints of `kubernetes` from when it is ready until it begins to stop.
+"""`Presence`: lists this aggregator in the endpoints of the service `kubernetes` from when it is ready until it begins to stop.
 
 Upstream: pkg/controlplane/controller/kubernetesservice/controller.go.
 """
@@ -24,7 +24,7 @@ _TRIES: Final = 5
 
 
 def may_be_endpoint(address: str) -> bool:
-    """Whether an Endpoints object may name it (upstream: ValidateEndpointIP)."""
+    """Return whether an Endpoints object may contain the address (upstream: ValidateEndpointIP)."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -33,22 +33,28 @@ def may_be_endpoint(address: str) -> bool:
 
 
 class Presence:
+    """The listing of one aggregator."""
+
     def __init__(self, reconciler: EndpointReconciler) -> None:
         self._reconciler = reconciler
         self._writing = asyncio.Lock()
         self._gone = False
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """For a server whose hooks have all returned: nobody is led to one that is not ready."""
+        """Start the reconciliation. To be called after all post-start hooks have returned, so that clients are not sent to a
+        server that is not ready.
+        """
         lifecycle.background("kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile))
         lifecycle.on_leaving("stop-kubernetes-service-controller", self.leave)
 
     async def reconcile(self) -> None:
+        """Add this aggregator to the endpoints, unless it has left. Raises StatusError and Unavailable."""
         async with self._writing:
             if not self._gone:
                 await _until_first(self._reconciler.reconcile)
 
     async def leave(self) -> None:
+        """Remove this aggregator from the endpoints."""
         self._gone = True
         async with self._writing:
             try:
@@ -58,7 +64,7 @@ class Presence:
 
 
 async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
-    """Where another front door was first it is looked at again. Raises StatusError, Unavailable."""
+    """Call `work`, again if another aggregator changed the object in between (409). Raises StatusError and Unavailable."""
     for _ in range(_TRIES):
         try:
             await work()

@@ -1,4 +1,4 @@
-"""Who belongs to the service `kubernetes`: as leases say, as many as there are to be, or nobody's business.
+"""The reconcilers of the endpoints of the service `kubernetes`: by leases, by a fixed count, or none.
 
 Upstream: pkg/controlplane/reconcilers/{lease,instancecount,none}.go, `--endpoint-reconciler-type`.
 """
@@ -12,17 +12,19 @@ from tetrapod.generic.frontdoor.objects import KubernetesEndpoints
 
 
 class EndpointReconciler(Protocol):
+    """A way to maintain the endpoints."""
+
     async def reconcile(self) -> None:
-        """Make sure that this server is named, and whoever is gone is not. Raises StatusError, Unavailable."""
+        """Make the endpoints include this server and no stopped ones. Raises StatusError and Unavailable."""
         ...
 
     async def remove(self) -> None:
-        """This server goes."""
+        """Remove this server from the endpoints."""
         ...
 
 
 class LeaseReconciler:
-    """`lease`: everybody writes down all whose leases are there, so that those who died are dropped by the others."""
+    """The type `lease`: every server writes the addresses of all that have a lease, so that crashed servers are removed by the others."""
 
     def __init__(self, endpoints: KubernetesEndpoints, leases: PeerLeases, address: str) -> None:
         self._endpoints = endpoints
@@ -44,7 +46,7 @@ class LeaseReconciler:
 
 
 class CountReconciler:
-    """`master-count`: `count` servers are meant to be there; one who comes takes the place of the next one in order."""
+    """The type `master-count`: at most `count` servers are listed. One that would exceed it replaces the next address in sorted order."""
 
     def __init__(self, endpoints: KubernetesEndpoints, address: str, count: int) -> None:
         self._endpoints = endpoints
@@ -67,7 +69,7 @@ class CountReconciler:
 
 
 class NoReconciler:
-    """`none`: somebody else keeps the Endpoints."""
+    """The type `none`: the Endpoints are maintained externally."""
 
     async def reconcile(self) -> None:
         return

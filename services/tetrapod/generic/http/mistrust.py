@@ -1,12 +1,13 @@
-"""Handshakes that go on with a client certificate which OpenSSL would not verify, so that authentication answers for it.
+"""TLS handshakes that succeed although OpenSSL rejects the client certificate, so that authentication can answer the request.
 
-Upstream: tls.RequestClientCert in k8s.io/apiserver/pkg/server/secure_serving.go: a certificate of an unknown authority does not keep a
-bearer token out, and is 401 without one. Python's ssl has no word for that; OpenSSL has a callback that is told each finding of its
-verification and may pass over it (SSL_CTX_set_verify). Contexts are changed through openssl.py.
+Upstream: tls.RequestClientCert in k8s.io/apiserver/pkg/server/secure_serving.go: a request with a
+certificate of an unknown authority can still authenticate with a bearer token, and is answered 401 without one. Python's ssl does not
+offer this. OpenSSL has a callback that receives each result of the verification and may override a failure (SSL_CTX_set_verify).
+Contexts are changed through openssl.py.
 
-OpenSSL stays the judge: a certificate counts only if it was seen to verify it, and to object to nothing, in the handshake of this very
-connection. Whatever goes wrong here leaves a certificate without a verdict, and that is worth as much as a bad one. Sessions are not taken
-up again: their handshakes verify nothing.
+OpenSSL still verifies the certificate. A certificate is accepted only if OpenSSL verified it without any error during the handshake of
+this same connection. An error in this module leaves the certificate unverified, which counts as invalid. Session resumption is disabled,
+because resumed handshakes verify nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NO_VERDICT: Final = "x509: the certificate was not verified"
 
 
 class Judgement(NamedTuple):
-    """What a connection's certificate is worth: its verified chain as DER, or what there is against it; neither where none was shown."""
+    """The result of verifying a client certificate: the verified chain as DER, or the error. Both are empty without a certificate."""
 
     chain: tuple[bytes, ...] = ()
     objection: str = ""
@@ -45,12 +46,15 @@ class MistrustedConnection(ssl.SSLObject):
             _handshakes.current = None
 
     def getpeercert(self, binary_form: bool = False) -> Any:
-        """Never as a dictionary, which event loops ask for and nobody reads: it would be made of what anybody may send."""
+        """Return the certificate as DER, or None instead of a dictionary.
+
+        Event loops ask for the dictionary, nothing uses it, and it would be parsed from an unverified certificate.
+        """
         return super().getpeercert(True) if binary_form else None
 
 
 class _Handshakes(threading.local):
-    """Whose handshake runs in this thread: OpenSSL tells its findings while it does."""
+    """The connection whose handshake runs in this thread, to which the verification callback assigns its results."""
 
     current: MistrustedConnection | None = None
 
@@ -59,7 +63,7 @@ _handshakes: Final = _Handshakes()
 
 
 def judgement(connection: Any) -> Judgement:
-    """Of an SSLObject after its handshake."""
+    """Return the result of verifying the client certificate of `connection`, an SSLObject after its handshake."""
     if connection.getpeercert(True) is None:
         return Judgement()
     if isinstance(connection, MistrustedConnection) and (connection.objection or not connection.verified or connection.session_reused):
@@ -68,14 +72,16 @@ def judgement(connection: Any) -> Judgement:
 
 
 def mistrust_later(context: ssl.SSLContext) -> bool:
-    """Let handshakes of this context succeed whatever certificate a client shows: its connections must be MistrustedConnections.
+    """Let handshakes of this context succeed with any client certificate. Its connections must be MistrustedConnections.
 
-    False, and nothing changed, where that cannot be had (another Python, an OpenSSL linked into it): there they go on failing.
+    Returns:
+        False, with the context unchanged, if OpenSSL cannot be reached (another Python, or an OpenSSL linked into it). Handshakes with an
+        invalid certificate then still fail.
     """
     openssl, address = library(), address_of(context)
     if openssl is None or address is None:
         return False
-    context.num_tickets = 1  # as Go; nothing is kept under it, but it acknowledges the client's last word where Nagle waits for that
+    context.num_tickets = 1  # as Go; it resumes no session, but acknowledges the client's last message if Nagle's algorithm waits for that
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     openssl.SSL_CTX_ctrl(address, _SET_SESSION_CACHE_MODE, _SESSION_CACHE_OFF, None)
     context.verify_mode = ssl.CERT_OPTIONAL
@@ -85,14 +91,14 @@ def mistrust_later(context: ssl.SSLContext) -> bool:
 
 @cache
 def _callback() -> Any:
-    """As SSL_CTX_set_verify wants it; kept as long as the process lives."""
+    """Return `_found` as a C callback for SSL_CTX_set_verify. The cache keeps it alive as long as the process."""
     import ctypes
 
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(_found)
 
 
 def _found(verified: int, store: int | None) -> int:
-    """OpenSSL's finding about one certificate of a chain. 0 would end the handshake."""
+    """Record OpenSSL's result for one certificate of a chain and return 1. Returning 0 fails the handshake."""
     try:
         connection = _handshakes.current
         if connection is None:

@@ -1,6 +1,6 @@
-"""What OpenSSL can and Python's ssl does not offer, reached through ctypes where it is certain to be the same OpenSSL and the same context.
+"""OpenSSL functions that Python's ssl does not offer, called through ctypes if it is certain to be the same OpenSSL and context.
 
-Where that is not certain (another Python, an OpenSSL linked into it) callers do without. Importing ctypes takes a few milliseconds.
+If that is not certain (another Python, or an OpenSSL linked into it), callers do without. Importing ctypes takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LAYOUT_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.v
 
 @cache
 def library() -> Any:
-    """The OpenSSL that Python's ssl is linked with, not just any; None where it is not to be had."""
+    """Return the OpenSSL library that Python's ssl is linked with, or None if it cannot be reached."""
     try:
         import _ssl
         import ctypes
@@ -48,7 +48,10 @@ def _declare(found: Any, c: Any) -> None:
 
 
 def address_of(context: ssl.SSLContext) -> int | None:
-    """The SSL_CTX of a server's context, where it is what it seems: what Python sets must be seen through it."""
+    """Return the address of the SSL_CTX of a server's context, or None.
+
+    To be certain of the address, a value set through Python must be visible through it.
+    """
     openssl = library()
     if openssl is None or not _LAYOUT_KNOWN:
         return None
@@ -69,7 +72,7 @@ def address_of(context: ssl.SSLContext) -> int | None:
 
 
 def name_authorities(context: ssl.SSLContext, bundles: Sequence[str]) -> None:
-    """Tell clients which authorities' certificates are welcome, for those that have several to choose from.
+    """Send clients the names of the accepted certificate authorities, so that a client with several certificates can choose.
 
     Upstream: ClientCAs of tls.Config, in k8s.io/apiserver/pkg/server/dynamiccertificates/tlsconfig.go.
     """

@@ -1,7 +1,7 @@
 """TLS of the serving side: certificate by server name, optional client certificates, and renewal without a restart.
 
-A client without a certificate is let in, and so is one whose certificate is not to be trusted, for authentication to answer it, as
-upstream; where Python's OpenSSL cannot be told so (mistrust.py) the latter fails the handshake with an alert (`unknown ca`).
+As upstream, handshakes without a client certificate or with an untrusted one succeed, and authentication answers the request. If
+Python's OpenSSL cannot be configured so (mistrust.py), an untrusted certificate fails the handshake with an alert (`unknown ca`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CertificatePair:
 
 @dataclass(frozen=True, slots=True)
 class ServingTLS:
-    """`client_cas` are PEM bundles: the client CA and the front-proxy CA. Which of them signed is for authentication to tell."""
+    """`client_cas` are PEM bundles: the client CA and the front-proxy CA. Authentication determines which of them signed."""
 
     certificates: Sequence[CertificatePair]
     client_cas: Sequence[str] = ()
@@ -49,7 +49,7 @@ _PLAIN_HTTP: Final = (
 
 
 class _Connection(DirectTLS):
-    """Tells a client that speaks plain HTTP so, as Go does, where OpenSSL would only cut the connection."""
+    """A TLS connection that answers plain HTTP with 400, as Go does. OpenSSL would only close the connection."""
 
     _to_client: ssl.MemoryBIO
     _refused = False
@@ -71,7 +71,7 @@ class _Connection(DirectTLS):
                 raise
             self._refused = True
             self._to_client.write(_PLAIN_HTTP)
-            raise ssl.SSLWantReadError from None  # so that the loop sends it; the client closes, or the time for handshakes ends
+            raise ssl.SSLWantReadError from None  # the loop sends it; then the client closes, or the handshake times out
 
 
 class _MistrustedConnection(MistrustedConnection, _Connection):
@@ -79,7 +79,7 @@ class _MistrustedConnection(MistrustedConnection, _Connection):
 
 
 class ServingContext:
-    """The SSL context of a listener. `reload_if_changed` takes up renewed files for the handshakes that follow."""
+    """The SSL context of a listener. `reload_if_changed` loads renewed files for later handshakes."""
 
     def __init__(self, config: ServingTLS) -> None:
         self._config = config
@@ -131,7 +131,11 @@ class ServingContext:
         return [Path(file).stat().st_mtime_ns for file in self._files()]
 
     def reload_if_changed(self) -> bool:
-        """Whether files have changed and were taken up. Raises OSError or ssl.SSLError, keeping what is served, for broken ones."""
+        """Load the files again if they have changed, and return whether they had.
+
+        Raises:
+            OSError, ssl.SSLError: a file is invalid; the current certificates stay in use.
+        """
         stamps = self._read_stamps()
         if stamps == self._stamps:
             return False

@@ -1,1 +1,1 @@
-"""Leader election by a Lease: of the replicas of a service one runs the controllers (upstream: client-go/tools/leaderelection)."""
+"""Leader election with a Lease: one replica of a service runs the controllers (upstream: client-go/tools/leaderelection)."""

@@ -1,4 +1,4 @@
-"""How long a lease lasts, how often it is renewed (upstream: NewLeaderElector, component-base/config/options/leaderelectionconfig.go)."""
+"""The timing of leader election (upstream: NewLeaderElector, component-base/config/options/leaderelectionconfig.go)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 JITTER: Final = 1.2
-"""A replica that waits asks again after the retry period and up to this part of it more (client-go: JitterFactor)."""
+"""A waiting replica retries after the retry period plus up to this fraction of it (client-go: JitterFactor)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionConfig:
-    """Seconds. Raises ValueError, with upstream's text, where a leader could lose its lease before it notices."""
+    """The name of the Lease and the timing in seconds.
+
+    Raises ValueError, with upstream's text, if a leader could lose its lease before it notices.
+    """
 
     name: str
     namespace: str = "kube-system"

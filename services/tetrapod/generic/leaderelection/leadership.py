@@ -1,6 +1,6 @@
-"""What controllers need to know of an election: that their work is run while it may be.
+"""`Leadership`: runs the work of controllers while this replica leads.
 
-One process over SQLite has nobody to compete with: `ALONE` runs the work, and there is no lease.
+A single process over SQLite has no other replicas: `ALONE` runs the work without a lease.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Leadership(Protocol):
+    """Whether and when this replica leads."""
+
     async def run(self, work: Work) -> None:
-        """Run the work whenever this replica leads, from its beginning each time; it is cancelled when that ends. Never returns."""
+        """Run the work whenever this replica leads, from the start each time; it is cancelled when leadership ends. Never returns."""
         ...
 
 
 class Runs(Protocol):
-    """A controller: `run` works until it is cancelled, and recovers by itself."""
+    """A controller. `run` works until it is cancelled, and handles its own errors."""
 
     @property
     def name(self) -> str: ...
@@ -41,16 +43,22 @@ ALONE: Final[Leadership] = _Alone()
 
 
 def lead(name: str, leadership: Leadership, make: Callable[[], Iterable[Runs]], lifecycle: Lifecycle) -> None:
-    """Run the controllers in the background while this replica leads. `make` is called for each term: what they know is of that term.
+    """Run controllers in the background while this replica leads.
 
-    A server that begins to stop ends them first, and gives the lease back, while it still serves.
+    When the server begins to stop, they end first and the lease is released, while the server still serves.
+
+    Args:
+        name: the name of the background task.
+        leadership: decides when this replica leads.
+        make: creates the controllers, anew for each term, so that they keep no state from an earlier one.
+        lifecycle: runs the task.
     """
 
     async def work() -> None:
         tasks = [asyncio.create_task(_logged(controller), name=f"controller/{controller.name}") for controller in make()]
         try:
             await asyncio.gather(*tasks)
-            await asyncio.Event().wait()  # there is nothing to do; but this replica leads
+            await asyncio.Event().wait()  # without controllers, or after all have ended, this replica still leads
         finally:
             for task in tasks:
                 task.cancel()
@@ -66,7 +74,7 @@ def lead(name: str, leadership: Leadership, make: Callable[[], Iterable[Runs]], 
 
 
 async def _logged(controller: Runs) -> None:
-    """The end of one by an error harms no other."""
+    """Run a controller and log its failure, so that the others continue."""
     try:
         await controller.run()
     except Exception as error:

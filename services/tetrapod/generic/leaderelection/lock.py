@@ -1,4 +1,4 @@
-"""`LeaseLock`: the Lease that says who leads (upstream: client-go/tools/leaderelection/resourcelock/leaselock.go)."""
+"""`LeaseLock`: the Lease that names the leader (upstream: client-go/tools/leaderelection/resourcelock/leaselock.go)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RECORD: Final = ("holderIdentity", "leaseDurationSeconds", "acquireTime", "rene
 
 
 class LeaseLock:
-    """A record is the spec of the Lease. It is written only over what was read last: of two who write, one fails."""
+    """The Lease; a record is its spec. Updates include the resource version that was read last, so of two concurrent ones one fails."""
 
     def __init__(self, client: Client, namespace: str, name: str, identity: str = "") -> None:
         self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
@@ -29,23 +29,24 @@ class LeaseLock:
         return f"{self._namespace}/{self.name}"
 
     async def get(self) -> Object:
-        """Raises StatusError (404: nobody has ever led), Unavailable."""
+        """Return the record. Raises StatusError (404 if the Lease was never created) and Unavailable."""
         self._lease = await self._client.get(LEASES, self._namespace, self.name)
         return _record(self._lease)
 
     async def create(self, record: Object) -> None:
+        """Create the Lease."""
         metadata = {"name": self.name, "namespace": self._namespace}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": record}
         self._lease = await self._client.create(LEASES, self._namespace, lease)
 
     async def update(self, record: Object) -> None:
-        """Raises StatusError (409: somebody else was first), Unavailable."""
+        """Update the Lease. Raises StatusError (409 if another replica changed it) and Unavailable."""
         if self._lease is None:
             raise RuntimeError("lease not initialized, call get or create first")
         self._lease = await self._client.update(LEASES, self._namespace, {**self._lease, "spec": record})
 
     async def tell(self, what: str) -> None:
-        """An event at the Lease."""
+        """Create an Event about the Lease."""
         if self._lease is not None:
             await self._events.tell(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {what}")
 

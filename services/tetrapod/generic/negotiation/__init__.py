@@ -1,1 +1,1 @@
-"""What a client takes and sends: media types, forms of an object, and the text of a refusal. For every server, resources or not."""
+"""Content negotiation: media types, representations of objects, and the encoding of errors, for all endpoints."""

@@ -1,4 +1,4 @@
-"""Documents in a media type, and refusals in the one that the client takes (upstream: responsewriters, ErrorNegotiated)."""
+"""The encoding of documents, and of errors in the media type that the client accepts (upstream: responsewriters, ErrorNegotiated)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _INDENTED: Final = Accepted(pretty=True)
 
 
 def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
-    """A document in the media type (its parameters do not count).
+    """Encode a document. `media_type` has no parameters.
 
     Raises:
-        StatusError: 406, its kind has no protobuf form.
+        StatusError: 406, the kind has no protobuf message.
     """
     if media_type == PROTOBUF:
         try:
@@ -40,17 +40,17 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
 
 
 def encode_json(document: Any, pretty: bool = False) -> bytes:
-    """As upstream's JSON serializer: a newline at the end, or `pretty`: indented, and without one."""
+    """Encode as upstream's JSON serializer: with a newline at the end, or, if `pretty`, indented and without one."""
     return without_exponents(orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE))
 
 
 def takes_status(request: Request) -> bool:
-    """Whether the client accepts a refusal in any of our media types."""
+    """Return whether the client accepts an error in any of our media types."""
     return choose(request.header(b"accept"), _DOCUMENT_OFFER) is not None
 
 
 def write_status(request: Request, error: StatusError, offer: Offer = _DOCUMENT_OFFER) -> Response:
-    """A refusal as its answer, in the media type that the client takes; JSON where it takes none of those offered."""
+    """Return an error as response, in the media type that the client accepts, or else JSON."""
     accepted = choose(request.header(b"accept"), offer) or _INDENTED
     pretty = accepted.pretty or wants_pretty(request)
     headers: HeaderList = [(b"content-type", accepted.media_type.encode())]

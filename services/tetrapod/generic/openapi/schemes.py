@@ -1,7 +1,8 @@
-"""The group-versions that upstream's schemes know, served or not: DeleteOptions and WatchEvent are kinds of each of them.
+"""The group-versions that upstream's schemes contain, served or not. DeleteOptions and WatchEvent are registered in each of them.
 
-A custom resource's document is made with client-go's scheme (apiextensions-apiserver's OpenAPI builder), the swagger document with the
-server's own (pkg/api/legacyscheme), which knows a few more.
+The document of a custom resource uses client-go's scheme (apiextensions-apiserver's OpenAPI builder). The Swagger document uses that of
+the
+server (pkg/api/legacyscheme), which contains a few more.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ _OF_SERVERS: Final = {
 
 
 def kinds_in_all_groups(kind: str, *, servers: bool = False) -> list[Object]:
-    """A kind that is registered with every group, as `x-kubernetes-group-version-kind` lists it."""
+    """Return the `x-kubernetes-group-version-kind` of a kind that is registered in every group.
+
+    Args:
+        servers: whether to use the scheme of the server instead of client-go's.
+    """
     known = _VERSIONS | (_OF_SERVERS if servers else {})
     return [{"group": group, "kind": kind, "version": version} for group in sorted(known) for version in known[group].split()]

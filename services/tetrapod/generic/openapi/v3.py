@@ -1,7 +1,8 @@
-"""OpenAPI v3 documents of what is built in: of a group-version, of a group, of `/api`, `/apis` and `/version`.
+"""OpenAPI v3 documents of the built-in APIs: of a group-version, of a group, and of `/api`, `/apis` and `/version`.
 
-Upstream: k8s.io/kube-openapi/pkg/builder3 and handler3. Documents are built when they are asked for; see source.py for how long they
-are kept.
+Documents are built on request; see source.py for how long they are cached.
+
+Upstream: k8s.io/kube-openapi/pkg/builder3 and handler3.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ _VERSIONS: Final = "get available API versions"
 
 
 def assemble(paths: dict[str, Object], schemas: dict[str, Object]) -> Object:
+    """Return a document with these paths and schemas."""
     components: Object = {"schemas": schemas} if schemas else {}
     return {"openapi": "3.0.0", "info": INFO, "paths": paths, "components": {**components, "securitySchemes": SECURITY}}
 
 
 def group_version_document(definitions: Iterable[ResourceDefinition], group_version: GroupVersion) -> Object:
-    """`definitions`: the resources that are served in the group-version."""
+    """Return the document of a group-version. `definitions` are the resources that it serves."""
     group, version = group_version
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     name, answer = operation_id("get", group, version, "APIResources"), META + "APIResourceList"
@@ -44,27 +46,31 @@ def group_version_document(definitions: Iterable[ResourceDefinition], group_vers
 
 
 def group_document(group: str) -> Object:
+    """Return the document of `/apis/GROUP/`."""
     path = f"/apis/{group}/"
     about = Operation("get", operation_id("get", group, "", "APIGroup"), tag(group), META + "APIGroup", text="get information of a group")
     return _small(path, about)
 
 
 def api_document() -> Object:
+    """Return the document of `/api/`."""
     return _small("/api/", Operation("get", "getCoreAPIVersions", "core", META + "APIVersions", text=_VERSIONS))
 
 
 def apis_document() -> Object:
+    """Return the document of `/apis/`."""
     return _small("/apis/", Operation("get", "getAPIVersions", "apis", META + "APIGroupList", text=_VERSIONS))
 
 
 def version_document() -> Object:
+    """Return the document of `/version/`."""
     answer = "io.k8s.apimachinery.pkg.version.Info"
     text = "get the version information for this server"
     return _small("/version/", Operation("get", "getCodeVersion", "version", answer, produces=("application/json",), text=text))
 
 
 def text_document(path: str, name: str, media_type: str, text: str) -> Object:
-    """Of an endpoint that answers a text of its own (`/openid/v1/jwks/`)."""
+    """Return the document of an endpoint with a response of its own media type (`/openid/v1/jwks/`)."""
     first = operation_part(path.strip("/").split("/")[0], False)
     label = first[:1].upper() + first[1:] if path.startswith("/.") else first
     return _small(path, Operation("get", name, label, "", produces=(media_type,), text=text))
@@ -76,6 +82,7 @@ def _small(path: str, operation: Operation) -> Object:
 
 
 def resource_paths(definition: ResourceDefinition, version: str) -> ResourcePaths:
+    """Return the paths of a resource in a version."""
     gvk = definition.gvk(version)
     list_kind = gvk._replace(kind=definition.list_kind or f"{definition.kind}List")
     return ResourcePaths(
@@ -94,6 +101,6 @@ def _subresource(sub: Subresource, parent: GroupVersionKind) -> SubresourcePaths
     kind = sub.kind or parent
     try:
         definition = definition_of(kind)
-    except KeyError:  # options of a connection have no schema
+    except KeyError:  # the options of connect subresources have no schema
         definition = ""
     return SubresourcePaths(sub.name, sub.verbs, kind, definition)

@@ -1,4 +1,4 @@
-"""The way out: keep-alive connections to backends, whole requests (`fetch`), and passing requests through (`forward`)."""
+"""HTTP client and proxy: keep-alive connections to backends, single requests (`fetch`), and forwarding of requests (`forward`)."""
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint

@@ -1,4 +1,7 @@
-"""Servers whose certificates are of yesterday (upstream: k8s.io/apiserver/pkg/util/x509metrics): connections that fail for it."""
+"""Metrics of connections that fail because the server's certificate is outdated.
+
+Upstream: k8s.io/apiserver/pkg/util/x509metrics.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _WEAK: Final = "digest algorithm too weak"
 
 
 class CertificateFailures:
-    """Of those that one kind of client asks; `prefix` is what its metrics begin with."""
+    """The counters of one kind of client. `prefix` is the prefix of the metric names."""
 
     def __init__(self, prefix: str) -> None:
         self._missing_san = Counter(
@@ -27,6 +30,7 @@ class CertificateFailures:
         )
 
     def told(self, error: Exception) -> None:
+        """Count a connection error if the certificate is its cause."""
         text = str(error)
         if _NO_NAMES in text:
             self._missing_san.add()

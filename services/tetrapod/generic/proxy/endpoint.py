@@ -1,4 +1,4 @@
-"""`Endpoint`: where a backend is, which is what its connections are kept by; and the one that a URL names."""
+"""The address of a backend, which is the key of its pooled connections, and its parsing from a URL."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 
 DIAL_TIMEOUT: Final = 30.0
-"""Seconds, as of Go's net/http DefaultTransport."""
+"""In seconds, as in Go's net/http DefaultTransport."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host and port, and how it is spoken to; `tls` None: in clear."""
+    """A host and port with a TLS configuration; None means plain HTTP."""
 
     host: str
     port: int
     tls: ClientTLS | None = None
     patience: float = field(default=DIAL_TIMEOUT, compare=False)
-    """Seconds for a connection to be made."""
+    """The timeout in seconds for establishing a connection."""
     authority: str = field(init=False, compare=False)
-    """Host and port, as a URL has them."""
+    """Host and port in the form of a URL."""
 
     def __post_init__(self) -> None:
         host = f"[{self.host}]" if ":" in self.host else self.host
         object.__setattr__(self, "authority", f"{host}:{self.port}")
 
     def __hash__(self) -> int:
-        """Two that differ only in their TLS are rare, and certificates long."""
+        """Hash host and port only: endpoints that differ only in their TLS configuration are rare, and certificates are long."""
         return hash((self.host, self.port))
 
 
 def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
-    """An endpoint, the request target, and the Host header as the URL writes it.
+    """Return the endpoint, the request target, and the Host header as the URL contains it.
 
     Raises:
-        BackendError: where it is no URL of http or https.
+        BackendError: the URL is not an http or https URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:

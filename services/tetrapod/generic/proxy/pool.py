@@ -1,4 +1,4 @@
-"""`BackendPool`: keep-alive connections by endpoint, and exchanges over them. Used by the proxy, for webhooks, and for calls to auth."""
+"""A pool of keep-alive connections by endpoint, and HTTP requests over them. The proxy, webhooks and calls to the auth service use it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tetrapod.generic.request import BodyReader, HeaderList
 from tetrapod.generic.tracing.propagation import outgoing
 
 IDLE_TIMEOUT: Final = 60.0
-"""Shorter than the 90 s of upstream's servers, so that it is we who close."""
+"""Seconds. Shorter than the 90 s of upstream's servers, so that this side closes idle connections."""
 MAX_IDLE: Final = 256
 REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 class BackendPool:
-    """Raises BackendError for whatever goes wrong on the way."""
+    """A pool of connections. All failures of connections and requests are raised as BackendError."""
 
     def __init__(self) -> None:
         self._idle: dict[Endpoint, deque[BackendConnection]] = {}
@@ -46,11 +46,19 @@ class BackendPool:
         replay: bool = False,
         fresh: bool = False,
     ) -> BackendConnection:
-        """Ask, and return when status and headers of the answer are here; the caller reads the body or closes the connection.
+        """Send a request and return when status and headers of the response have arrived. The caller reads the body or closes the
+        connection.
 
-        A `body` that is a reader is sent as it arrives: with `length` bytes, or in chunks where that is None. A connection of
-        the pool that turns out to be dead is replaced by a new one if the request may be repeated (`replay`: whatever its method).
-        `fresh`: over a new connection.
+        If a connection of the pool turns out to be dead, the request is repeated over a new one, provided that its method allows it.
+
+        Args:
+            body: the bytes, or a reader whose data is sent as it arrives.
+            length: the size of a streamed body; None sends it in chunks.
+            replay: whether the request may be repeated whatever its method is.
+            fresh: whether to use a new connection.
+
+        Raises:
+            BackendError: the connection or the request failed.
         """
         streamed = not isinstance(body, bytes)
         framing = _framing(method, body, length, upgrade)
@@ -93,7 +101,12 @@ class BackendPool:
         host: str = "",
         limit: int = 64 << 20,
     ) -> tuple[int, HeaderList, bytes]:
-        """One whole request and answer. Raises BackendError, and TimeoutError after `timeout` seconds. Redirects are not followed."""
+        """Send a request and read the whole response. Redirects are not followed.
+
+        Raises:
+            BackendError: the request failed.
+            TimeoutError: it took longer than `timeout` seconds.
+        """
         endpoint, target, named = parse_url(url, tls)
         async with asyncio.timeout(timeout):
             connection = await self.exchange(endpoint, method, target, header_list(headers), body, host=host or named)
@@ -106,7 +119,7 @@ class BackendPool:
     async def stream(
         self, method: str, url: str, headers: Mapping[str, str] | HeaderList | None = None, *, tls: ClientTLS | None = None
     ) -> AsyncIterator[tuple[int, bytes]]:
-        """Pieces of an answer as they come, each with the status; leaving the iteration closes the connection."""
+        """Yield the pieces of a response as they arrive, each with the status. Ending the iteration early closes the connection."""
         endpoint, target, named = parse_url(url, tls)
         connection = await self.exchange(endpoint, method, target, header_list(headers), host=named)
         try:
@@ -120,7 +133,7 @@ class BackendPool:
     # --- connections
 
     def _kept(self, endpoint: Endpoint) -> BackendConnection | None:
-        """One that is free."""
+        """Return an idle connection, or None."""
         idle = self._idle.get(endpoint)
         while idle:
             connection = idle.pop()
@@ -163,9 +176,11 @@ class BackendPool:
 
     @property
     def open_connections(self) -> int:
+        """The number of open connections, idle or not."""
         return len(self._all)
 
     async def close(self) -> None:
+        """Close all connections."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
@@ -196,12 +211,14 @@ async def _send_body(connection: BackendConnection, body: BodyReader, length: in
             await connection.send(b"0\r\n\r\n")
         connection.sender = None
         connection.sent()
-    except Exception as error:  # the client has gone, or sent no body: the backend must not take half for the whole
+    # the client disconnected or its body is malformed: the backend must not take a part of the body for the whole
+    except Exception as error:
         connection.sender = None
         connection.unsendable(error)
 
 
 def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:
+    """Return headers as a list with lower-case names."""
     if headers is None:
         return []
     if isinstance(headers, list):

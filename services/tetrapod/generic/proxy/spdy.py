@@ -1,6 +1,8 @@
-"""The client's side of SPDY/3.1, as kubelets speak it: streams that we open, their data, and how they end.
+"""The client side of SPDY/3.1 as kubelets implement it: opening streams, sending and receiving data, and ending streams.
 
-Upstream: github.com/moby/spdystream under k8s.io/streaming/pkg/httpstream/spdy. Like it, nothing here minds windows.
+Like upstream's implementation, it ignores flow control windows.
+
+Upstream: github.com/moby/spdystream, used by k8s.io/streaming/pkg/httpstream/spdy.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ _PING: Final = 6
 _FIN: Final = 1
 _CANCEL: Final = 5
 _CHUNK: Final = 1 << 20
-"""Of one data frame; 24 bits is what a frame can have."""
+"""The maximum size of a data frame. The length field has 24 bits."""
 
 
 def _control(kind: int, body: bytes, flags: int = 0) -> bytes:
@@ -24,7 +26,12 @@ def _control(kind: int, body: bytes, flags: int = 0) -> bytes:
 
 
 class Session:
-    """Frames in and out; `write` is where bytes go, `on_data(stream, data, ended)` who is told what comes."""
+    """A SPDY session.
+
+    Args:
+        write: sends bytes.
+        on_data: called with the stream, the data, and whether the stream has ended.
+    """
 
     def __init__(self, write: Callable[[bytes], Any], on_data: Callable[[int, bytes, bool], None]) -> None:
         self._write = write
@@ -35,7 +42,7 @@ class Session:
         self._data = bytearray()
 
     def open(self, **headers: str) -> int:
-        """A new stream of ours."""
+        """Open a stream with these headers and return its number."""
         stream, self._next = self._next, self._next + 2
         block = len(headers).to_bytes(4, "big")
         for text in (part for pair in headers.items() for part in pair):
@@ -45,15 +52,18 @@ class Session:
         return stream
 
     def send(self, stream: int, data: bytes, *, last: bool = False) -> None:
+        """Send data on a stream. `last` ends the stream."""
         for at in range(0, max(len(data), 1), _CHUNK):
             part = data[at : at + _CHUNK]
             flags = _FIN if last and at + _CHUNK >= len(data) else 0
             self._write(stream.to_bytes(4, "big") + bytes((flags,)) + len(part).to_bytes(3, "big") + part)
 
     def reset(self, stream: int) -> None:
+        """Reset a stream."""
         self._write(_control(_RST_STREAM, stream.to_bytes(4, "big") + _CANCEL.to_bytes(4, "big")))
 
     def feed(self, data: bytes) -> None:
+        """Process received bytes."""
         self._data += data
         while len(self._data) >= 8:
             size = int.from_bytes(self._data[5:8], "big")
@@ -70,5 +80,5 @@ class Session:
         kind = int.from_bytes(head[2:4], "big")
         if kind == _RST_STREAM:
             self._on_data(int.from_bytes(body[:4], "big"), b"", True)
-        elif kind == _PING and not body[3] & 1:  # theirs are even; ours, which we never send, are odd
+        elif kind == _PING and not body[3] & 1:  # the server's pings are even; odd ones would answer our own, which are never sent
             self._write(_control(_PING, body))

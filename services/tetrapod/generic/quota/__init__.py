@@ -1,1 +1,1 @@
-"""ResourceQuotas: what writes use of them, whoever serves the objects (upstream: k8s.io/apiserver/pkg/quota/v1)."""
+"""ResourceQuotas: the usage of writes, in any service (upstream: staging/src/k8s.io/apiserver/pkg/quota/v1)."""

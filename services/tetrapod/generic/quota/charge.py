@@ -1,6 +1,6 @@
-"""Charging one write to one quota: what it would use, and why that is too much.
+"""Charges a write to a quota: computes the new usage, or the error text if it exceeds the quota.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest).
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go, CheckRequest
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 Usage: TypeAlias = dict[str, Quantity]
-"""By what a quota names."""
+"""Quantities by resource name of a quota."""
 _ZERO: Final = Quantity.from_int(0)
 
 
 def uncounted(quota: Object, names: Iterable[str]) -> str:
-    """The refusal's text where the quota does not know yet what is used of these."""
+    """Return the error text if the quota's status lacks the usage of some of these resources, else ""."""
     used = (quota.get("status") or {}).get("used") or {}
     names = sorted(names)
     if all(name in used for name in names):
@@ -26,7 +26,7 @@ def uncounted(quota: Object, names: Iterable[str]) -> str:
 
 
 def exceeded(quota: Object, delta: Usage) -> str:
-    """The refusal's text; "" where the quota has room."""
+    """Return the error text if the additional usage exceeds the quota, else ""."""
     status = quota.get("status") or {}
     hard, used = _quantities(status.get("hard")), _quantities(status.get("used"))
     name = quota["metadata"]["name"]
@@ -41,7 +41,7 @@ def exceeded(quota: Object, delta: Usage) -> str:
 
 
 def charged(quota: Object, delta: Usage) -> dict[str, str] | None:
-    """The quota's usage with the delta; None where nothing of it is the quota's."""
+    """Return the quota's usage including the delta, or None if the quota limits none of it."""
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, _quantities(status.get("used"))
     changes = {k: used.get(k, _ZERO) + v for k, v in delta.items() if k in hard}
@@ -51,7 +51,7 @@ def charged(quota: Object, delta: Usage) -> dict[str, str] | None:
 
 
 def growth(new: Usage, old: Usage) -> Usage:
-    """What is used no more is credited by the quota controller."""
+    """Return the increase of usage. Decreases are credited by the quota controller."""
     return {k: more for k, v in new.items() if (more := v - old.get(k, _ZERO)).sign > 0}
 
 

@@ -1,4 +1,4 @@
-"""Counting objects, of whatever kind (upstream: pkg/quota/v1/generic, objectCountEvaluator)."""
+"""Quotas on the number of objects of any kind (upstream: pkg/quota/v1/generic, objectCountEvaluator)."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ ONE: Final = Quantity.from_int(1)
 
 
 def count_name(resource: GroupResource) -> str:
-    """What a quota calls the number of such objects."""
+    """Return the quota resource name for the number of these objects."""
     return f"count/{resource}"

@@ -1,4 +1,4 @@
-"""How a call ends that does not end well: gRPC's codes, and what HTTP/2 says in their place."""
+"""Errors of gRPC calls: status codes, and their mapping from HTTP/2 errors and HTTP status codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 
 class Code(IntEnum):
-    """gRPC's, all of them (grpc/doc/statuscodes.md)."""
+    """The gRPC status codes (grpc/doc/statuscodes.md)."""
 
     OK = 0
     CANCELLED = 1
@@ -30,7 +30,7 @@ class Code(IntEnum):
 
 
 class RpcError(Exception):
-    """`details` is the server's text, or ours where it said nothing."""
+    """A failed call. `details` is the server's message, or a local one if the server sent none."""
 
     def __init__(self, code: Code, details: str) -> None:
         super().__init__(f"{code.name}: {details}")
@@ -39,7 +39,7 @@ class RpcError(Exception):
 
 
 _OF_RESET: Final = {7: Code.UNAVAILABLE, 8: Code.CANCELLED, 11: Code.RESOURCE_EXHAUSTED, 12: Code.PERMISSION_DENIED}
-"""REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY."""
+"""HTTP/2 error codes: REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY."""
 _OF_HTTP: Final = {
     400: Code.INTERNAL,
     401: Code.UNAUTHENTICATED,
@@ -53,18 +53,18 @@ _OF_HTTP: Final = {
 
 
 def of_reset(reason: int) -> RpcError:
-    """What a reset stream means (gRPC's PROTOCOL-HTTP2.md, Errors)."""
+    """Return the error for a reset stream (gRPC's PROTOCOL-HTTP2.md, Errors)."""
     return RpcError(_OF_RESET.get(reason, Code.INTERNAL), f"stream terminated by RST_STREAM with error code {reason}")
 
 
 def of_http(status: str) -> RpcError:
-    """What an answer that is no gRPC means (gRPC's http-grpc-status-mapping.md)."""
+    """Return the error for a response that is not gRPC (gRPC's http-grpc-status-mapping.md)."""
     code = _OF_HTTP.get(int(status) if status.isdigit() else 0, Code.UNKNOWN)
     return RpcError(code, f"unexpected HTTP status code received from server: {status}")
 
 
 def of_trailers(trailers: dict[str, str]) -> RpcError | None:
-    """None where the call went well."""
+    """Return the error in the trailers, or None if the call succeeded."""
     status = trailers.get("grpc-status", "")
     if status == "0":
         return None

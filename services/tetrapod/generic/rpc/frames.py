@@ -1,4 +1,4 @@
-"""HTTP/2's frames as bytes (RFC 9113, section 4 and 6): pure functions."""
+"""Encoding and decoding of HTTP/2 frames (RFC 9113, sections 4 and 6), as pure functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _two = struct.Struct(">II")
 
 
 class ProtocolError(Exception):
-    """The peer does not keep to HTTP/2: the connection cannot go on."""
+    """A violation of HTTP/2 by the peer, after which the connection cannot continue. `code` is the HTTP/2 error code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -38,50 +38,58 @@ class ProtocolError(Exception):
 
 
 def head(kind: int, flags: int, stream: int, size: int) -> bytes:
-    """The nine bytes before a payload of `size` bytes (RFC 9113, 4.1)."""
+    """Return the nine bytes before a payload of `size` bytes (RFC 9113, 4.1)."""
     return _head.pack(size << 8 | kind, flags, stream)
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A whole frame."""
+    """Return a whole frame."""
     return _head.pack(len(payload) << 8 | kind, flags, stream) + payload
 
 
 def read_head(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Size, kind, flags and stream."""
+    """Return size, kind, flags and stream of the frame at an offset."""
     size_and_kind, flags, stream = _head.unpack_from(data, at)
     return size_and_kind >> 8, size_and_kind & 0xFF, flags, stream & 0x7FFFFFFF
 
 
 def settings(values: dict[int, int]) -> bytes:
-    """A SETTINGS frame of these values."""
+    """Return a SETTINGS frame with these values."""
     return frame(SETTINGS, 0, 0, b"".join(_setting.pack(*item) for item in values.items()))
 
 
 def read_settings(payload: bytes) -> dict[int, int]:
-    """Values by identifier; of one that comes twice the last. Raises ProtocolError."""
+    """Return the values in a SETTINGS frame by identifier. The last of duplicate values wins.
+
+    Raises:
+        ProtocolError: the payload has a wrong size.
+    """
     if len(payload) % 6:
         raise ProtocolError(FRAME_SIZE_ERROR, "SETTINGS of an odd size")
     return dict(_setting.iter_unpack(payload))
 
 
 def window_update(stream: int, size: int) -> bytes:
-    """`size` more bytes may be sent on the stream; 0 is the connection."""
+    """Return a frame that allows the peer to send `size` more bytes on a stream; stream 0 is the connection."""
     return frame(WINDOW_UPDATE, 0, stream, _number.pack(size))
 
 
 def reset(stream: int, code: int) -> bytes:
-    """RST_STREAM: the stream ends at once, with this error code."""
+    """Return a RST_STREAM frame, which ends a stream at once with this error code."""
     return frame(RST_STREAM, 0, stream, _number.pack(code))
 
 
 def goaway(code: int) -> bytes:
-    """The connection ends; no stream of the peer's was served."""
+    """Return a GOAWAY frame, which ends the connection. It says that no stream of the peer was processed."""
     return frame(GOAWAY, 0, 0, _two.pack(0, code))
 
 
 def read_number(payload: bytes) -> int:
-    """The 32 bits of a WINDOW_UPDATE or RST_STREAM. Raises ProtocolError."""
+    """Return the 32 bits in a WINDOW_UPDATE or RST_STREAM.
+
+    Raises:
+        ProtocolError: the payload has a wrong size.
+    """
     if len(payload) != 4:
         raise ProtocolError(FRAME_SIZE_ERROR, "a frame of the wrong size")
     number: int = _number.unpack(payload)[0]
@@ -89,7 +97,11 @@ def read_number(payload: bytes) -> int:
 
 
 def read_goaway(payload: bytes) -> tuple[int, int, bytes]:
-    """The last stream that is served, a code, and what else is said."""
+    """Return the last processed stream, the error code, and the debug data of a GOAWAY.
+
+    Raises:
+        ProtocolError: the payload has a wrong size.
+    """
     if len(payload) < 8:
         raise ProtocolError(FRAME_SIZE_ERROR, "GOAWAY of the wrong size")
     last, code = _two.unpack_from(payload)
@@ -97,7 +109,11 @@ def read_goaway(payload: bytes) -> tuple[int, int, bytes]:
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
-    """The payload of a DATA or HEADERS frame without its padding. Raises ProtocolError."""
+    """Return the payload of a DATA or HEADERS frame without its padding.
+
+    Raises:
+        ProtocolError: the padding is longer than the payload.
+    """
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):

@@ -1,8 +1,10 @@
-"""`Silence`: whether the server at the other end is there, asked by a ping once it has said nothing for a while.
+"""Detection of servers that do not respond, by pings after a time without received data.
 
-Two want to know. Whoever has calls open, after KEEPALIVE: that is gRPC's keepalive (upstream's store: 30 s, and 10 s for the answer;
-apiserver/pkg/storage/storagebackend/factory/etcd3.go). And a call that waits longer than `patience`, where another server may be turned to:
-one that does not even answer a ping is passed over at once, though nobody says that it is dead.
+There are two uses. While calls are open, a ping is sent after KEEPALIVE seconds: this is gRPC's keepalive (upstream's storage uses 30
+s,
+and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). And if a call waits longer than `patience` while
+another
+server could be used, a server that does not even answer a ping is abandoned at once, although it may still be alive.
 """
 
 from __future__ import annotations
@@ -15,16 +17,21 @@ from typing import Final
 KEEPALIVE: Final = 10.0
 KEEPALIVE_TIMEOUT: Final = 5.0
 PING_INTERVAL: Final = 5.5
-"""etcd ends a connection that pings more often than every 5 s (its --grpc-keepalive-min-time)."""
+"""Seconds. etcd closes connections that send pings more often than every 5 s (its --grpc-keepalive-min-time)."""
 _GRACE: Final = 0.05
-"""A process that was stopped itself reads first what has come meanwhile."""
+"""Seconds to wait before a decision, so that a process that was itself suspended first reads the data that has arrived."""
 
 
 class Silence:
-    """`heard` and `pinged` are set by the connection with whatever comes."""
+    """The keepalive state of one connection. The connection sets `heard` and `pinged` whenever data arrives."""
 
     def __init__(self, ping: Callable[[], None], busy: Callable[[], bool], lost: Callable[[], None], silent: Callable[[], None]) -> None:
-        """`busy`: calls are open. `lost`: nothing will ever come. `silent`: nothing came for as long as somebody's patience."""
+        """Args:
+        ping: sends a ping.
+        busy: returns whether calls are open.
+        lost: called when the keepalive ping was not answered: the connection is dead.
+        silent: called when nothing arrived for the `patience` of a call.
+        """
         self._loop = asyncio.get_running_loop()
         self._ping, self._busy, self._lost, self._silent = ping, busy, lost, silent
         self.heard = self._loop.time()
@@ -34,12 +41,12 @@ class Silence:
         self._doubt: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """A call is open."""
+        """Start the keepalive, because a call is open."""
         if self._keepalive is None:
             self._keepalive = self._loop.call_later(KEEPALIVE, self._look)
 
     def doubt(self, patience: float) -> None:
-        """A call has waited that long."""
+        """Check the server, because a call has waited for `patience` seconds."""
         now = self._loop.time()
         if self._doubt is not None or now - self.heard < patience:
             return
@@ -50,7 +57,7 @@ class Silence:
         self._doubt = self._loop.call_later(patience, self._due)
 
     def end(self) -> None:
-        """No timer is left."""
+        """Cancel all timers."""
         for timer in (self._keepalive, self._doubt):
             if timer is not None:
                 timer.cancel()

@@ -1,1 +1,1 @@
-"""What happens to one request, as spans: `spans.py` records them, `asked.py` answers `?trace=1`, `provider.py` exports them by OTLP."""
+"""Traces of requests: `spans.py` records spans, `asked.py` returns the trace for `?trace=1`, `provider.py` exports it by OTLP."""

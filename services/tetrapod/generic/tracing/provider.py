@@ -1,7 +1,7 @@
-"""`Tracing`: which requests are traced for the exporter, and as what; made where `--tracing-config-file` is given.
+"""`Tracing`: decides which requests are traced for the exporter; created if `--tracing-config-file` is given.
 
-A request is traced if whoever called has it traced and may say so (system:masters, system:monitoring, our own front), else by chance, as
-often as is configured. Upstream: NewProvider of k8s.io/component-base/tracing (ParentBased, TraceIDRatioBased), WithTracing of
+A request is traced if its caller traces it and is trusted (system:masters, system:monitoring, our own front proxy). Other requests are
+sampled at the configured rate. Upstream: NewProvider of k8s.io/component-base/tracing (ParentBased, TraceIDRatioBased), WithTracing of
 k8s.io/apiserver/pkg/endpoints/filters/traces.go (public endpoint).
 """
 
@@ -26,12 +26,14 @@ _bits: Final = random.Random().getrandbits
 
 
 class Tracing:
+    """The sampler."""
+
     def __init__(self, configuration: TracingConfiguration, exporter: Exporter) -> None:
         self._bound = int(configuration.sampling_rate_per_million / 1_000_000 * (1 << 63))
         self._exporter = exporter
 
     def concerns(self, request: Request) -> bool:
-        """Whether the request may have to be traced: the dice are thrown here, once."""
+        """Return whether the request may have to be traced. The sampling decision is made here, once."""
         if self._bound:
             trace_id = _bits(128)
             if (trace_id & ((1 << 64) - 1)) >> 1 < self._bound:
@@ -41,7 +43,7 @@ class Tracing:
         return remote is not None and remote.sampled
 
     def decide(self, request: Request, trace: Trace) -> int:
-        """Once it is known who asks: whether `trace` is exported, and under which id. Returns the parent's span id, 0 for none."""
+        """Decide after authentication whether `trace` is exported, and under which id. Returns the parent's span id, or 0."""
         drawn = request.state.get(_CANDIDATE, 0)
         trace.carried = carried(request.headers)
         remote = extract(request.headers)
@@ -55,7 +57,7 @@ class Tracing:
         return 0
 
     def finished(self, server: Span) -> None:
-        """All that `server` and its children have recorded is handed over."""
+        """End the span and pass it with all spans below it to the exporter."""
         server.end()
         if not server.trace.detailed:
             server.trace.closed = True

@@ -1,8 +1,9 @@
-"""`Span`: one step of a request's way, with its times; `Trace`: all of them. Recorded only for requests that are traced.
+"""`Span`: one step of a request with its times; `Trace`: all spans of a request. They are recorded only for traced requests.
 
-Whoever does something worth seeing says `with start("name"):`, which costs a look at a context variable where nobody asked. The current
-span is a context variable, so that in-process calls and tasks that a request starts are found below it. Upstream:
-k8s.io/component-base/tracing/tracing.go; names and attributes of spans are upstream's where it has them.
+Code that should be visible in traces uses `with start("name"):`, which costs one read of a context variable if the
+request is not traced. The current
+span is a context variable, so that in-process calls and tasks started by a request become its children. Upstream:
+k8s.io/component-base/tracing/tracing.go; names and attributes are upstream's where it has the span.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from types import TracebackType
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 MOST_SPANS: Final = 2000
-"""Of one trace: a request that does a thing for each of many objects is cut off there, and says so."""
+"""The most spans of one trace. A request that does something for each of many objects exceeds it; the trace then says
+how many were dropped.
+"""
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 """Kinds of spans, by OTLP's numbers."""
 COMPONENT: Final = "k8s.io/component-base/tracing"
-"""The scope that most of upstream's spans are made in."""
+"""The scope of most of upstream's spans."""
 
 Attributes: TypeAlias = dict[str, Any]
 P = ParamSpec("P")
@@ -30,28 +33,28 @@ R = TypeVar("R")
 _bits: Final = random.Random().getrandbits
 _current: ContextVar[Span | None] = ContextVar("tetrapod span", default=None)
 current: Final = _current.get
-"""The span that is under way, None where the request is not traced."""
+"""Return the current span, or None if the request is not traced."""
 
 
 class Trace:
-    """`detailed`: somebody reads it step by step. `sampled`: it is exported."""
+    """The spans of one request. `detailed`: the trace is returned to the client. `sampled`: it is exported."""
 
     def __init__(self, trace_id: int = 0, *, detailed: bool = False, sampled: bool = False) -> None:
         self.trace_id = trace_id or _bits(128) or 1
         self.detailed, self.sampled = detailed, sampled
         self.granted = False
-        """It is known that who asks may see it."""
+        """Whether the user is known to be allowed to see the trace."""
         self.carried: list[tuple[bytes, bytes]] = []
-        """Headers that go wherever the request goes (tracestate, baggage)."""
+        """Headers that are forwarded with requests to other servers (tracestate, baggage)."""
         self.links: list[tuple[int, int]] = []
         self.dropped = 0
         self.failure = 0
-        """The id of the exception that was told last: one that passes through many steps is told once."""
+        """The id of the exception that was recorded last: one that passes through many spans is recorded once."""
         self.closed = False
         self._count = 0
 
     def admits(self) -> bool:
-        """Whether one more span is recorded."""
+        """Return whether one more span is recorded."""
         if self.closed or self._count >= MOST_SPANS:
             self.dropped += not self.closed
             return False
@@ -60,7 +63,7 @@ class Trace:
 
 
 class Span:
-    """A context manager: what begins inside it is its child. An exception that passes is its error."""
+    """A span, and a context manager: spans that start inside it are its children, and an exception that leaves it is its error."""
 
     __slots__ = ("_token", "attributes", "children", "ended", "error", "events", "grafts", "kind", "name", "parent_id", "scope", "span_id",
                  "started", "trace")  # fmt: skip
@@ -72,7 +75,7 @@ class Span:
         self.events: list[tuple[float, str]] = []
         self.children: list[Span] = []
         self.grafts: list[dict[str, Any]] = []
-        """Spans of another service, as it told them."""
+        """Spans of another service, as its response contained them."""
         self.error = ""
         self.started = time.monotonic()
         self.ended = 0.0
@@ -82,6 +85,7 @@ class Span:
         return True
 
     def child(self, name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
+        """Start a child; NOTHING if no more spans are recorded."""
         if not self.trace.admits():
             return NOTHING
         span = Span(self.trace, name, self.span_id, kind, scope)
@@ -89,26 +93,30 @@ class Span:
         return span
 
     def set(self, **attributes: Any) -> None:
+        """Set attributes."""
         self.attributes.update(attributes)
 
     def put(self, attributes: Attributes) -> None:
-        """As `set`, for names that Python cannot write."""
+        """Set attributes whose names are not Python identifiers."""
         self.attributes.update(attributes)
 
     def event(self, name: str) -> None:
+        """Record an event at the current time."""
         if not self.trace.closed:
             self.events.append((time.monotonic(), name))
 
     def fail(self, error: BaseException) -> None:
+        """Record an error."""
         self.error = str(error) or type(error).__name__
 
     def end(self) -> None:
+        """Record the end, unless it is already recorded."""
         if not self.ended:
             self.ended = time.monotonic()
 
     @contextmanager
     def active(self) -> Iterator[Span]:
-        """Be the current span, without ending after it."""
+        """Make this the current span inside the context, without ending it."""
         token = _current.set(self)
         try:
             yield self
@@ -123,20 +131,20 @@ class Span:
         if self._token is not None:
             _current.reset(self._token)
             self._token = None
-        if error is not None and self.trace.failure != id(error):  # else it is told where it came from
+        if error is not None and self.trace.failure != id(error):  # otherwise an inner span has recorded it
             self.trace.failure = id(error)
             self.fail(error)
         self.end()
 
     def walk(self) -> Iterator[Span]:
-        """This span and all below it."""
+        """Yield this span and all below it."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 class Nothing:
-    """What stands for a span where nothing is traced."""
+    """The span of a request that is not traced; it does nothing."""
 
     __slots__ = ()
 
@@ -161,22 +169,23 @@ NOTHING: Final = Nothing()
 
 
 def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
-    """A step below the current span; nothing where the request is not traced."""
+    """Start a span below the current one; NOTHING if the request is not traced."""
     span = _current.get()
     return NOTHING if span is None else span.child(name, kind, scope)
 
 
 def detail(name: str) -> Span | Nothing:
-    """A step that upstream has no span for: recorded only where somebody reads the trace step by step."""
+    """Start a span that upstream does not have. It is recorded only in detailed traces."""
     span = _current.get()
     return span.child(name) if span is not None and span.trace.detailed else NOTHING
 
 
 class seen:  # noqa: N801 - a decorator
-    """Of coroutine functions: each call is a step, with what is `said` of it as attributes. `detailed` as `detail`.
+    """A decorator of coroutine functions: each call becomes a span.
 
-    `name` and `said` are called with the call's own arguments. A method costs nothing before anybody wants a trace: until then (`arm`) it
-    stands in its class as it was written.
+    `name` is a name or a function that returns it. `said` returns the attributes. Both are called with the arguments of the call. With
+    `detailed` calls are recorded only in detailed traces. Undecorated methods stay in their classes until `arm` is called, so that they
+    cost nothing before the first trace.
     """
 
     def __init__(self, name: str | Callable[..., str], said: Callable[..., Attributes] | None = None, *, detailed: bool = False) -> None:
@@ -205,7 +214,7 @@ class seen:  # noqa: N801 - a decorator
 
 
 class _Method:
-    """A decorated method while its class is made."""
+    """A decorated method while its class is created."""
 
     def __init__(self, written: Callable[..., Any], seen_: Callable[..., Any]) -> None:
         self._written, self._seen = written, seen_
@@ -220,7 +229,7 @@ _armed = False
 
 
 def arm() -> None:
-    """Somebody wants a trace: from now on all methods look whether they are part of one."""
+    """Activate the decorated methods; called when the first trace is requested."""
     global _armed
     if not _armed:
         _armed = True

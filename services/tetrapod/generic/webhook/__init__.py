@@ -1,5 +1,5 @@
-"""Calls to webhooks: admission's and conversion's, through the proxy's own transport.
+"""Calls to webhooks for admission and conversion, over the transport of the proxy.
 
-That transport, not an HTTP library, since it can already do what a webhook needs and libraries do not offer together: an address that
-is not the name in the certificate, refusals in Go's words, answers bounded while they arrive, and nothing more to import.
+HTTP libraries do not offer together what webhooks need: an address that differs from the name in the certificate, Go's error texts, and
+responses whose size is limited while they arrive. The proxy's transport does, and needs no further import.
 """

@@ -1,6 +1,6 @@
-"""`ClientConfig`: where a webhook is and whom to believe, from the `clientConfig` of a webhook or a custom resource definition.
+"""`ClientConfig`: address and CAs of a webhook, from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
 
-Follows hookClientConfig of k8s.io/apiserver/pkg/util/webhook/client.go.
+Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig.
 """
 
 from __future__ import annotations
@@ -22,37 +22,41 @@ _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as 
 
 @dataclass(frozen=True, slots=True)
 class ServiceReference:
+    """The service of a webhook."""
+
     namespace: str
     name: str
     port: int
 
     @property
     def host(self) -> str:
-        """What the certificate must be for."""
+        """The name that the certificate must be for."""
         return f"{self.name}.{self.namespace}.svc"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """`base` is the URL without path and query; `authorities` is PEM, empty where the system's are believed."""
+    """The address of a webhook. `base` is the URL without path and query; `authorities` is PEM, empty for the system's CAs."""
 
     base: str
     path: str
     authorities: str = ""
     service: ServiceReference | None = None
     identity: Identity | None = None
-    """Who we are to it."""
+    """The credentials that the webhook is called with."""
 
     @property
     def host_port(self) -> str:
+        """Host and port, as identities are looked up by."""
         authority = self.base.partition("://")[2]
         return authority if authority.rpartition(":")[2].isdigit() else f"{authority}:443"
 
 
 def client_config(config: Object) -> ClientConfig:
-    """
+    """Convert a `clientConfig`.
+
     Raises:
-        Unusable: a CA bundle that is none, or a URL that is none.
+        Unusable: the CA bundle or the URL is invalid, or both service and URL are missing.
     """
     authorities = _authorities(config.get("caBundle") or "")
     service = config.get("service")
@@ -70,7 +74,7 @@ def client_config(config: Object) -> ClientConfig:
 
 
 def _path(path: str) -> str:
-    """Cleaned as path.Join does, and as a URL writes it."""
+    """Clean a path as Go's path.Join and escape it for a URL."""
     return quote(posixpath.normpath(f"/{path.lstrip('/')}"), safe="$&+,/:;=@~")
 
 

@@ -1,10 +1,10 @@
-"""What can go wrong with a webhook (upstream: k8s.io/apiserver/pkg/util/webhook/error.go)."""
+"""Errors of webhook calls (upstream: k8s.io/apiserver/pkg/util/webhook/error.go)."""
 
 from __future__ import annotations
 
 
 class CallFailed(Exception):
-    """No usable answer; the text is what comes after `failed to call webhook: `. `code` is what metrics say of it."""
+    """No usable response. The text follows `failed to call webhook: `; metrics show `code`."""
 
     def __init__(self, text: str, code: int = 503) -> None:
         super().__init__(text)
@@ -12,4 +12,4 @@ class CallFailed(Exception):
 
 
 class Unusable(Exception):
-    """A client configuration that nobody could be called with."""
+    """A client configuration that cannot be used for calls."""

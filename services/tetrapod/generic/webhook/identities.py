@@ -1,6 +1,6 @@
-"""`Identities`: as whom webhooks of admission are called, by their hosts: `users` of the kubeconfig that the plugin is configured with.
+"""`Identities`: the credentials for admission webhooks by host, from `users` of the kubeconfig that the plugin's configuration names.
 
-Follows defaultAuthenticationInfoResolver of k8s.io/apiserver/pkg/util/webhook/authentication.go; impersonation is not known here.
+Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, defaultAuthenticationInfoResolver. Impersonation is not supported.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ _HTTPS = ":443"
 
 
 class Identities:
+    """The users of one kubeconfig."""
+
     def __init__(self, path: str) -> None:
-        """
+        """Read the kubeconfig.
+
         Raises:
-            ValueError: the file cannot be read, or a user in it is of a kind that is not known here.
+            ValueError: the file cannot be read, or a user's kind is not supported.
         """
         config, directory = read_config(path), Path(path).parent
         self._users = {user.get("name") or "": identity_of(user.get("user") or {}, directory) for user in config.get("users") or ()}
         self._default = _current_user(config)
 
     def of(self, config: ClientConfig) -> Identity | None:
-        """The user who is named for the host, for a part of it, or for all; else that of the current context."""
+        """Return the user that is named for the host, for a domain suffix of it, or for all hosts; else the user of the current context."""
         return next((self._users[name] for name in self._names(config.host_port) if name in self._users), None)
 
     def _names(self, host_port: str) -> Iterator[str]:
@@ -40,7 +43,7 @@ class Identities:
 
 
 def _wider(name: str) -> Iterator[str]:
-    """`a.b.c`, `*.b.c`, `*.c`."""
+    """Yield a name and its wildcards: `a.b.c`, `*.b.c`, `*.c`."""
     yield name
     steps = name.split(".")
     for i in range(1, len(steps)):

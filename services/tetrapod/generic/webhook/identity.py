@@ -1,4 +1,4 @@
-"""`Identity`: who we are to a webhook."""
+"""`Identity`: the credentials for calls to a webhook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tetrapod.generic.request import HeaderList
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Files with a certificate and its key, headers; `token_file` is read for each call, since it may be renewed."""
+    """Files with a certificate and its key, and headers. `token_file` is read for each call, because the token may be renewed."""
 
     certificate: str = ""
     key: str = ""
@@ -19,7 +19,7 @@ class Identity:
     token_file: str = ""
 
     def credentials(self) -> HeaderList:
-        """Raises OSError."""
+        """Return the headers with credentials. Raises OSError if the token file cannot be read."""
         if not self.token_file:
             return list(self.headers)
         token = Path(self.token_file).read_text().strip()

@@ -1,4 +1,4 @@
-"""`Question`: a review on its way to a webhook, and what is expected back; of admission and of conversion alike."""
+"""`Question`: a review to be sent to a webhook for admission or conversion, and the kind of the expected response."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from tetrapod.generic.webhook.answers import Expected
 
 KNOWN: Final = ("v1", "v1beta1")
-"""Versions of reviews."""
+"""The supported versions of reviews."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`version` is that of the review, `body` its JSON."""
+    """A review. `version` is its API version, `body` its JSON."""
 
     uid: str
     version: str
@@ -23,5 +23,5 @@ class Question:
 
 
 def understood(versions: Sequence[str]) -> str | None:
-    """The first version of reviews that a webhook understands, in its order, and we do."""
+    """Return the first of a webhook's versions that is supported, or None."""
     return next((version for version in versions if version in KNOWN), None)

@@ -1,4 +1,4 @@
-"""`StoredServices`: where a service leads, from what is stored: for whoever has no informers but shares the store."""
+"""`StoredServices`: resolves services to addresses by reading storage, for processes that share the store and have no informers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ENDPOINT_SLICES: Final = StorageConfig(prefix="endpointslices", api_version="dis
 
 
 class Services(Protocol):
-    """Where the service that a configuration names is reached."""
+    """A resolver of the services that webhook configurations name."""
 
     async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Host and port. Raises Unresolvable."""
+        """Return host and port. Raises Unresolvable."""
         ...
 
 
 class StoredServices:
-    """Nothing is watched before the first webhook behind a service is called."""
+    """A resolver that reads storage. Nothing is watched before the first call of a webhook behind a service."""
 
     def __init__(self, storages: StorageFactory, *, by_endpoints: bool) -> None:
         self._storages = storages

@@ -1,6 +1,6 @@
-"""The types of what webhooks answer, which no resource has: AdmissionReview and ConversionReview.
+"""The schemas of AdmissionReview and ConversionReview, the responses of webhooks, which are no resources.
 
-Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (the same in v1beta1).
+Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (v1beta1 has the same).
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def _map() -> SchemaNode:
 
 @cache
 def admission_review() -> SchemaNode:
+    """Return the schema of AdmissionReview."""
     response = _struct(
         "AdmissionResponse",
         uid=_leaf("string"),
@@ -56,15 +57,18 @@ def admission_review() -> SchemaNode:
 
 @cache
 def conversion_review() -> SchemaNode:
+    """Return the schema of ConversionReview."""
     response = _struct("ConversionResponse", uid=_leaf("string"), convertedObjects=_list(load(RAW_EXTENSION)), result=load(_STATUS))
     return _struct("ConversionReview", kind=_leaf("string"), apiVersion=_leaf("string"), response=response)
 
 
 def expected_admission(version: str) -> Expected:
+    """Return the expected response of an admission webhook. `version` is v1 or v1beta1."""
     other = "v1beta1" if version == "v1" else "v1"
     return Expected(f"admission.k8s.io/{version}", "AdmissionReview", admission_review, (f"admission.k8s.io/{other}",))
 
 
 def expected_conversion(version: str) -> Expected:
+    """Return the expected response of a conversion webhook. `version` is v1 or v1beta1."""
     other = "v1beta1" if version == "v1" else "v1"
     return Expected(f"apiextensions.k8s.io/{version}", "ConversionReview", conversion_review, (f"apiextensions.k8s.io/{other}",))

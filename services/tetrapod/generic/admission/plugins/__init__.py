@@ -1,1 +1,1 @@
-"""Plugins that are generic to any API server; those of one service live with it."""
+"""Plugins that are generic to any API server. Plugins of a single service are in its own package."""

@@ -1,4 +1,7 @@
-"""AlwaysDeny, off by default: nothing is written, deleted or connected to (upstream: plugin/pkg/admission/deny)."""
+"""AlwaysDeny, off by default: rejects every write, deletion and connection.
+
+Upstream: plugin/pkg/admission/deny
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ log = logging.getLogger(__name__)
 
 
 class AlwaysDeny(Plugin):
+    """The plugin AlwaysDeny."""
+
     name = "AlwaysDeny"
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""NamespaceExists, off by default: nothing is written or deleted in a namespace that is not there.
+"""NamespaceExists, off by default: rejects writes and deletions in namespaces that do not exist.
 
-NamespaceLifecycle, which is on, does more. Upstream: plugin/pkg/admission/namespace/exists.
+NamespaceLifecycle, which is on by default, does more. Upstream: plugin/pkg/admission/namespace/exists
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from tetrapod.machinery.status import not_found
 
 
 class NamespaceExists(Plugin):
+    """The plugin NamespaceExists."""
+
     name = "NamespaceExists"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})
 

@@ -1,6 +1,6 @@
-"""NamespaceAutoProvision, off by default: who creates something in a namespace that is not there makes the namespace, too.
+"""NamespaceAutoProvision, off by default: creates the namespace of a new object if it does not exist.
 
-Upstream: plugin/pkg/admission/namespace/autoprovision.
+Upstream: plugin/pkg/admission/namespace/autoprovision
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _RESOURCE: Final = GroupVersionResource("", "v1", "namespaces")
 
 
 class NamespaceAutoProvision(Plugin):
-    """`client` is the server's own: the user need not be allowed to create namespaces."""
+    """The plugin NamespaceAutoProvision. `client` is the server's own, so that users need no permission to create
+    namespaces.
+    """
 
     name = "NamespaceAutoProvision"
     operations = frozenset({"CREATE"})

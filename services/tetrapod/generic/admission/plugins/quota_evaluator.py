@@ -1,6 +1,7 @@
-"""What a write means to quotas: `Evaluator` says, for the kinds that it knows; `ObjectCounts` for all others.
+"""The effect of writes on quotas: the `Evaluator` interface, and `ObjectCounts` for kinds of which only the number
+counts.
 
-Upstream: k8s.io/apiserver/pkg/quota/v1 (Evaluator), and generic/evaluator.go below it.
+Upstream: staging/src/k8s.io/apiserver/pkg/quota/v1, Evaluator; generic/evaluator.go
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class Change(Protocol):
-    """What a write does to what is used."""
+    """The effect of one write on usage."""
 
     @property
     def resource(self) -> GroupResource: ...
@@ -27,40 +28,42 @@ class Change(Protocol):
 
     @property
     def used(self) -> Usage:
-        """By the object as it will be."""
+        """The usage of the new object."""
         ...
 
     @property
     def alone(self) -> Usage:
-        """What the write adds where no quota concerns it."""
+        """The additional usage if no quota matches."""
         ...
 
     def names(self, quota: Object) -> list[str]:
-        """What the quota limits of such objects; nothing where this one is not in its scope."""
+        """Return the resource names that the quota limits for this object; empty if the object is not in its scope."""
         ...
 
     def unspecified(self, names: Sequence[str]) -> str:
-        """What the object must say about these and does not; "" where nothing is missing."""
+        """Return which of these resources the object must specify but does not, or ""."""
         ...
 
     def delta(self, quota: Object) -> Usage:
-        """What the write adds to the usage of a quota that it concerns."""
+        """Return the additional usage for a quota that matches."""
         ...
 
 
 class Evaluator(Protocol):
+    """Computes the usage of objects."""
+
     def updates(self, attributes: Attributes) -> bool:
-        """Whether this update may use more than before."""
+        """Return whether this update may increase the usage."""
         ...
 
     async def change(self, attributes: Attributes) -> Change | None:
-        """None: nothing that a quota looks at."""
+        """Return the effect of the write, or None if quotas do not count it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """One object more."""
+    """The effect of creating one object."""
 
     resource: GroupResource
     new: Object
@@ -71,7 +74,7 @@ class Created:
         return self.used
 
     def names(self, quota: Object) -> list[str]:
-        """Quotas with scopes are about pods and claims alone."""
+        """Return the limited names. Quotas with scopes match only pods and claims."""
         hard = (quota.get("status") or {}).get("hard") or {}
         return [] if scopes_of(quota) else [name for name in self.used if name in hard]
 
@@ -83,7 +86,7 @@ class Created:
 
 
 class ObjectCounts:
-    """An evaluator of kinds of which nothing but their number counts."""
+    """The evaluator of kinds of which only the number counts."""
 
     def updates(self, attributes: Attributes) -> bool:
         return False

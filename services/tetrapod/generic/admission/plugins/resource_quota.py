@@ -1,7 +1,8 @@
-"""ResourceQuota: the last to be asked; charges a write to every quota that it falls under, exactly, by compare-and-swap.
+"""ResourceQuota: the last plugin; charges a write to every matching quota, exactly, by compare-and-swap.
 
-Reads and charges quotas as stored, whichever service serves them. Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota. A write
-that fails afterwards is credited by the quota controller.
+It reads and charges quotas in storage in every service. If the write fails afterwards, the quota controller corrects
+the usage.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
 
 from __future__ import annotations
@@ -22,28 +23,36 @@ from tetrapod.machinery.types import definitions as types
 QUOTAS: Final = StorageConfig("resourcequotas", "v1", "ResourceQuota")
 _KIND: Final = GroupVersionKind("", "v1", "ResourceQuota")
 _MANAGER: Final = "kube-apiserver"
-"""Who owns what is used: upstream charges through a client of its own."""
+"""The field manager of usage: upstream charges quotas through a client."""
 
 
 class Limited(Protocol):
-    """What may be used only where a quota counts it."""
+    """The configured resources that may be used only if a quota covers them."""
 
     def uncovered(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
-        """What the object uses that no quota counts though one must: names, comma-separated."""
+        """Return the used resources that require a quota but have none, separated by commas."""
         ...
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """The scopes that it is in without a quota for any such, as Go prints them; "" where there are none."""
+        """Return the scopes of the object that require a quota but have none, as Go prints them; "" if there are
+        none.
+        """
         ...
 
 
 class ResourceQuota(Plugin):
+    """The plugin ResourceQuota."""
+
     name = "ResourceQuota"
     operations = frozenset({"CREATE", "UPDATE"})
 
     def __init__(self, storages: StorageFactory, evaluator: Evaluator | None = None, limited: Limited | None = None) -> None:
-        """`evaluator`: of the kinds that are served here, by default one that counts them; `limited`: what is configured to be used only
-        under a quota."""
+        """Create the plugin.
+
+        Args:
+            evaluator: computes the usage of the kinds served here; by default it counts objects.
+            limited: the resources that require a quota, if configured.
+        """
         self._limited = limited
         self._evaluator = evaluator or ObjectCounts()
         self._quotas = storages.resource(QUOTAS)
@@ -79,7 +88,9 @@ class ResourceQuota(Plugin):
             await self._charge(attributes, key, delta)
 
     def _concerns(self, attributes: Attributes, change: Change, quota: Object) -> bool:
-        """Whether the quota is about the object, which must say then what it needs; what it uses is another question."""
+        """Return whether the quota matches the object. Raises StatusError if the object does not specify what the
+        quota requires.
+        """
         names = change.names(quota)
         if not names:
             return False
@@ -111,4 +122,4 @@ class ResourceQuota(Plugin):
         try:
             await self._quotas.guaranteed_update(key, attempt)
         except KeyNotFound:
-            return  # a quota that has gone limits nothing
+            return  # the quota was deleted and limits nothing

@@ -1,5 +1,6 @@
-"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: rules of admission written in CEL.
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: admission rules in CEL.
 
-What is imported at start-up (plugins, sources, params) knows nothing of CEL; expressions are compiled when a policy is first asked.
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy and plugin/cel.
+Modules that are imported at startup (plugins, sources, params) do not import CEL. Expressions are compiled when a
+policy is first evaluated.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy, plugin/cel
 """

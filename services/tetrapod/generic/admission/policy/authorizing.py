@@ -1,7 +1,8 @@
-"""`Authorizing`: the `authorizer` of expressions, over an authorizer that has to be waited for.
+"""`Authorizing`: the `authorizer` variable of expressions, over an asynchronous authorizer.
 
-An expression that asks something new is left (Interrupt), the question is put, and the expression is evaluated again; what has been
-answered is not asked twice in a request. Upstream: pkg/cel/library/authz.go and pkg/admission/plugin/authorizer of k8s.io/apiserver.
+An expression that needs an unknown decision is interrupted (Interrupt), the decision is requested, and the expression
+is evaluated again. Decisions are cached for the request.
+Upstream: staging/src/k8s.io/apiserver/pkg/cel/library/authz.go, pkg/admission/plugin/authorizer
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class _Asked(Interrupt):
 
 
 class Authorizing:
-    """Of one request."""
+    """The authorizer variables of one request."""
 
     def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
         self._authorizer = authorizer
@@ -37,6 +38,7 @@ class Authorizing:
 
     @cached_property
     def bindings(self) -> Mapping[str, Any]:
+        """The variables `authorizer` and `authorizer.requestResource`."""
         attributes = self._attributes
         value = AuthorizerValue(self._decide, attributes.user, _service_account)
         group, _, resource = attributes.resource
@@ -50,7 +52,7 @@ class Authorizing:
         return Decision(answer.decision is Verdict.ALLOW, answer.reason, answer.error)
 
     async def settle(self, asked: Interrupt) -> None:
-        """Answer what an expression wanted to know."""
+        """Request the decision that interrupted an expression."""
         assert isinstance(asked, _Asked)
         check = asked.check
         self._answers[check] = await self._authorizer.authorize(_question(check))

@@ -1,6 +1,7 @@
-"""What expressions of admission may name: object, oldObject, request, namespaceObject, params, authorizer, variables.
+"""The CEL environments of admission: object, oldObject, request, namespaceObject, params, authorizer, variables.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go (BuildRequestType, BuildNamespaceType, createEnvForOpts).
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/compile.go, BuildRequestType, BuildNamespaceType,
+createEnvForOpts
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _strings(*names: str) -> dict[str, DeclType]:
 
 @cache
 def request_type() -> DeclType:
-    """An AdmissionRequest. It has no uid, and the objects are variables of their own."""
+    """Return the type of an AdmissionRequest without uid; its objects are separate variables."""
     kind = object_decl("kubernetes.GroupVersionKind", _strings("group", "version", "kind"))
     resource = object_decl("kubernetes.GroupVersionResource", _strings("group", "version", "resource"))
     user = {**_strings("username", "uid"), "groups": _STRINGS, "extra": map_decl(_STRING, _STRINGS)}
@@ -48,7 +49,9 @@ def request_type() -> DeclType:
 
 @cache
 def namespace_type() -> DeclType:
-    """A Namespace without what upstream leaves out (owners, managed fields; `UID` is upstream's slip)."""
+    """Return the type of a Namespace without the fields that upstream omits (owners, managed fields). `UID` is a
+    mistake of upstream.
+    """
     condition = {**_strings("status", "type", "message", "reason"), "lastTransitionTime": declarations.TIMESTAMP}
     metadata = {
         **_strings("name", "generateName", "namespace", "UID", "resourceVersion"),
@@ -73,7 +76,13 @@ def namespace_type() -> DeclType:
 
 @cache
 def admission_environment(params: bool, authorizer: bool = True, patch_types: bool = False) -> Environment:
-    """`params`: whether there are any; `authorizer`: not in message expressions; `patch_types`: what mutations may make."""
+    """Return the environment of expressions.
+
+    Args:
+        params: whether there are parameters.
+        authorizer: whether there is an authorizer; message expressions have none.
+        patch_types: whether there are the types that mutations construct.
+    """
     variables: dict[str, CelType | DeclType] = {
         "object": types.DYN,
         "oldObject": types.DYN,
@@ -88,7 +97,7 @@ def admission_environment(params: bool, authorizer: bool = True, patch_types: bo
 
 
 def typed_environment(object_type: DeclType | None, params: bool, params_type: DeclType | None) -> Environment:
-    """As type checking of a policy wants it: objects of one type, which is dyn where nothing is known of it."""
+    """Return the environment for type checking of a policy. Objects have the given type, or dyn if it is unknown."""
     variables: dict[str, CelType | DeclType] = {
         "namespaceObject": namespace_type(),
         "request": request_type(),
@@ -102,6 +111,7 @@ def typed_environment(object_type: DeclType | None, params: bool, params_type: D
 
 
 def with_variables(environment: Environment, fields: Mapping[str, DeclType]) -> Environment:
+    """Return the environment with these fields of `variables`."""
     return environment.extend({"variables": object_decl(VARIABLES, fields)})
 
 
@@ -111,7 +121,9 @@ _KEPT: Final = frozenset(
 
 
 def variable_type(of: CelType | None) -> DeclType:
-    """The type of a variable by that of its expression: what is no basic type, list or map is dyn (convertCelTypeToDeclType)."""
+    """Return the type of a variable from that of its expression. Types other than basic types, lists and maps become
+    dyn (upstream: convertCelTypeToDeclType).
+    """
     if of in _KEPT:
         return DeclType(of.name, of, 0)
     if of is not None and of.kind == "list":

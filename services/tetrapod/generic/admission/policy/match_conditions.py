@@ -1,6 +1,6 @@
-"""matchConditions of policies and webhooks: whether a request is looked at at all.
+"""matchConditions of policies and webhooks.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from tetrapod.machinery.gvk import Object
 
 
 class MatchConditionError(Exception):
-    """Conditions that cannot be evaluated, where none says no; what follows is the caller's failure policy's to say."""
+    """Conditions cannot be evaluated and none is false. The caller applies its failurePolicy."""
 
 
 def compile_conditions(composer: Composer, conditions: Sequence[Object]) -> list[Compiled]:
+    """Compile the conditions."""
     return [composer.compile(condition["expression"], BOOL) for condition in conditions]
 
 
 async def match(conditions: Sequence[Compiled], activation: Activation) -> bool:
-    """Whether all are true. One that is false decides, whatever is wrong with others.
+    """Return whether all conditions are true. One that is false decides, even if others fail.
 
     Raises:
         MatchConditionError: with upstream's text.

@@ -1,4 +1,8 @@
-"""What policies decide (upstream: k8s.io/apiserver/pkg/admission/plugin/policy/{validating,mutating}/metrics/metrics.go)."""
+"""Metrics of policy decisions.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/metrics/metrics.go,
+mutating/metrics/metrics.go
+"""
 
 from __future__ import annotations
 
@@ -35,20 +39,23 @@ _MUTATION_SECONDS: Final = Histogram(
 
 
 def error_type(text: str) -> str:
-    """Of what an expression came to that did not hold, or has no value (upstream: ErrorType, which tells the two not apart)."""
+    """Return the error type of a false or failed expression (upstream: ErrorType, which does not distinguish the
+    two).
+    """
     if text.startswith("compilation"):
         return "compile_error"
     return "out_of_budget" if text.startswith("validation failed due to running out of cost budget") else "invalid_error"
 
 
 def validated(policy: str, binding: str, error: str, action: str, seconds: float) -> None:
-    """`action` is "allow", "deny", "audit" or "warn"."""
+    """Record a validation. `action` is "allow", "deny", "audit" or "warn"."""
     labels = (policy, binding, error, action)
     _VALIDATED.add(labels)
     _VALIDATION_SECONDS.observe(labels, seconds)
 
 
 def mutated(policy: str, binding: str, error: str, seconds: float) -> None:
+    """Record a mutation."""
     labels = (policy, binding, error)
     _MUTATED.add(labels)
     _MUTATION_SECONDS.observe(labels, seconds)

@@ -1,6 +1,6 @@
 """`Mutator`: one compiled MutatingAdmissionPolicy.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/compilation.go and patch/.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/compilation.go, patch/
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class Mutation(NamedTuple):
+    """One compiled mutation."""
+
     compiled: Compiled
     patches: bool
-    """A JSON patch, not an apply configuration."""
+    """Whether it is a JSON patch instead of an apply configuration."""
 
 
 class Mutator:
+    """One compiled policy."""
+
     def __init__(self, policy: Policy) -> None:
         spec = policy.spec
         composer = Composer(params=policy.param_kind is not None)
@@ -41,20 +45,21 @@ class Mutator:
             self.mutations.append(Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches))
 
     async def matches(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> bool:
-        """
+        """Return whether the match conditions hold.
+
         Raises:
-            MatchConditionError
+            MatchConditionError: they cannot be evaluated.
         """
-        shown = {**bindings, "namespaceObject": None}  # upstream's match conditions know nothing of the namespace
+        shown = {**bindings, "namespaceObject": None}  # upstream's match conditions have no namespaceObject
         return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizing))
 
     async def mutate(
         self, mutation: Mutation, obj: Object, schema: SchemaNode | None, bindings: Mapping[str, Any], authorizing: Authorizing
     ) -> Object:
-        """What one mutation makes of an object, which is not changed itself.
+        """Return the result of one mutation. The object itself is not modified.
 
         Raises:
-            MutationError
+            MutationError: the mutation cannot be applied.
         """
         compiled = mutation.compiled
         if compiled.program is None:

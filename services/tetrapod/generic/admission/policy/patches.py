@@ -1,6 +1,7 @@
-"""What mutations do to an object: a JSON patch or an apply configuration, made by an expression.
+"""Applies the result of a mutation expression to an object: a JSON patch or an apply configuration.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch (json_patch.go, smd.go) and pkg/cel/mutation/dynamic/objects.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/json_patch.go, smd.go;
+pkg/cel/mutation/dynamic/objects.go
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from tetrapod.machinery.types import load
 
 
 class MutationError(Exception):
-    """A mutation that cannot be made, with upstream's text."""
+    """A mutation cannot be applied; the text is upstream's."""
 
 
 def json_patch(obj: Object, value: list[StructValue]) -> Object:
-    """The patched object. A `test` that fails leaves it as it is.
+    """Return the patched object, or the object itself if a `test` fails.
 
     Raises:
-        MutationError: an operation does not apply.
+        MutationError: an operation cannot be applied.
     """
     operations = [_operation(one) for one in value]
     try:
@@ -57,10 +58,10 @@ def _operation(value: StructValue) -> Object:
 
 
 def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | None) -> Object:
-    """The object with the configuration merged into it; nobody owns anything by that.
+    """Return the object with the configuration merged into it, without changing managed fields.
 
     Raises:
-        MutationError: it does not fit the type, or would replace what is owned as a whole.
+        MutationError: the configuration does not fit the type, or would change an atomic list, map or struct.
     """
     _check_names(value)
     config = {**_native(json_value(value), value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
@@ -89,7 +90,7 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 def _foreign(value: Any) -> GoValue | None:
-    """A value of CEL's that upstream hands on as Go has it, and that no field takes."""
+    """Return a CEL value that upstream passes on as a Go value, which no field accepts, or None."""
     match value:
         case None:
             return GoValue("NULL_VALUE", "structpb.NullValue")
@@ -106,7 +107,7 @@ def _foreign(value: Any) -> GoValue | None:
 
 
 def _native(converted: Any, value: Any) -> Any:
-    """The JSON of a value, but for what is not converted in a configuration."""
+    """Return the JSON of a value, except for parts that are not converted in a configuration."""
     if (foreign := _foreign(value)) is not None:
         return foreign
     if isinstance(converted, list):
@@ -117,7 +118,7 @@ def _native(converted: Any, value: Any) -> Any:
 
 
 def _atomics(path: str, value: Any, of: Type | None) -> list[str]:
-    """Where the configuration says something of what is owned as a whole."""
+    """Return the paths of atomic lists, maps and structs in the configuration."""
     if of is None:
         return []
     if isinstance(value, dict) and of.kind_of(value) == MAP:
@@ -130,7 +131,7 @@ def _atomics(path: str, value: Any, of: Type | None) -> list[str]:
 
 
 def _check_names(value: StructValue) -> None:
-    """`Object.spec{…}` belongs under `spec` of `Object{…}`."""
+    """Check that each object type is used for its field: `Object.spec{…}` for `spec` of `Object{…}`."""
     if wrong := _misnamed(value, value.type_name):
         raise MutationError("type mismatch: " + "\n".join(wrong))
 

@@ -1,4 +1,4 @@
-"""What expressions see of a request: `request`, `namespaceObject` (upstream: CreateNamespaceObject)."""
+"""The variables `request` and `namespaceObject` of expressions (upstream: CreateNamespaceObject)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ _HIDDEN: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 def admission_request(attributes: Attributes, seen_as: Equivalent) -> Object:
+    """Return the value of `request`."""
     return {**describe(attributes, seen_as), "dryRun": attributes.dry_run, "options": attributes.options or None}
 
 
 def namespace_object(namespace: Object | None) -> Any:
+    """Return the value of `namespaceObject`, without hidden metadata."""
     if namespace is None:
         return None
     metadata = {key: value for key, value in namespace["metadata"].items() if key not in _HIDDEN}

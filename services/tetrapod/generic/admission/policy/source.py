@@ -1,7 +1,8 @@
-"""`PolicySource`: the policies that are bound, with their bindings and their compiled form, as they are now.
+"""`PolicySource`: the current policies that have bindings, with these bindings and the compiled form.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go; there changes wait for the next second, here they
-are seen by the next request. Policies are taken in the order of their names, where upstream's order is a matter of chance.
+Upstream applies changes once a second; here the next request sees them. Policies are in the order of their names;
+upstream's order is random.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ E = TypeVar("E")
 
 @dataclass(slots=True)
 class Hook(Generic[E]):
+    """A policy with its bindings."""
+
     policy: Policy
     bindings: list[Binding]
     evaluator: Callable[[], E]
-    """Compiles at its first call."""
+    """Returns the compiled policy; compiles it at the first call."""
 
 
 class PolicySource(Generic[E]):
+    """The policies and bindings of one plugin."""
+
     def __init__(
         self,
         storages: StorageFactory,
@@ -55,7 +60,7 @@ class PolicySource(Generic[E]):
 
     @property
     def synced(self) -> bool:
-        """Whether `hooks` is the truth; asking begins to make it so."""
+        """Whether `hooks` is complete. The first access starts following the objects."""
         if not self._started:
             self._started = True
             self._background(f"informer/{self._names[0]}", self._policies.run())
@@ -63,7 +68,7 @@ class PolicySource(Generic[E]):
         return self._policies.synced.is_set() and self._bindings.synced.is_set()
 
     async def ready(self) -> bool:
-        """Wait for it, but not for ever."""
+        """Wait up to ten seconds until `hooks` is complete, and return whether it is."""
         if self.synced:
             return True
         try:
@@ -76,12 +81,13 @@ class PolicySource(Generic[E]):
 
     @property
     def hooks(self) -> list[Hook[E]]:
+        """The policies that have bindings."""
         if self._hooks is None:
             self._hooks = self._join()
         return self._hooks
 
     def param_kinds(self) -> set[GroupVersionKind]:
-        """The kinds of the parameters that are in use."""
+        """Return the parameter kinds in use."""
         return {hook.policy.param_kind for hook in self.hooks if hook.policy.param_kind is not None}
 
     def _join(self) -> list[Hook[E]]:

@@ -1,6 +1,6 @@
-"""`Validator`: one compiled ValidatingAdmissionPolicy and what it decides about a request.
+"""`Validator`: one compiled ValidatingAdmissionPolicy, and its decisions about a request.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go and plugin.go (compilePolicy).
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go, plugin.go (compilePolicy)
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ _LONGEST_MESSAGE: Final = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """About one validation. An empty reason of a refusal is Invalid."""
+    """The result of one validation. If it denies, an empty reason means Invalid."""
 
     denies: bool
     message: str = ""
     reason: str = ""
     seconds: float = 0.0
     failed: bool = False
-    """It could not be evaluated."""
+    """Whether the expression could not be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditAnnotation:
+    """The result of one auditAnnotation."""
+
     key: str
     value: str = ""
     error: str = ""
@@ -43,12 +45,16 @@ class AuditAnnotation:
 
 @dataclass(slots=True)
 class Verdict:
+    """The results of a policy for one request."""
+
     decisions: list[Decision] = field(default_factory=list)
     annotations: list[AuditAnnotation] = field(default_factory=list)
 
 
 class Validator:
-    """`policy.fails` says whether what cannot be evaluated refuses or is passed over."""
+    """One compiled policy. Expressions that cannot be evaluated reject the request if `policy.fails`, else they are
+    ignored.
+    """
 
     def __init__(self, policy: Policy) -> None:
         spec = policy.spec
@@ -67,7 +73,7 @@ class Validator:
         self._values = [composer.compile(a["valueExpression"], STRING_OR_NULL) for a in self._annotations]
 
     async def validate(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> Verdict:
-        """`bindings` are request, object, oldObject, params, namespaceObject."""
+        """Evaluate the policy. `bindings` has request, object, oldObject, params and namespaceObject."""
         try:
             # Upstream's match conditions know nothing of the namespace.
             if not await match_conditions.match(self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizing)):
@@ -119,7 +125,7 @@ class Validator:
 
 
 def _message(validation: Object, computed: Any) -> str:
-    """What is computed goes before what is written, unless it is useless; the expression itself is the last resort."""
+    """Return the computed message if it is usable, else the configured one, else the expression."""
     text = computed.strip() if isinstance(computed, str) else ""
     if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text:
         text = ""

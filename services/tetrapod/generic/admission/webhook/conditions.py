@@ -1,6 +1,7 @@
-"""matchConditions of webhooks. Importing this imports CEL.
+"""matchConditions of webhooks. Importing this module imports CEL.
 
-Upstream: plugin/webhook/matchconditions/matcher.go and the end of ShouldCallHook.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go; the end of
+ShouldCallHook
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ _SECONDS: Final = Histogram(
 async def hold(
     hook: Hook, phase: str, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None, authorizer: Authorizer
 ) -> bool:
-    """
+    """Return whether the match conditions hold.
+
     Raises:
-        StatusError: 403, where the conditions cannot be evaluated and the hook's failures are not ignored.
+        StatusError: 403, the conditions cannot be evaluated and the webhook's failurePolicy is Fail.
     """
     if hook.compiled is None:
         hook.compiled = compile_conditions(Composer(params=False, composed=False), hook.match_conditions)

@@ -1,4 +1,7 @@
-"""WebhookAdmissionConfiguration: who we are to webhooks (upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/config/kubeconfig.go)."""
+"""WebhookAdmissionConfiguration: the client credentials for webhooks.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/config/kubeconfig.go
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ KIND: Final = "WebhookAdmissionConfiguration"
 
 
 def read_identities(data: bytes) -> Identities | None:
-    """None where none are configured.
+    """Return the configured credentials, or None.
 
     Raises:
         ValueError: with upstream's text.

@@ -1,6 +1,7 @@
-"""AdmissionReview: what a webhook is asked, and what of its answer counts.
+"""AdmissionReview: the request to a webhook and the evaluation of its response.
 
-Follows k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go and plugin/webhook/errors/statuserror.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go,
+plugin/webhook/errors/statuserror.go
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ LEAST_REFUSAL: Final = 400
 
 
 class InvalidResponse(Exception):
-    """An answer that is no answer to the question; the text is upstream's."""
+    """The response does not fit the request; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """The evaluated response of a webhook."""
+
     allowed: bool
     patch: bytes
     patch_type: str
@@ -40,10 +43,10 @@ class Verdict:
 
 
 def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None) -> Question:
-    """`new` and `old` are of the kind as which the webhook sees the request.
+    """Return the request for a webhook. `new` and `old` are of the kind that the webhook wants.
 
     Raises:
-        InvalidResponse: the webhook understands no version of reviews that we do.
+        InvalidResponse: there is no common version of AdmissionReview.
     """
     version = understood(versions)
     if version is None:
@@ -59,9 +62,10 @@ def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str
 
 
 def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
-    """
+    """Evaluate the response.
+
     Raises:
-        InvalidResponse
+        InvalidResponse: the response is malformed.
     """
     response: Any = review.get("response")
     if response is None:
@@ -70,7 +74,7 @@ def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
     if asked.version == "v1":
         _check(asked, review, response)
         patch_type = _checked_patch_type(patch, patch_type) if mutating else _no_patch(patch, patch_type)
-    else:  # nobody ever asked this of webhooks of that time
+    else:  # v1beta1 does not require these fields
         patch_type = "JSONPatch" if patch and mutating else ""
     return Verdict(
         bool(response.get("allowed")),
@@ -111,7 +115,7 @@ def _no_patch(patch: bytes, patch_type: str | None) -> str:
 
 
 class Denied(StatusError):
-    """A webhook's refusal, in its own Status as far as that is one."""
+    """The rejection by a webhook, with the fields of its Status as far as they are valid."""
 
     def __init__(self, name: str, status: Object | None) -> None:
         given = status or {}
