@@ -22,7 +22,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def listed() -> Iterator[tuple[str, str]]:
-    """Each resource that can be listed, by its name and its path."""
+    """Yield the name and the path of each resource that can be listed."""
     for entry in json.loads((DATA / "resources.json").read_text()):
         group = entry["group"]
         for version, resources in entry["versions"].items():

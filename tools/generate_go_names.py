@@ -3,9 +3,9 @@
     PYTHONPATH=services python tools/generate_go_names.py FOLDER
 
 FOLDER holds the modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator as the Go module cache lays them
-out. OpenAPI knows `string` where the source says `v1.TaintEffect`; the decoder's errors name the latter. What comes out says for
-a definition's field, for each level of its type, how the plain form (`map[string][]string`) is really named; and under "" the
-structs that the field is embedded by.
+out. OpenAPI has `string` where the source has `v1.TaintEffect`; the decoder's errors name the latter. For each field of a definition
+and each level of its type, the output maps the plain form (`map[string][]string`) to its name in Go. The key "" lists the structs
+that embed the field.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Package: TypeAlias = str
 
 
 class Sources:
-    """The types of Go packages, found by regular expressions: enough for the API's own files."""
+    """The types of Go packages, parsed with regular expressions, which suffice for the API's own files."""
 
     def __init__(self, root: Path) -> None:
         self._folders = {f"k8s.io/{name}": max(root.glob(f"{name}@*")) for name in MODULES}
@@ -74,7 +74,7 @@ class Sources:
         return None
 
     def absolute(self, text: str, package: Package, type_: str) -> str:
-        """The type with import paths in the place of packages' names: `[]k8s.io/api/core/v1.Pod`."""
+        """Return the type with import paths in place of package names: `[]k8s.io/api/core/v1.Pod`."""
         imports = {alias or path.rpartition("/")[2]: path for alias, path in IMPORT.findall(text)}
 
         def name(match: re.Match[str]) -> str:
@@ -90,12 +90,12 @@ class Sources:
 
 
 def short(type_: str) -> str:
-    """As Go prints it: the last element of the import path only."""
+    """Return the type as Go prints it, with only the last element of the import path."""
     return re.sub(r"[\w.-]+(?:/[\w.-]+)*/(?=[\w-]+\.)", "", type_).replace("byte", "uint8")
 
 
 def levels(sources: Sources, node: SchemaNode, type_: str) -> Iterator[tuple[str, str]]:
-    """The plain name and Go's of a value, of its elements, of theirs …"""
+    """Yield the plain name and Go's name of a type, then those of its elements, and so on."""
     type_ = type_.lstrip("*")
     if node.properties or (node.definition and node.type != "array" and not node.additional_properties):
         return

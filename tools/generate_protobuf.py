@@ -31,7 +31,7 @@ ROOTS = (
     "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList",
     "io.k8s.apimachinery.pkg.runtime.Unknown",
 )
-"""What answers are besides the types of OpenAPI."""
+"""Types of responses that OpenAPI does not define."""
 
 Field: TypeAlias = tuple[str, str, str]
 
@@ -49,7 +49,7 @@ def properties_of(definition: str) -> dict[str, Any]:
 
 
 def json_name(name: str, properties: dict[str, Any]) -> str:
-    """As JSON spells a field; "" where JSON has no such field."""
+    """Return the JSON name of a field, or "" if JSON has no such field."""
     if not properties or name in properties:
         return name
     spelled = {p.replace("-", "").lower(): p for p in properties}

@@ -28,7 +28,7 @@ omit_empty, omit_zero = table(OMIT_EMPTY), table(OMIT_ZERO)
 
 
 def compact(schema: dict[str, Any]) -> dict[str, Any]:
-    """A reference becomes `$ref: name` beside what stood around it; nothing else changes. (`b` marks fields without allOf around it.)"""
+    """Return the schema with each reference replaced by `$ref: name` beside its siblings. (`b` marks fields without allOf around it.)"""
     found: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "$ref":
@@ -46,7 +46,7 @@ def compact(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def presence(definition: str, name: str, schema: dict[str, Any], required: bool) -> str:
-    """How Go writes the field: "" (omitempty), "*" (when given), "=" (always), "0" (struct unless zero), "n" (null when empty)."""
+    """Return how Go writes the field: "" (omitempty), "*" (when given), "=" (always), "0" (struct unless zero), "n" (null when empty)."""
     short = ".".join(definition.split(".")[-3:])
     if name in nulls.get(short, ()):
         return "n"
@@ -67,7 +67,10 @@ def presence(definition: str, name: str, schema: dict[str, Any], required: bool)
 
 
 def definitions(facts: Path) -> dict[str, dict[str, Any]]:
-    """Every definition. The kinds that every group-version has (DeleteOptions, WatchEvent) name another one in each document."""
+    """Return every definition.
+
+    Kinds that every group-version has (DeleteOptions, WatchEvent) have other group-version-kinds in each document.
+    """
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((facts / "openapi-v3").glob("*.json")):
         for name, schema in json.loads(path.read_text()).get("components", {}).get("schemas", {}).items():
@@ -95,7 +98,7 @@ def write_definitions(facts: Path) -> None:
 
 
 def write_kinds(facts: Path) -> None:
-    """Which definition each kind has; those that every group-version has stand under "*"."""
+    """Write the definition of each kind; kinds that every group-version has are under "*"."""
     kinds: dict[str, dict[str, str]] = defaultdict(dict)
     for name, schema in sorted(definitions(facts).items()):
         for gvk in schema.get("x-kubernetes-group-version-kind", []):
@@ -106,7 +109,7 @@ def write_kinds(facts: Path) -> None:
 
 
 def write_resources(facts: Path) -> None:
-    """Groups in discovery's order, with their versions; of each resource what both forms of discovery say."""
+    """Write the groups in discovery order with their versions, and the data of each resource from both discovery formats."""
     folder = facts / "discovery"
     groups = [{"metadata": {"name": ""}, "versions": [{"version": "v1"}]}]
     aggregated = {}
@@ -148,7 +151,7 @@ def resources(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def check(listed: list[dict[str, Any]], aggregated: dict[str, dict[str, Any]]) -> None:
-    """The two forms of discovery must tell the same."""
+    """Check that the two discovery formats agree."""
     assert [r["name"] for r in listed] == list(aggregated), (listed, list(aggregated))
     for resource in listed:
         other = aggregated[resource["name"]]

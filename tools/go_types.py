@@ -1,4 +1,4 @@
-"""What the OpenAPI documents do not tell of the Go types behind them, and what re-encoding an object depends on.
+"""Facts about Go types that the OpenAPI documents lack and that re-encoding an object depends on.
 
 A scalar that is a pointer in Go is written when it was given, zero or not; a plain one with `omitempty` vanishes at zero.
 Read from the published API conventions and types (k8s.io/api); checked against recorded answers by the tests of the decoder.
@@ -261,7 +261,7 @@ OMIT_ZERO = """
 
 
 def table(text: str) -> dict[str, set[str]]:
-    """Definition → fields."""
+    """Return the fields by definition."""
     found: dict[str, set[str]] = {}
     for line in text.split("\n"):
         name, *fields = line.split() or [""]

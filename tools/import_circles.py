@@ -1,4 +1,7 @@
-"""A contract of import-linter: no module needs itself through others, not even for types. `make lint` checks it (pyproject.toml)."""
+"""An import-linter contract that forbids import cycles between modules, including imports for type checking only.
+
+`make lint` checks it (pyproject.toml).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from importlinter import Contract, ContractCheck, output
 
 
 class NoCircles(Contract):
-    """Of modules, wherever they stand; import-linter's own `acyclic_siblings` looks at folders."""
+    """A contract against import cycles between modules of any packages; import-linter's `acyclic_siblings` compares packages."""
 
     type_name = "no_circles"
 
@@ -21,7 +24,7 @@ class NoCircles(Contract):
 
 
 def _circle(imports: dict[str, set[str]]) -> list[str]:
-    """The modules of one circle, the first again at the end; empty where there is none."""
+    """Return the modules of one import cycle, with the first repeated at the end, or an empty list."""
     left = dict(imports)
     while ended := [module for module, needs in left.items() if not needs & left.keys()]:
         for module in ended:

@@ -27,7 +27,7 @@ def main(url: str) -> None:
 
 
 def _lines(found: Mapping[str, Family]) -> str:
-    """A family to a line."""
+    """Format the metric families as a JSON object with one line each."""
     return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(family)}" for name, family in sorted(found.items())) + "\n}"
 
 

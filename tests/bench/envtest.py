@@ -1,4 +1,6 @@
-"""`make bench-envtest`: what a control plane of envtest costs, ours and (with KUBE_APISERVER, and ETCD) stock, in turn: docs/TESTING.md.
+"""`make bench-envtest`: measure a control plane of envtest for docs/how-to/testing.md.
+
+With KUBE_APISERVER, and ETCD, the stock one is measured in turn with ours.
 
 The flags are those that controller-runtime gives (pkg/internal/testing/controlplane).
 """

@@ -65,7 +65,7 @@ def write(path: Path, name: str, known: dict[str, Any]) -> None:
 
 
 def table(all_known: Mapping[str, dict[str, Any]]) -> str:
-    """As in docs/RELIABILITY.md; times are in seconds."""
+    """As in docs/explanation/reliability.md; times are in seconds."""
     lines = [
         "| fault | times | in | operations | unknown | acknowledged writes | events | relists | no write for | recovered in | violations |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",

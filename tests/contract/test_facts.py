@@ -1,4 +1,4 @@
-"""What a real kube-apiserver says of itself and makes at its start, against ours (tests/facts/server: read off v1.37.1)."""
+"""Comparison of discovery, bootstrap objects and OpenAPI with a real kube-apiserver's (tests/facts/server: recorded from v1.37.1)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_objects_that_the_server_makes_at_its_start_are_equal(get: Get, resource
 
 
 def test_openapi_documents_of_the_server_are_equal(get: Get) -> None:
-    """Of what is declared, that is; the unit tests of OpenAPI show it of what upstream declares."""
+    """Compare the documents of our own definitions; the unit tests of OpenAPI compare those of upstream's."""
     wanted = json.loads((FACTS.parent / "openapi" / "digests.json").read_text())
     found = {}
     for name in get("/openapi/v3")["paths"]:
@@ -107,7 +107,7 @@ def identity(obj: Any) -> tuple[str, str]:
 
 
 def plain(obj: Any) -> Any:
-    """An object without what differs from server to server."""
+    """Return the object without the fields that differ from server to server."""
     meta = {k: v for k, v in obj["metadata"].items() if k not in ("uid", "creationTimestamp", "resourceVersion", "managedFields")}
     obj = {**obj, "metadata": meta}
     for condition in (obj.get("status") or {}).get("conditions") or []:

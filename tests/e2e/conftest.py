@@ -1,4 +1,4 @@
-"""One server for all tests of a kind, a namespace of its own for each test.
+"""Fixtures that share one server between all tests of a kind and give each test its own namespace.
 
 E2E_KUBECONFIG names the kubeconfig of a server that runs already (the four services, say): then the tour is through that one.
 """
@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Target:
-    """Where the server is, and who is let in: its CA, the admin's kubeconfig."""
+    """The server under test: its URL, its CA file and the administrator's kubeconfig."""
 
     url: str
     ca: Path
@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 
 def target_of(kubeconfig: Path, directory: Path) -> Target:
-    """What a kubeconfig (ours: JSON, everything inline) says."""
+    """Return the server and CA of a kubeconfig that our server wrote (JSON, with inline data)."""
     cluster = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]
     ca = directory / "ca.crt"
     ca.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
@@ -56,7 +56,7 @@ def admin(server: Target, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
 
 @pytest.fixture
 def kubectl(admin: Kubectl) -> Iterator[Kubectl]:
-    """In a new namespace, which goes away afterwards without being waited for."""
+    """Yield kubectl in a new namespace, whose deletion afterwards is not waited for."""
     namespace = f"test-{os.getpid()}-{next(_numbers)}"
     admin("create", "namespace", namespace)
     # The default service account comes a moment after its namespace; pods need it.

@@ -30,7 +30,7 @@ def resized(new: Any, name: str, namespace: str, patch: Any, **_: Any) -> None:
 
 @kopf.on.delete("e2e.example.com", "v1", "widgets")
 def deleted(**_: Any) -> None:
-    """There to have a finalizer put on."""
+    """A deletion handler without effect, so that kopf adds its finalizer."""
 
 
 @kopf.on.login()

@@ -54,7 +54,7 @@ def test_four_services_lose_nothing_whatever_dies(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_replicas_lose_nothing_and_do_each_others_work(tmp_path: Path) -> None:
-    """Each is written through both front doors, and each replica's own cache is read and watched."""
+    """Objects are written through both aggregators, and each replica's own cache is read and watched."""
     with four_services(tmp_path, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS) as world:
         faults: list[Fault] = [
             replicas.Kill(world, lambda: "core"),
@@ -77,7 +77,7 @@ def test_one_process_loses_nothing_when_it_is_killed(tmp_path: Path) -> None:
 
 
 class Nothing:
-    """No fault at all: the bug is in the server."""
+    """A fault that does nothing, for runs in which the bug is in the server."""
 
     hold = 1.0
 
@@ -85,7 +85,7 @@ class Nothing:
         return "nothing"
 
     def heal(self) -> None:
-        """There is nothing to undo."""
+        """Do nothing, as there is nothing to undo."""
 
 
 FINDS: dict[str, Callable[[set[str]], bool]] = {

@@ -1,4 +1,4 @@
-"""The chart as it is rendered: whatever the values say, what comes of it is hardened, complete, and understood by our own command line."""
+"""Tests of the rendered Helm chart: with any values it is hardened and complete, and our command line accepts the flags."""
 
 from __future__ import annotations
 

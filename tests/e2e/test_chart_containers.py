@@ -1,4 +1,7 @@
-"""The chart's pods as containers: our server has the objects, Docker runs what they say, and kubectl goes through the front door."""
+"""Tests of the chart's pods as containers.
+
+Our server stores the objects, Docker runs the pods, and kubectl connects through the aggregator.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ VALUES = settings(
 
 @dataclass
 class Release:
-    """`host` has the objects, `pods` runs them, `kubectl` speaks to what they make."""
+    """A release of the chart: `host` stores the objects, `pods` runs the pods, `kubectl` connects to the server in them."""
 
     host: Kubectl
     pods: Pods
@@ -55,7 +58,7 @@ class Release:
     where: tuple[str, ...]
 
     def run(self, name: str, spec: Object) -> int:
-        """What a job or a test of Helm's runs, to its end."""
+        """Run the pod of a Job or of a Helm test to completion and return its exit code."""
         if spec.get("automountServiceAccountToken"):
             account_directory(self.host, spec["serviceAccountName"], self.directory / name / "account", self.ca)
             return self.pods.run_to_end(name, spec, "--network", "host", *self.where)
@@ -168,7 +171,7 @@ def test_redis_is_shared_and_wants_its_password(release: Release) -> None:
 
 
 def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:
-    """etcd's peers' port asks for another certificate than a service has, though both are of one authority."""
+    """etcd's peer port requires another certificate than a service has, although the same CA issues both."""
     script = (
         "import ssl, urllib.request as u; c = ssl.create_default_context(cafile='/certs/core/etcd-ca.crt');"
         "c.load_cert_chain('/certs/core/etcd-client.crt', '/certs/core/etcd-client.key');"

@@ -1,4 +1,4 @@
-"""The chart in our own server, which takes every object of it: install, upgrade, rollback, uninstall."""
+"""Tests of the chart on our own server, which accepts all its objects: install, upgrade, rollback and uninstall."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_OTHERS = {
     ("monitoring.coreos.com", "v1"): ("ServiceMonitor", "PrometheusRule"),
     ("gateway.networking.k8s.io", "v1alpha2"): ("TLSRoute",),
 }
-"""Kinds that a cluster has from somebody else."""
+"""Kinds from third-party CRDs that the chart uses."""
 
 
 def of_others(group: str, version_name: str, kind: str) -> Object:

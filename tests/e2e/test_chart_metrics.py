@@ -1,4 +1,4 @@
-"""Dashboards, alert rules and Prometheus' configuration: every expression is PromQL, every series it names is one that is served."""
+"""Tests of dashboards, alert rules and Prometheus' configuration: every expression is valid PromQL, and every series in it is served."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OF_PROMETHEUS = {"up"}
 
 @pytest.fixture(scope="module")
 def served(admin: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Names of series: ours, etcd's, and those that rules record."""
+    """Return the names of all series: ours, etcd's, and those of recording rules."""
     etcd = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
     etcd.start()
     try:
@@ -43,7 +43,11 @@ def served(admin: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> set[str]
 
 
 def names(expression: str) -> set[str]:
-    """What an expression selects. Raises ValueError where it is no PromQL; Grafana's variables are put in first."""
+    """Return the names of the series that an expression selects, after substituting Grafana's variables.
+
+    Raises:
+        ValueError: if the expression is not valid PromQL.
+    """
     text = expression.replace("$__rate_interval", "5m").replace("$service", ".*")
     found: set[str] = set()
     todo: list[Any] = [promql.parse(text)]

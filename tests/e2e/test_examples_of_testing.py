@@ -1,4 +1,4 @@
-"""The example projects of docs/TESTING.md, as their users run them: an envtest suite in Go, a pytest suite in Python."""
+"""The example projects of docs/how-to/testing.md, as their users run them: an envtest suite in Go, a pytest suite in Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCRIPTS = {"etcd": "etcd_stand_in", "kube-apiserver": "kube_apiserver"}
 
 @pytest.fixture
 def assets(tmp_path: Path) -> Path:
-    """A directory for KUBEBUILDER_ASSETS."""
+    """Return a directory for KUBEBUILDER_ASSETS."""
     directory = tmp_path / "assets"
     directory.mkdir()
     for name, module in SCRIPTS.items():
@@ -32,7 +32,7 @@ def assets(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def suite() -> Path:
-    """Built where it stays, so that a second run finds it."""
+    """Build the suite in a directory that is kept, so that a second run reuses it."""
     if shutil.which("go") is None:
         pytest.skip("Go is not on this machine")
     target = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "operator.test"

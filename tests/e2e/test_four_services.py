@@ -137,7 +137,7 @@ def test_a_front_door_does_not_wait_for_ever_for_a_service(services: Services) -
 
 
 def asked(services: Services, token: str, method: str, path: str, body: bytes | None = None) -> tuple[int, str | None]:
-    """The status of the answer, and its Retry-After."""
+    """Return the status of the response and its Retry-After header."""
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     request = urllib.request.Request(services.url + path, method=method, data=body, headers=headers)
     try:
@@ -148,7 +148,7 @@ def asked(services: Services, token: str, method: str, path: str, body: bytes | 
 
 
 def test_what_reached_nobody_may_be_repeated(services: Services) -> None:
-    """client-go does so where Retry-After is told, whatever the method; a 401 would make clients forget their credentials."""
+    """client-go retries any method after a response with Retry-After; a 401 would make clients discard their credentials."""
     services.stop("core", signal.SIGKILL)
     try:
         assert asked(services, "admin-token", "PUT", "/api/v1/namespaces/default", b"{}") == (503, "1")

@@ -1,4 +1,4 @@
-"""Authentication and authorization by configuration where auth is a process of its own: its word counts at every other's door."""
+"""Tests of configured authentication and authorization where auth is a process of its own: its decisions apply to every service."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_auth_s_configuration_rules_all_services(tmp_path: Path) -> None:
             until(lambda: ask(url, "/api/v1/pods", token), lambda status: status == 200)
             assert ask(url, "/api/v1/pods", provider.token(groups=[])) == 403
             assert ask(url, "/api/v1/pods", provider.token(groups=[], exp=1)) == 401
-            # a name that would be read as two headers behind the front is told to nobody
+            # a name that would be read as two headers behind the aggregator is not forwarded
             review_myself = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
             for sub, code in (("mallory", 201), ("mallory\r\nX-Remote-Group: system:masters", 503)):
                 answer = ask(url, "/apis/authentication.k8s.io/v1/selfsubjectreviews", provider.token(sub=sub, groups=[]), review_myself)

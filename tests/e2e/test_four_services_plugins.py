@@ -41,7 +41,7 @@ def test_a_namespace_is_made_by_whichever_service_is_asked(door: Door, service: 
 
 @pytest.fixture(scope="module")
 def quoted(door: Door) -> str:
-    """A namespace whose quota has room for one object more of each."""
+    """Return a namespace whose quota allows one more object of each resource."""
     assert door.call("POST", "/api/v1/namespaces", {"metadata": {"name": "quoted"}}).status == 201
     until(lambda: door.call("GET", "/api/v1/namespaces/quoted/configmaps/kube-root-ca.crt").status == 200)
     hard = {"count/configmaps": "2", "count/roles.rbac.authorization.k8s.io": "1", "count/widgets.provided.example.com": "1"}

@@ -1,4 +1,4 @@
-"""Where the four run apart each is itself and no more: it may what it does, by RBAC, and another's work is refused to it."""
+"""Tests of the four services' identities as separate processes: RBAC allows each service its own work and forbids that of the others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def audited(services: Services) -> list[Any]:
 
 
 def ask(services: Services, service: str, method: str, url: str, body: Any = None) -> int:
-    """As a service, by its certificate."""
+    """Send a request as a service, with its client certificate."""
     directory = services.certs / service
     context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
     context.load_cert_chain(directory / "client.crt", directory / "client.key")
@@ -112,7 +112,7 @@ def test_what_a_service_does_not_do_is_refused_to_it(services: Services, service
 
 @pytest.mark.parametrize("service", ["aggregator", "extensions", "auth", "admin"])
 def test_auth_makes_tokens_for_core_alone(services: Services, service: str) -> None:
-    """Not for another service, not for an administrator: who asks for core's users is core."""
+    """Other services and administrators are rejected; core asks on behalf of its users, under its own identity."""
     auth = services.address("auth")
     question = {"namespace": "default", "account": "default", "secret": "s"}
     if service == "admin":
@@ -132,7 +132,7 @@ def test_the_keys_of_tokens_lie_with_auth_alone(services: Services) -> None:
 
 
 def test_services_wait_for_no_seat_at_each_others_door(services: Services) -> None:
-    """As administrators they were exempt from flow control; now it is by a FlowSchema, which one process does not have."""
+    """A FlowSchema exempts the services from flow control, since they are no longer administrators; in one process there is none."""
     found = json.loads(kubectl(services, "get", "flowschema", "tetrapod-services", "-o", "json").stdout)
     assert found["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
     assert {"type": "Dangling", "status": "False"}.items() <= {

@@ -1,6 +1,6 @@
-"""Four services, two replicas each, over one etcd: each is restarted in turn under load, and no request fails.
+"""Test of a rolling restart of four services, two replicas each, over one etcd, under load: no request fails.
 
-What runs before the front doors (a balancer) takes a door out that is not ready; the doors do so for what runs behind them.
+The load balancer before the aggregators removes one that is not ready; the aggregators do the same for the services behind them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_each_of_the_four_in_turn_and_then_all_at_once_without_a_failed_request(
 
 
 def restart(services: Services, *keys: str) -> None:
-    """All of them at once."""
+    """Restart all given services at once."""
     assert services.stop_all(*keys) == 0
     for key in keys:
         services.start(key, *FLAGS.get(key.partition("-")[0], ()))

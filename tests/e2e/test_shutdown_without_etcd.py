@@ -1,4 +1,4 @@
-"""SIGTERM ends each of the four services in time, and well, also while etcd is dead or silent and requests are stuck for it."""
+"""Tests that SIGTERM ends each of the four services cleanly and in time, also while etcd is down or hangs and requests wait for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUDGET = 25  # seconds; kubelet gives thirty
 
 
 def ask_in_vain(services: Services) -> None:
-    """A write that etcd will not answer."""
+    """Send a write that etcd will not answer."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never"}}
     argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), "create", "-f", "-", "--request-timeout=30s"]
     subprocess.run(argv, input=json.dumps(body), text=True, capture_output=True, check=False)

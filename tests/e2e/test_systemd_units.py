@@ -22,7 +22,7 @@ FOUR = ("aggregator", "core", "extensions", "auth")
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """Copies that name a program that is there."""
+    """Return copies of the units, whose commands name an installed program."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not on this machine")
     for path in UNITS.iterdir():

@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
 
 def request_of(method: str, target: str, body: Any, user: UserInfo, **headers: str) -> Request:
-    """A body that is no bytes is sent as JSON; the names of headers have underscores for dashes."""
+    """Build a request. A body other than bytes is encoded as JSON; header names are given with underscores for dashes."""
     path, _, query = target.partition("?")
     data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
     given = [(name.replace("_", "-").encode(), value.encode()) for name, value in {"user_agent": "test/1", **headers}.items()]

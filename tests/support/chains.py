@@ -1,4 +1,4 @@
-"""Authorities below authorities."""
+"""Subordinate certificate authorities, for tests of certificate chains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tetrapod.generic.certificates.authority import Authority
 
 
 def subordinate(parent: Authority, name: str, *, ca: bool = True) -> Authority:
-    """One that `parent` has signed; with `ca` unset it says of itself that it is none, and signs all the same."""
+    """Return an authority signed by `parent`. With `ca=False` its certificate is marked as not a CA, although it can still sign."""
     signer = x509.load_pem_x509_certificate(parent.certificate_pem)
     signing_key = serialization.load_pem_private_key(parent.key_pem, None)
     assert isinstance(signing_key, ec.EllipticCurvePrivateKey)

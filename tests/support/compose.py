@@ -37,7 +37,7 @@ def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
 
 
 def build_images() -> None:
-    """Fast where nothing has changed: layers are cached."""
+    """Build the images; unchanged layers come from the cache."""
     settings = [flag for name in _PIP if name in os.environ for flag in ("--build-arg", f"{name}={os.environ[name]}")]
     base = ("--build-arg", f"BASE={BASE}")
     docker("build", "-q", "--network=host", *base, *settings, "-f", str(ROOT / "deploy/Dockerfile"), "-t", IMAGE, str(ROOT))
@@ -102,7 +102,7 @@ class Compose:
         return json.loads(docker("inspect", self.container(service)))[0]
 
     def healthy(self, service: str) -> int:
-        """How many of its replicas are."""
+        """Return how many replicas of the service are healthy."""
         labels = (f"label=com.docker.compose.project={self.project}", f"label=com.docker.compose.service={service}")
         return len(docker("ps", "--quiet", "--filter", labels[0], "--filter", labels[1], "--filter", "health=healthy").split())
 

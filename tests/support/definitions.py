@@ -1,4 +1,4 @@
-"""Definitions of custom resources that tests need to be there."""
+"""CustomResourceDefinitions for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": Tru
 def definition(
     group: str, kind: str, *versions: dict[str, Any], scope: str = "Namespaced", plural: str = "", **names: Any
 ) -> dict[str, Any]:
-    """Without versions, of one that takes anything; without a plural, the kind in lower case with an s."""
+    """Return a CustomResourceDefinition.
+
+    Args:
+        versions: if empty, one version v1 whose schema accepts anything.
+        plural: if empty, the kind in lower case with an "s".
+    """
     plural = plural or f"{kind.lower()}s"
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -27,5 +32,5 @@ def definition(
 
 
 def version(name: str = "v1", *, storage: bool = True, schema: Mapping[str, Any] = ANYTHING, **more: Any) -> dict[str, Any]:
-    """One that is served."""
+    """Return a served version of a CustomResourceDefinition."""
     return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}

@@ -31,7 +31,7 @@ class Reply(NamedTuple):
 
 
 class Door:
-    """As whoever a kubeconfig with a certificate in it is for."""
+    """A client that authenticates with the client certificate of a kubeconfig."""
 
     def __init__(self, kubeconfig: Path, url: str = "") -> None:
         config = yaml.safe_load(kubeconfig.read_text())
@@ -62,5 +62,5 @@ class Door:
             return text.decode()
 
     def until(self, holds: Callable[[Reply], bool], method: str, path: str, body: Any = None, seconds: float = 15) -> Reply:
-        """The first answer of which something holds."""
+        """Repeat a request until `holds` is true of the reply, and return that reply."""
         return until(lambda: self.call(method, path, body), holds, patience=seconds, what=f"{method} {path}")

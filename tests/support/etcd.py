@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def etcd_36() -> str:
-    """The binary; the first call on a machine builds it, which takes minutes."""
+    """Return the path of the etcd 3.6 binary. The first call on a machine builds it, which takes minutes."""
     return subprocess.run([str(ROOT / "tools/etcd.sh")], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
@@ -32,7 +32,7 @@ def etcd_of_the_system() -> str | None:
 
 
 class Etcd:
-    """One member, on loopback if nothing else is said. Its data outlive `stop`, so that it can be started again."""
+    """One etcd member, on loopback by default. Its data survive `stop`, so that it can be started again."""
 
     def __init__(
         self,
@@ -107,12 +107,12 @@ class Etcd:
             return json.load(answer)
 
     def value(self, key: str) -> bytes:
-        """As it is stored. The key must be there."""
+        """Return the value of a key as it is stored. The key must exist."""
         found = self.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
         return b64decode(found["kvs"][0]["value"])
 
     def pause(self) -> None:
-        """Stop it where it is: connections stay open, nothing answers."""
+        """Suspend the process: its connections stay open, but it answers nothing."""
         assert self._process is not None
         freeze(self._process)
 
@@ -121,7 +121,7 @@ class Etcd:
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """By SIGKILL."""
+        """Kill the process with SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -129,7 +129,7 @@ class Etcd:
 
 
 class EtcdCluster:
-    """Several members, `etcd1` and so on, a directory each below `directory`."""
+    """An etcd cluster with members `etcd1`, `etcd2`, …, each with its own directory below `directory`."""
 
     def __init__(self, binary: str, directory: Path, size: int = 3, flags: Sequence[str] = (), network: Network | None = None) -> None:
         names = [f"etcd{number}" for number in range(1, size + 1)]
@@ -139,7 +139,7 @@ class EtcdCluster:
 
     @property
     def url(self) -> str:
-        """All of them, as `--etcd-servers` takes them."""
+        """The URLs of all members, in the format of `--etcd-servers`."""
         return ",".join(member.url for member in self.members)
 
     def start(self) -> None:
@@ -150,7 +150,7 @@ class EtcdCluster:
             member.wait_healthy()
 
     def leader(self, patience: float = 30) -> Etcd:
-        """Whoever a member that answers holds for the leader, once that is one of those that run."""
+        """Wait until a running member reports itself as the leader, and return it. Raises TimeoutError after `patience` seconds."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             for member in self.members:

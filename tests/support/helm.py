@@ -28,7 +28,7 @@ def _built() -> str | None:
 
 
 def executable() -> str:
-    """Skips the test where there is none."""
+    """Return the path of helm; skip the test if it is not available."""
     found = _built()
     if found is None:
         pytest.skip("helm is not on this machine and cannot be built; tools/helm.sh says why")
@@ -36,7 +36,7 @@ def executable() -> str:
 
 
 def run(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> subprocess.CompletedProcess[str]:
-    """The command's result, whatever it is; on the cluster and in the namespace of `kubectl`."""
+    """Run helm and return the result, also if it failed. Uses the cluster and namespace of `kubectl`."""
     where = ["--namespace", kubectl.namespace] if kubectl else []
     env = kubectl.env() if kubectl else None
     return subprocess.run([executable(), *where, *args], env=env, capture_output=True, text=True, timeout=timeout, check=False)
@@ -49,7 +49,7 @@ def helm(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> st
 
 
 def settings(**values: object) -> list[str]:
-    """`--set-json` for values by path, a double underscore for each dot."""
+    """Return `--set-json` flags for values by path, where a double underscore stands for a dot."""
     import json
 
     return [flag for key, value in values.items() for flag in ("--set-json", f"{key.replace('__', '.')}={json.dumps(value)}")]

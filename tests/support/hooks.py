@@ -16,12 +16,12 @@ from support.kubectl import Kubectl
 
 Object = dict[str, Any]
 Run = Callable[[str, Object], int]
-"""Given a name and a pod's spec; the exit code."""
+"""Runs a pod, given its name and spec, and returns the exit code."""
 
 
 @contextmanager
 def running_what_helm_waits_for(kubectl: Kubectl, run: Run) -> Iterator[list[str]]:
-    """Gives the names of what was run. An error in `run` is raised at the end."""
+    """Run the jobs and pods that appear, and yield the list of their names. An error in `run` is raised at the end."""
     stop = threading.Event()
     done: list[str] = []
     failures: list[BaseException] = []

@@ -36,7 +36,7 @@ class Issuer:
 
     @property
     def fetches(self) -> int:
-        """How often the keys have been asked for."""
+        """How often the key set has been fetched."""
         return sum(path == "GET /keys" for path, _, _ in self.server.seen)
 
     def add_key(self, name: str, algorithm: str = "RS256") -> None:
@@ -57,7 +57,7 @@ class Issuer:
         return Answer(body=json.dumps({"keys": [self.jwk(name) for name in self.keys]}).encode(), headers=headers)
 
     def claims(self, **more: Any) -> dict[str, Any]:
-        """What a good token says; None takes a claim away."""
+        """Return the claims of a valid token, overridden by `more`; a claim of None is removed."""
         now = int(time.time())
         base = {"iss": self.url, "aud": AUDIENCE, "sub": "jane", "iat": now, "exp": now + 600}
         return {name: value for name, value in {**base, **more}.items() if value is not None}

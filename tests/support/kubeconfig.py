@@ -1,4 +1,4 @@
-"""Kubeconfig files that lead to a webhook."""
+"""Kubeconfig files that point to a webhook."""
 
 from __future__ import annotations
 

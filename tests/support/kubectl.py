@@ -27,7 +27,7 @@ class Kubectl:
     environment: dict[str, str] = field(default_factory=dict)
 
     def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        """The command's result, whatever it is."""
+        """Run kubectl and return the result, also if it failed."""
         return subprocess.run(
             [*self.command(), *args],
             input=stdin,
@@ -39,13 +39,13 @@ class Kubectl:
         )
 
     def __call__(self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60) -> str:
-        """What the command prints; it must succeed."""
+        """Run kubectl and return its output; fail the test if the command fails."""
         done = self.run(*args, stdin=stdin, env=env, timeout=timeout)
         assert done.returncode == 0, f"kubectl {' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def fails(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> str:
-        """What the command complains of; it must fail."""
+        """Run kubectl and return its error output; fail the test if the command succeeds."""
         done = self.run(*args, stdin=stdin, env=env)
         assert done.returncode != 0, f"kubectl {' '.join(args)} succeeded:\n{done.stdout}"
         return done.stderr
@@ -70,7 +70,7 @@ class Kubectl:
 
 
 def executable() -> str:
-    """Skips the test where there is none (tools/prepare.sh gets one)."""
+    """Return the path of kubectl; skip the test if there is none (tools/prepare.sh installs one)."""
     cached = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "bin/kubectl"
     found = shutil.which("kubectl") or (str(cached) if cached.exists() else None)
     if found is None:
@@ -79,7 +79,7 @@ def executable() -> str:
 
 
 def wait_established(kubectl: Callable[..., str], definition: str, patience: float = 60) -> None:
-    """Until a CRD is. `kubectl wait` gives up on one that has no conditions yet."""
+    """Wait until a CRD is established. `kubectl wait` gives up on a CRD that has no conditions yet."""
     until(
         lambda: json.loads(kubectl("get", f"crd/{definition}", "-o=json")).get("status", {}).get("conditions") or [],
         lambda conditions: any((c["type"], c["status"]) == ("Established", "True") for c in conditions),

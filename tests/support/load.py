@@ -54,7 +54,7 @@ class Doors:
             raise
 
     def look(self) -> None:
-        """Who says no, or is not there, is left out; a slow answer says nothing."""
+        """Check /readyz of each server and mark it ready or not; a timeout leaves the mark unchanged."""
         for url in self._ready:
             connection = self.connect(url, 2)
             try:

@@ -24,20 +24,20 @@ class Network(Protocol):
     def join(self, name: str) -> None: ...
 
     def address(self, name: str) -> str:
-        """The IP address that all the others reach it by."""
+        """Return the IP address at which all other members reach `name`."""
 
     def host(self, name: str) -> str:
-        """What the others call it, in URLs whose certificates they check."""
+        """Return the host name of `name` for URLs whose certificate is verified."""
 
     def inside(self, name: str) -> list[str]:
-        """What a command begins with to run there."""
+        """Return the prefix of a command line that runs a command at `name`."""
 
     def close(self) -> None: ...
 
 
 class Loopback:
     def join(self, name: str) -> None:
-        """Everybody is there already."""
+        """Do nothing: all members share loopback."""
 
     def address(self, name: str) -> str:
         return "127.0.0.1"

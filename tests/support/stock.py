@@ -20,19 +20,19 @@ NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver", "kube-
 _COMPLAINT = re.compile(r"^[EF]\d{4} ")
 _ALSO_OVER_THE_REAL_ONE = re.compile(
     r"The manifest file is empty, ignoring"
-    # What a test asked for: no metrics, no such class, no place, claims of a pod that come later.
+    # Caused by a test: no metrics, a missing storage class, no node that fits, claims that are created after their pod.
     r"|failed to compute desired number of replicas|storageclass.* not found|Status after running PostFilter plugins"
-    # A controller that read its own write too late, or wrote too early.
+    # A controller read its own write too late, or wrote too early.
     r"|is not as new as written version|the object has been modified|may specify no more than one CIDR"
-    # A namespace that goes while they work in it.
+    # A namespace is deleted while they work in it.
     r"|because it is being terminated|unexpected items still remain in namespace"
 )
-"""What these components say at the level of errors in the same session over upstream's server."""
+"""Matches messages that these components also log as errors in the same session against upstream's kube-apiserver."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """What the components sign with: the key of service accounts, the CA of clients, and the root CA they publish."""
+    """The key for service account tokens, the client CA with its key, and the root CA that the components publish."""
 
     service_accounts: Path
     client_ca: Path
@@ -47,13 +47,13 @@ class Component:
     log: Path
 
     def complaints(self) -> list[str]:
-        """Errors that they would not tell of the real server."""
+        """Return the logged errors that do not also occur against upstream's kube-apiserver."""
         lines = self.log.read_text().splitlines()
         return [line for line in lines if _COMPLAINT.match(line) and not _ALSO_OVER_THE_REAL_ONE.search(line)]
 
 
 def binaries() -> dict[str, Path]:
-    """Built once (tools/stock.sh); skips the test where they are not there: their build takes minutes and is nobody's surprise."""
+    """Return the paths of the binaries by name. Skip the test if tools/stock.sh has not built them: the build takes minutes."""
     directory = subprocess.run([BUILDER, "--where"], capture_output=True, text=True, check=True).stdout.strip()
     found = {name: Path(directory) / name for name in NAMES}
     if not all(path.exists() for path in found.values()):

@@ -1,4 +1,4 @@
-"""`until`: tests wait for what they were promised, never for a time; `eventually` is its twin for coroutines."""
+"""Polling helpers: tests wait for a condition, never for a fixed time. `eventually` is the counterpart of `until` for coroutines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ T = TypeVar("T")
 
 
 def until(look: Callable[[], T], promise: Callable[[T], object] = bool, *, patience: float = 60, what: str = "it") -> T:
-    """What `look` returns once `promise` holds of it; looked at again and again, since other processes and threads tell nobody.
+    """Call `look` until `promise` is true of its result, and return that result.
 
-    Raises AssertionError after `patience` seconds, with what was seen at last.
+    It polls, because changes in other processes and threads cause no notification.
+
+    Raises AssertionError with the last result after `patience` seconds.
     """
     deadline = time.monotonic() + patience
     while not promise(found := look()):
@@ -25,7 +27,7 @@ def until(look: Callable[[], T], promise: Callable[[T], object] = bool, *, patie
 async def eventually(
     look: Callable[[], Awaitable[T]], promise: Callable[[T], object] = bool, *, patience: float = 20, what: str = "it"
 ) -> T:
-    """What a coroutine function returns once `promise` holds of it; between two looks others get their turn. Raises as `until` does."""
+    """Await `look` until `promise` is true of its result, and return it. Sleeps between two calls; raises as `until` does."""
     deadline = time.monotonic() + patience
     while not promise(found := await look()):
         assert time.monotonic() < deadline, f"{what} did not come to hold in {patience} s; at last: {str(found)[:3000]}"

@@ -1,4 +1,4 @@
-"""Ports that a server will bind later: nobody else may have taken them by then."""
+"""Tests of ports for servers that bind them later: they lie outside the ephemeral range, and none is given out twice."""
 
 from __future__ import annotations
 

@@ -58,14 +58,14 @@ def kubelets(cluster: Cluster) -> Iterator[Nodes]:
 
 
 class Space:
-    """A namespace of its own, and short words for what tests do in it."""
+    """A namespace of its own for one test, with shortcuts for the requests that tests make in it."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
         self.name = name
 
     def path(self, resource: str, name: str = "", subresource: str = "") -> str:
-        """`resource` is `pods`, or `apps/v1/deployments`."""
+        """Return the request path of an object; `resource` is `pods` or `apps/v1/deployments`, for example."""
         prefix, _, plural = resource.rpartition("/")
         root = f"/apis/{prefix}" if prefix else "/api/v1"
         return "/".join(part for part in (f"{root}/namespaces/{self.name}/{plural}", name, subresource) if part)
@@ -89,7 +89,7 @@ class Space:
         must(self.client("DELETE", self.path(resource, name), {"propagationPolicy": policy}), 200, 202)
 
     def until(self, resource: str, name: str, promise: Callable[[Any], Any], patience: float = 60) -> Any:
-        """Wait until a promise holds of an object."""
+        """Wait until the predicate `promise` holds for the object."""
         return until(lambda: self.get(resource, name), promise, patience=patience)
 
     def until_gone(self, resource: str, name: str, patience: float = 60) -> None:
@@ -117,7 +117,7 @@ def client(cluster: Cluster) -> Iterator[Client]:
 
 @pytest.fixture
 def space(client: Client, kubelets: Nodes) -> Iterator[Space]:
-    """Its default account is made by the stock controller manager."""
+    """The stock controller manager creates the namespace's default service account."""
     name = f"stock-{os.getpid()}-{next(_numbers)}"
     must(client("POST", "/api/v1/namespaces", {"metadata": {"name": name}}), 201)
     found = Space(client, name)

@@ -1,4 +1,4 @@
-"""deploy/examples/library, a server of our library, behind upstream's kube-apiserver: nobody there knows that it is not in Go."""
+"""Tests of deploy/examples/library, an aggregated server built with our library, behind upstream's kube-apiserver."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Library:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """As the service account that register.sh gave it: with its token, and nothing else."""
+        """Run the server with the token of the service account that register.sh created, and no other credentials."""
         argv = [sys.executable, "-m", "library", f"--server={self.front.url}", f"--secure-port={self.port}", "--bind-address=127.0.0.1"]
         argv += [f"--certificate-authority={self.directory / 'ca.crt'}", f"--token-file={self.directory / 'token'}"]
         argv += [f"--data-dir={self.directory / 'data'}", "--hosts=localhost,library.library.svc"]
@@ -57,7 +57,7 @@ class Library:
             process.wait(30)
 
     def ask(self, path: str, headers: Mapping[str, str], *, as_front: bool) -> int:
-        """Past the aggregator, with its certificate or without one."""
+        """Send a request to the server directly instead of through the aggregator, with or without the aggregator's certificate."""
         context = ssl.create_default_context(cafile=str(self.directory / "data/pki/ca.crt"))
         if as_front:
             context.load_cert_chain(*self.front.pki.front_proxy_client)
@@ -162,7 +162,7 @@ def test_it_hears_who_asks_and_asks_whether_he_may(library: Library, kubectl: Ku
         assert refused.status == 403
         assert 'User "bob" cannot list resource "books" in API group "library.example.com"' in refused.json["message"]
         kubectl("create", "rolebinding", "readers", "--clusterrole=library:view", "--group=readers")
-        until(lambda: bob("GET", BOOKS).status, lambda status: status == 200)  # it remembers for a while that he might not
+        until(lambda: bob("GET", BOOKS).status, lambda status: status == 200)  # the denial is cached for a while
         assert bob("POST", BOOKS, book("mine").encode()).status == 403
 
 
@@ -175,7 +175,7 @@ def test_only_the_front_proxy_is_believed(library: Library) -> None:
 
 
 def test_its_end_is_a_condition_and_its_return_too(front: KubeApiserver, admin: Kubectl, library: Library, client: Client) -> None:
-    """Registered at a port where nobody is: kube-apiserver looks again as soon as that changes."""
+    """The APIService is set to a port without a listener and back; kube-apiserver checks availability after each change."""
     service = must(client("GET", SERVICE), 200)["spec"]["service"]
     look_again = {"Content-Type": "application/merge-patch+json"}
 

@@ -1,4 +1,7 @@
-"""What upstream's controllers do beside workloads: volumes, quotas, accounts, certificates, nodes, garbage, namespaces."""
+"""Tests of upstream's controllers other than those for workloads.
+
+They cover volumes, quotas, service accounts, certificates, nodes, garbage collection and namespaces.
+"""
 
 from __future__ import annotations
 
@@ -186,7 +189,7 @@ def test_service_networks_are_made_ready_and_held(space: Space) -> None:
 
 
 def test_nobody_complained(cluster: Cluster, kubelets: Nodes) -> None:
-    """The last of the session: no component has complained, none has ended."""
+    """This runs last in the session: no component has logged errors, and none has exited."""
     for component in cluster.components:
         assert component.process.poll() is None
         assert component.complaints() == [], component.name

@@ -1,5 +1,7 @@
-"""A stock kube-apiserver and we, in turn over one etcd with one EncryptionConfiguration: each reads what the other encrypted, by every
-provider, knows what is stale, and writes it anew."""
+"""Test of a stock kube-apiserver and our server taking turns over one etcd with the same EncryptionConfiguration.
+
+With every provider, each reads what the other encrypted, detects stale values and rewrites them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ CRD = definition("example.com", "Chest")
 
 
 def configure(path: Path, plugin: KmsPlugin, *names: str) -> None:
-    """With keys of these names, the first being the present one."""
+    """Write a configuration with keys of these names; the first key is used for writing."""
     keys = ", ".join(f"{{name: {name}, secret: {b64encode(name.encode().ljust(32, b'.')).decode()}}}" for name in names)
     path.write_text(
         "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
@@ -88,7 +90,7 @@ def read_all(server: Server, *names: str) -> None:
 
 
 def rewrite_all(server: Server, name: str) -> None:
-    """As `kubectl replace` with what was read: nothing changes but the encryption."""
+    """Write every object back unchanged, as `kubectl replace` does, so that only its encryption changes."""
     with Client(server) as client:
         for path in KINDS:
             found = client("GET", f"{path}/{name}").json

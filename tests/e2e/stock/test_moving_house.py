@@ -1,4 +1,4 @@
-"""From a stock kube-apiserver's etcd (protobuf) to a data directory of ours, and from there to a stock one again."""
+"""Test of the migration from a stock kube-apiserver's etcd (protobuf) to our data directory, and from there to a stock one again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RESOURCES = "secrets", "sites.example.com", "customresourcedefinitions.apiextens
 
 
 def encryption(path: Path, provider: str) -> Path:
-    """A configuration with one key, named as the file, for some of the resources."""
+    """Write an EncryptionConfiguration for some resources, with one key named after the file."""
     key = f"{{name: {path.stem}, secret: {b64encode(path.stem.encode().ljust(32, b'.')).decode()}}}"
     path.write_text(
         "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
@@ -73,7 +73,7 @@ def stock_server(directory: Path, pki: Pki, etcd: str, *flags: str) -> Iterator[
 
 
 def objects(door: Door) -> dict[str, Any]:
-    """Everything that the test made, and what is made with it."""
+    """Return every object that the test created, and the objects that are created with it."""
     found = {path: door.call("GET", f"{path}/{body['metadata']['name']}").body for path, body in OBJECTS.items()}
     found["crd"] = door.call("GET", f"{DEFINITIONS}/sites.example.com").body
     return found
@@ -89,7 +89,7 @@ def migrate(*arguments: str | Path) -> None:
 
 
 def test_everything_moves_from_a_stock_server_and_to_one(tmp_path: Path) -> None:
-    """What is encrypted has another key with each of the three; the rest is protobuf at first."""
+    """Each of the three servers encrypts with another key; unencrypted objects are protobuf at first."""
     providers = {"oldest": "aesgcm", "ours": "secretbox", "newest": "aescbc"}
     files = {name: encryption(tmp_path / f"{name}.yaml", provider) for name, provider in providers.items()}
     flags = {name: (f"--encryption-provider-config={file}",) for name, file in files.items()}

@@ -1,4 +1,4 @@
-"""APIServices, services and a client that remembers what was asked of it."""
+"""Builders for APIServices and services, and a client that records the requests made through it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promises of the aggregator's backends: what was made of an APIService is kept while it is there, and not longer."""
+"""Tests of the aggregator's backends: state derived from an APIService is kept until the APIService is deleted, and not longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merged discovery: which groups there are in which form, and in which order."""
+"""Tests of merged discovery: which groups it lists in which format, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server that starts says of itself."""
+"""Tests of the readiness that a starting server reports."""
 
 from __future__ import annotations
 

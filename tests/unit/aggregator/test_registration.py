@@ -1,4 +1,4 @@
-"""Which APIServices are made, restored, deleted and left alone."""
+"""Tests of APIService registration: which objects are created, restored, deleted or left unchanged."""
 
 from __future__ import annotations
 

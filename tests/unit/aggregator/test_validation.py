@@ -1,4 +1,4 @@
-"""What an APIService must be, as recorded from a real server."""
+"""Tests of APIService validation. The expected results were recorded from a real server."""
 
 from __future__ import annotations
 

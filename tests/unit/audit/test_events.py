@@ -1,4 +1,4 @@
-"""Pieces of an event: times, addresses, the legacy line, and objects as events show them."""
+"""Tests of the parts of an audit event: times, addresses, the legacy log line, and the objects it contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How requests end, and what their last event says of it."""
+"""Tests of how requests can end, and of what the last audit event records about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a policy file is said in upstream's words (each text is a real kube-apiserver's)."""
+"""Tests of errors in audit policy files. Each expected text was produced by a real kube-apiserver."""
 
 from __future__ import annotations
 

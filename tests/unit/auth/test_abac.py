@@ -1,4 +1,4 @@
-"""ABAC policy files: what each line allows, both versions, and what is wrong with one."""
+"""Tests of ABAC policy files: what each line allows, in both versions, and the errors in invalid files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that cannot ask auth says so, and that the request may be repeated: it has not found the caller unknown, or not allowed."""
+"""Tests of a service that cannot reach the auth service: it returns a retriable 503, not a 401 or 403."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tetrapod.machinery.status import StatusError, service_unavailable, unauthor
 
 
 class Away:
-    """Of auth, a `Client`; and rules that nobody knows."""
+    """A client of the auth service, and a source of rules, whose every call raises `error`."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""AuthorizationConfiguration files: what is wrong with one is said in upstream's words, all at once."""
+"""Tests of AuthorizationConfiguration files: all errors in a file are reported together, in upstream's wording."""
 
 from __future__ import annotations
 

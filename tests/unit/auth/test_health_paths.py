@@ -1,4 +1,4 @@
-"""Whom health checks answer where nobody could say who asks."""
+"""Tests of the health check paths that are open to callers who cannot be authenticated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tetrapod.generic.user import ANONYMOUS
     ],
 )
 async def test_only_the_checks_as_a_whole_are_open(path: str, open_to_all: bool) -> None:
-    """A single check, and what it says of the inside, is for who may ask."""
+    """A single check reveals internals, so it needs authorization."""
     answer = await HealthPaths().authorize(Attributes(ANONYMOUS, "get", path=path))
     assert (answer.decision is Decision.ALLOW) is open_to_all
 

@@ -1,4 +1,4 @@
-"""Impersonation: constrained modes, the classic one, and the texts of their refusals (as recorded)."""
+"""Tests of impersonation: the constrained modes, the classic mode, and the recorded texts of rejections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forged service account tokens: algorithms, keys, issuers, times. Every one must be refused."""
+"""Tests of forged service account tokens (algorithms, keys, issuers, times): every one must be rejected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POD = {"metadata": {"namespace": "ns", "name": "p", "uid": "u-p"}}
 
 
 class Cluster:
-    """Stands for `Objects`: what is stored, by kind, namespace and name."""
+    """A fake of `Objects`: the stored objects, by kind, namespace and name."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {("ServiceAccount", "ns", "robot"): ACCOUNT, ("Pod", "ns", "p"): POD}

@@ -1,4 +1,4 @@
-"""Kubeconfig files of webhooks: paths, credentials, and in client-go's words what is wrong with one."""
+"""Tests of webhook kubeconfig files: paths, credentials, and errors in client-go's wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The rights of the four services: only where they run apart, every binding to a role that there is, and nobody an administrator."""
+"""Tests of the RBAC policy of the four services.
+
+It exists only where the services run as separate processes, every binding refers to an existing role, and no service is an
+administrator.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles of authorities, as Go reads them."""
+"""Tests of CA bundles, which are read as Go reads them."""
 
 from __future__ import annotations
 

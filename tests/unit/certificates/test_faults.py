@@ -1,4 +1,4 @@
-"""What is no certificate is told in Go's words, read off a kube-apiserver v1.37.1."""
+"""Tests of errors for invalid certificates. The texts are Go's, recorded from kube-apiserver v1.37.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The directories of the four services: kept while they are good, made anew where they are not, and no key where it does not belong."""
+"""Tests of the four services' certificate directories.
+
+Valid files are kept and invalid ones are replaced. Each private key is only in the directory that needs it.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def test_what_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_no_service_is_anybody_but_itself(tmp_path: Path) -> None:
-    """What a service may do is said by RBAC, by its name: none is an administrator."""
+    """RBAC grants each service its rights by user name; no service certificate is in an administrators' group."""
     write_service_certificates(tmp_path, ["localhost"])
     groups = {service: authority.groups((tmp_path / service / "client.crt").read_bytes()) for service in SERVICES}
     assert groups == {service: ["system:tetrapod:services"] for service in SERVICES}

@@ -39,7 +39,7 @@ def test_nothing_is_found_where_all_is_well() -> None:
 
 def test_unknown_writes_may_have_been_made_or_not() -> None:
     operations = writes()
-    operations[2] = op(Verb.UPDATE, 2, mark="update", expected=10)  # nobody answered, and it was made
+    operations[2] = op(Verb.UPDATE, 2, mark="update", expected=10)  # no response arrived, but the write was applied
     operations[4] = op(Verb.DELETE, 6)
     operations += [op(Verb.UPDATE, 2, mark="never made", expected=10), op(Verb.DELETE, 2), op(Verb.CREATE, 1, mark="neither")]
     assert rules(operations) == set()

@@ -1,4 +1,4 @@
-"""A file of keys that holds none is refused at start, by its name."""
+"""Checks that a key file without keys is rejected at start, in an error that names the file."""
 
 from __future__ import annotations
 

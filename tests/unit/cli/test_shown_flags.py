@@ -1,4 +1,4 @@
-"""What /flagz shows of the command line is as it would be given."""
+"""Tests of /flagz and the log: flag values are shown in the form in which they would be given on the command line."""
 
 from __future__ import annotations
 

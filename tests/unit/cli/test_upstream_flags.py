@@ -1,4 +1,4 @@
-"""kube-apiserver's flags that have no effect here: passed over without harm to the others, or refused."""
+"""Tests of kube-apiserver flags without effect here: they are either ignored, without affecting other flags, or rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EventRateLimit: token buckets by server, namespace, user and source, and what is said about a configuration that makes no sense."""
+"""Tests of EventRateLimit: token buckets by server, namespace, user and source, and errors in invalid configurations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def event(namespace: str = "a", user: str = "u", about: str = "pod", *, group: s
 
 
 def refusal(plugin: EventRateLimit, asked: Attributes) -> str:
-    """What a client is told; nothing where the event is taken in."""
+    """Return the error message for the client, empty if the event is admitted."""
     if not plugin.handles(asked):
         return ""
     try:

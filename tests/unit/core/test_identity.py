@@ -1,4 +1,4 @@
-"""The lease by which an API server says that it is there."""
+"""Tests of the lease by which an API server announces its identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tag an image's name means decides whether it is pulled always."""
+"""Checks that the tag of an image decides whether the image is always pulled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission plugins that are off until they are named."""
+"""Tests of admission plugins that are disabled unless they are enabled by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What --admission-control-config-file says to each plugin, and in which words it is refused."""
+"""Tests of --admission-control-config-file: the configuration that each plugin gets, and the errors in invalid files."""
 
 from __future__ import annotations
 

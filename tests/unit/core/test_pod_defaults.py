@@ -1,4 +1,4 @@
-"""Defaults that a pod has and a template of pods has not."""
+"""Tests of defaults that are set in pods but not in pod templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tolerations that another one covers go."""
+"""Checks that tolerations covered by another toleration are removed."""
 
 from __future__ import annotations
 

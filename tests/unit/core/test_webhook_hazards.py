@@ -1,4 +1,4 @@
-"""Which webhooks would keep the control plane from working if they were away."""
+"""Tests of the detection of webhooks that would block the control plane if they were unavailable."""
 
 from __future__ import annotations
 

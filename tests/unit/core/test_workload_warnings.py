@@ -1,4 +1,4 @@
-"""What is odd in a pod template is told of, in the words and at the moments of upstream."""
+"""Tests of warnings about pod templates: upstream's texts, for the requests for which upstream sends them."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ async def test_garbage_is_refused_and_never_an_accident(cipher: Callable[[bytes]
 
 @pytest.mark.parametrize("cipher", [AesGcm, SeededGcm])
 async def test_a_value_moved_to_another_key_is_refused(cipher: Callable[[bytes], Transformer]) -> None:
-    """Who can write to the store cannot give one secret out as another."""
+    """An attacker with write access to etcd cannot pass one secret off as another."""
     stored = await cipher(KEY).to_storage(PLAIN, CONTEXT)
     with pytest.raises(TransformError, match="cipher: message authentication failed"):
         await cipher(KEY).from_storage(stored, b"/registry/secrets/default/s2")

@@ -1,4 +1,4 @@
-"""How a refused patch quotes the object."""
+"""Tests of how the rejection of a patch quotes the object."""
 
 from __future__ import annotations
 

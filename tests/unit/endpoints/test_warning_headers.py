@@ -1,4 +1,4 @@
-"""Warnings as headers: what is written, cut, and left out."""
+"""Tests of Warning headers: which warnings are written, truncated or left out."""
 
 from __future__ import annotations
 

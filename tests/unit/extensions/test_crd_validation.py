@@ -1,4 +1,4 @@
-"""What a definition must be: upstream's complaints, in its order and with its paths."""
+"""Tests of CustomResourceDefinition validation: upstream's errors, in its order and with its field paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line of a request says what upstream's says, in its order."""
+"""Checks that the access log line of a request has upstream's fields, in upstream's order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promises of the queues of a priority level, with a clock of the test's own."""
+"""Tests of the queues of a priority level, with a clock that the test controls."""
 
 from __future__ import annotations
 

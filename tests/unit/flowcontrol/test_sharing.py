@@ -1,4 +1,4 @@
-"""How seats are divided, and which queues a flow gets: pure arithmetic."""
+"""Tests of how seats are divided and which queues a flow is assigned. Both are pure arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses the service `kubernetes` has: those of leases that are renewed, or as many as there are to be."""
+"""Tests of the addresses of the Service `kubernetes`: those of renewed leases, or a fixed number of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTS = [{"name": "https", "port": 6443, "protocol": "TCP"}]
 
 
 class Objects:
-    """What is stored, by resource; counts the writes."""
+    """A fake store with one object per resource, which counts writes."""
 
     def __init__(self) -> None:
         self.stored: dict[str, Object] = {}

@@ -1,4 +1,4 @@
-"""Who leads, for how long, and that nobody works who does not lead (client-go/tools/leaderelection)."""
+"""Tests of leader election: which replica leads, for how long, and that no other replica works (client-go/tools/leaderelection)."""
 
 from __future__ import annotations
 

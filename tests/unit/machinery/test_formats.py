@@ -1,4 +1,4 @@
-"""Formats of strings accept what a real server's accept, its slips included."""
+"""Tests of string formats: they accept the same values as a real server, its mistakes included."""
 
 import pytest
 

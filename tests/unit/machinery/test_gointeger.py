@@ -1,4 +1,4 @@
-"""Integers as Go's strconv reads them: whatever is sent, nothing else than its number or its text comes of it."""
+"""Tests of integers, which are parsed as by Go's strconv: any input yields its number or strconv's error text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kubectl's JSONPath: what expressions find, print and complain about."""
+"""Tests of kubectl's JSONPath: the values that expressions find, the output, and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, keys and addresses are refused in upstream's words."""
+"""Tests of names, keys and addresses: invalid ones are rejected in upstream's wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted in fewer steps than it happens in is counted whole all the same."""
+"""Tests of metrics that record many observations in one step: the counts are complete, and sums stay within the values' bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Accept or Content-Type header gets, as recorded from a real server."""
+"""Tests of content negotiation by Accept and Content-Type headers, with results recorded from a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service tells the front in a header is unpacked within bounds."""
+"""Tests of the headers by which a service passes data to the aggregator: decoding them is bounded in size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations of every built-in resource, with nothing behind them."""
+"""Fixtures with the definitions of every built-in resource, without storage."""
 
 from __future__ import annotations
 

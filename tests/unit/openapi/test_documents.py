@@ -1,4 +1,4 @@
-"""The documents of what is built in are the real server's, apart from prose."""
+"""Tests that the OpenAPI documents of built-in types equal the real server's, apart from descriptions."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> No
 
 @pytest.mark.parametrize("name", ["api/v1", "apis/apps", "version", "openid/v1/jwks", "apis/example.com/v1"])
 async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinSource, name: str) -> None:
-    """Whatever the pieces are in which the network delivers it."""
+    """The network may deliver the document in pieces of any size."""
     sources = JoinedSource([source, Kinds(apart=True)])
     kept = Kept()
     answer = await hand_over(sources, name)

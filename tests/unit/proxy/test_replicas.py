@@ -1,4 +1,4 @@
-"""Which replicas of a service are turned to: what names say, what probes say, and that somebody is always tried."""
+"""Tests of the choice of a service's replica, by DNS results and readiness probes; there is always a replica to try."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tetrapod.generic.proxy.replicas import Address, Replicas
 
 
 class World:
-    """What DNS says, who is ready, and who was left."""
+    """A fake of the network: DNS results, ready replicas, and the replicas whose connections were closed."""
 
     def __init__(self, **names: list[str]) -> None:
         self.names = names

@@ -1,4 +1,4 @@
-"""Where services lead, with upstream's refusals."""
+"""Tests of the addresses that services resolve to, with upstream's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A packed entry is the entry that it was made of, in less memory."""
+"""Checks that a packed entry equals the entry it was created from, in less memory."""
 
 from __future__ import annotations
 

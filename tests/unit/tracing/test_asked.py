@@ -1,4 +1,4 @@
-"""What becomes of the answer of a request whose trace is asked for, and which requests ask."""
+"""Tests of traces requested by a client: which requests ask for one, and how the response is handled."""
 
 from __future__ import annotations
 

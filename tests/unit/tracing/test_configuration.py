@@ -1,4 +1,4 @@
-"""--tracing-config-file is refused in upstream's words (as kube-apiserver v1.37.1 says them)."""
+"""Tests of --tracing-config-file: invalid files are rejected in the wording of kube-apiserver v1.37.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps are recorded below the step they are made in, and nowhere where nothing is traced."""
+"""Tests of spans: a step is recorded as a child of the step it runs in, and not at all where nothing is traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads of apps: what is refused, what may not change, and what counts as a new generation."""
+"""Tests of the workloads in group apps: what is rejected, which fields are immutable, and which changes increment the generation."""
 
 import pytest
 

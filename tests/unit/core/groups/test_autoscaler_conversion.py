@@ -1,4 +1,4 @@
-"""An autoscaler survives the way to v1 and back: what v1 has no field for travels in annotations."""
+"""Tests of autoscaler conversion to v1 and back: fields that v1 does not have are kept in annotations."""
 
 from typing import Any
 

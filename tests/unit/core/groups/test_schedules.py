@@ -1,4 +1,4 @@
-"""Cron schedules are judged as upstream's parser judges them, in its words."""
+"""Tests of cron schedules: they are accepted or rejected as by upstream's parser, in its wording."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The admission plugin PodSecurity: who is refused, who is warned, what the audit log is told."""
+"""Tests of the admission plugin PodSecurity: rejections, warnings and audit annotations."""
 
 from __future__ import annotations
 

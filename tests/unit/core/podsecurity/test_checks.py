@@ -1,4 +1,4 @@
-"""What each check of the Pod Security Standards says, and in which versions (texts: upstream's check_*_test.go)."""
+"""Tests of each Pod Security Standards check and the versions it applies to (texts: upstream's check_*_test.go)."""
 
 from __future__ import annotations
 

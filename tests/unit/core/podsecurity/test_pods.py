@@ -1,4 +1,4 @@
-"""Which updates of a pod are looked at, where templates are, and what is told of pods that are already there."""
+"""Tests of which pod updates are evaluated, where pod templates are found, and the warnings about existing pods."""
 
 from __future__ import annotations
 

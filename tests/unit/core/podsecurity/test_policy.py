@@ -1,4 +1,4 @@
-"""The policy that a namespace's labels ask for."""
+"""Tests of the policy that a namespace's labels select."""
 
 from __future__ import annotations
 

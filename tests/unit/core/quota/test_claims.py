@@ -1,4 +1,4 @@
-"""What claims of volumes take of a quota."""
+"""Tests of the quota usage of PersistentVolumeClaims."""
 
 from __future__ import annotations
 

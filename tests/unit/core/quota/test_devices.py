@@ -1,4 +1,4 @@
-"""What claims of devices take of a quota."""
+"""Tests of the quota usage of ResourceClaims."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def device_class(name: str, extended: str | None = None) -> Any:
 
 @dataclass
 class Cluster:
-    """What is there beside the claim."""
+    """A fake of the cluster around the claim: device classes and other objects."""
 
     status: Any = None
     uid: str = "u"

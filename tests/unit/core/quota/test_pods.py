@@ -1,4 +1,4 @@
-"""What pods take of a quota, and when they give it back."""
+"""Tests of the quota usage of pods, and of when a pod stops being counted."""
 
 from __future__ import annotations
 

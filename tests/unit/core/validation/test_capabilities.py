@@ -1,4 +1,4 @@
-"""Where the cluster does not allow it no container is privileged."""
+"""Checks that privileged containers are rejected where the cluster does not allow them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConfigMaps and secrets."""
+"""Tests of the validation of ConfigMaps and Secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that devices, claims and signers have are judged as upstream does."""
+"""Tests of the names of devices, claims and signers, which are validated as upstream does."""
 
 from __future__ import annotations
 

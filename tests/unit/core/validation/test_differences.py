@@ -1,4 +1,4 @@
-"""What refusals print of values: Go's structs, with apimachinery's types as they are written, in the order of their fields."""
+"""Tests of values printed in rejections: Go structs with their fields in order, and apimachinery's types in their own notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod may be, and what of it may change: the wording is the interface, since clients show it."""
+"""Tests of pod validation and of which fields an update may change. The wording is compared, since clients show it to users."""
 
 from __future__ import annotations
 

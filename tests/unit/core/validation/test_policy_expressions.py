@@ -1,4 +1,4 @@
-"""What is said of a policy's expressions that cannot be compiled."""
+"""Tests of errors for expressions in admission policies that cannot be compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services: what belongs to which type, and IP families."""
+"""Tests of Service validation: which fields belong to which type, and IP families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions and what upstream makes of them: error texts, types, estimates, values and costs (tests/facts/cel).
+"""Tests of CEL expressions against upstream's results: error texts, types, cost estimates, values and costs (tests/facts/cel).
 
 Every case was run through kube-apiserver v1.37.1's own CEL environment: cel-go v0.29.2 and k8s.io/apiserver/pkg/cel. Map keys have no
 order there; no case depends on one.
@@ -38,7 +38,7 @@ def _environment(suite: Mapping[str, Any]) -> tuple[Environment, dict[str, Any]]
 
 
 def _outcome(program: Program, bindings: dict[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """What the case tells, as we have it."""
+    """Return our result for the case, in the form of upstream's recorded result."""
     estimate, meter = program.cost_estimate(), Meter()
     found: dict[str, Any] = {"type": str(program.output_type), "min": estimate.min, "max": estimate.max}
     try:

@@ -1,4 +1,4 @@
-"""Ownership of custom resources, by structural schemas: lists by type, atomic maps, unknown fields."""
+"""Tests of managed fields of custom resources, by structural schema: lists by type, atomic maps and unknown fields."""
 
 from __future__ import annotations
 

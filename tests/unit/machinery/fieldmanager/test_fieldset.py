@@ -1,4 +1,4 @@
-"""Field sets: the laws of sets, and their wire form."""
+"""Tests of field sets: the algebraic laws of sets, and the wire format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ownership after updates and applies of built-in kinds, as a real server recorded it (`recorded.jsonl`)."""
+"""Tests of managed fields after updates and applies of built-in kinds, as recorded from a real server (`recorded.jsonl`)."""
 
 from __future__ import annotations
 

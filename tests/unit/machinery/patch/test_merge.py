@@ -1,4 +1,4 @@
-"""JSON merge patch: recorded refusals and laws."""
+"""Tests of JSON merge patch: recorded rejections and algebraic laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategic merge patch: lists, directives and refusals as recorded of a real server."""
+"""Tests of strategic merge patch: lists, directives and rejections, as recorded from a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of encoded objects: envelopes, lists, watch frames, documents."""
+"""Tests of protobuf responses built from encoded objects: envelopes, lists, watch frames and documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protobuf bodies say what the JSON bodies would have said."""
+"""Checks that protobuf bodies are decoded into the same objects as the equivalent JSON bodies."""
 
 from __future__ import annotations
 

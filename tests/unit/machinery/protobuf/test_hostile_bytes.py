@@ -1,4 +1,4 @@
-"""Whatever bytes come, they are an object or a `DecodeError`, in a time that grows no faster than they do."""
+"""Tests of arbitrary bytes as protobuf: they yield an object or a `DecodeError`, in time at most linear in their length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An object is the same after a way through protobuf, of whatever kind it is and whatever is in it."""
+"""Checks that an object of any kind and content is unchanged after a round trip through protobuf."""
 
 from __future__ import annotations
 

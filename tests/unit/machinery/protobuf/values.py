@@ -1,4 +1,4 @@
-"""Objects of built-in kinds, as hypothesis makes them of a kind's schema."""
+"""Hypothesis strategies that generate objects of built-in kinds from the schema of the kind."""
 
 from __future__ import annotations
 

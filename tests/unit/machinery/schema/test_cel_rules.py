@@ -1,4 +1,4 @@
-"""CEL rules of a schema over values: what is evaluated where, with what, and for how long."""
+"""Tests of CEL rules in a schema: which values each rule is evaluated for, with which variables, and within which cost."""
 
 from __future__ import annotations
 
