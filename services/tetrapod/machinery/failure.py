@@ -1,0 +1,67 @@
+"""`Failure` and `result_of`: the content of an exception as a value, for results that several callers share.
+
+An exception object must never be kept and raised again. Each raise adds to its `__traceback__`, and the traceback references every frame
+that the exception passed through, including the request: a cached exception leaks one request per use. An exception in a local variable,
+or in an attribute of an object that a frame references, forms a reference cycle, which only the cyclic garbage collector can free.
+`tests/unit/test_exceptions_are_not_kept.py` rejects both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Generic, TypeVar
+
+E = TypeVar("E", bound=BaseException)
+T = TypeVar("T")
+
+
+class Failure(Generic[E]):
+    """The class, arguments and attributes of an exception, without its traceback, cause and context."""
+
+    __slots__ = ("_arguments", "_attributes", "_kind")
+
+    def __init__(self, error: E) -> None:
+        self._kind = type(error)
+        self._arguments = error.args
+        self._attributes = _copied(vars(error))
+
+    def error(self) -> E:
+        """Return a new exception with this content."""
+        error = self._kind.__new__(self._kind, *self._arguments)
+        vars(error).update(_copied(self._attributes))
+        return error
+
+    def __str__(self) -> str:
+        return str(self.error())
+
+
+async def result_of(work: asyncio.Future[T]) -> T:
+    """Wait for work that several callers share. Cancelling one caller cancels neither the work nor the other callers.
+
+    Raises:
+        BaseException: the exception that the work raised, as a new exception for each caller.
+    """
+    if not work.done():
+        try:
+            await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            work.add_done_callback(_retrieve)
+            raise
+    if work.cancelled():
+        raise asyncio.CancelledError
+    error = work.exception()
+    if error is None:
+        return work.result()
+    failure, error = Failure(error), None
+    raise failure.error()
+
+
+def _retrieve(work: asyncio.Future[T]) -> None:
+    """Retrieve the exception of work that no caller waits for any more, so that asyncio does not log it."""
+    if not work.cancelled():
+        work.exception()
+
+
+def _copied(attributes: dict[str, object]) -> dict[str, object]:
+    """Copy lists, so that headers added to one exception do not appear in the next."""
+    return {name: list(value) if isinstance(value, list) else value for name, value in attributes.items()}
