@@ -1,0 +1,71 @@
+"""Limits of error responses, so that a small or rejected request cannot cause a huge response.
+
+Upstream has no such limits: it lists every error and quotes every value in full. Real error responses stay far below these limits and are
+equal to upstream's. Texts that exceed a limit end with a note of how much was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+MAX_ERRORS: Final = 1000
+"""The most errors that one response lists."""
+MAX_TEXT: Final = 192 * 1024
+"""The most characters of a message, and of all causes of a response together."""
+MAX_MESSAGE: Final = 2 * MAX_TEXT
+"""The most characters of the message of any error."""
+MAX_VALUE: Final = 96 * 1024
+"""The most characters of one quoted value. Upstream quotes credential specs of 64 Ki, the longest value in realistic errors."""
+MAX_PATH: Final = 4096
+"""The most characters of a field path and of a name. Keys of maps and names in URLs can have a megabyte."""
+
+
+def cut(text: str, limit: int) -> str:
+    """Shorten a text to `limit` characters, and append how many were left out."""
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit:,} more characters)"
+
+
+def cut_path(path: str) -> str:
+    """Shorten a field path or a name to MAX_PATH characters. Paths grow step by step; a shortened path stays the same."""
+    return path if len(path) <= MAX_PATH else path[: MAX_PATH - 3] + "..."
+
+
+def more(count: int, what: str = "error") -> str:
+    """Return the last line of a shortened list.
+
+    Args:
+        count: how many entries were left out; 0 if that is unknown.
+        what: the noun in the singular.
+    """
+    return f"... and {count:,} more {what}{'' if count == 1 else 's'}" if count else f"... and more {what}s"
+
+
+def join(texts: Iterable[str], separator: str = ", ", what: str = "error") -> str:
+    """Join texts up to MAX_ERRORS and MAX_TEXT. The first text is always included. Each text is shortened to MAX_VALUE."""
+    kept: list[str] = []
+    left_out = used = 0
+    for text in texts:
+        if left_out or len(kept) == MAX_ERRORS or (kept and used + len(text) > MAX_TEXT):
+            left_out += 1
+            continue
+        kept.append(cut(text, MAX_VALUE))
+        used += len(kept[-1])
+    if left_out:
+        kept.append(more(left_out, what))
+    return separator.join(kept)
+
+
+LEFT_OUT: Final = "\U0010ffff"
+"""A placeholder in a list of paths or texts for each one beyond MAX_ERRORS. It sorts last."""
+
+
+def record(found: list[str], text: str) -> None:
+    """Append a text to a list that keeps MAX_ERRORS texts and only counts the others, so that its memory is bounded."""
+    found.append(text if len(found) < MAX_ERRORS else LEFT_OUT)
+
+
+def recorded(found: Sequence[str]) -> tuple[list[str], int]:
+    """Return the texts of a list that `record` filled, and how many others were left out."""
+    texts = [text for text in found[: 2 * MAX_ERRORS] if text != LEFT_OUT]
+    return texts[:MAX_ERRORS], len(found) - min(len(texts), MAX_ERRORS)
