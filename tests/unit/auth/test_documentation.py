@@ -1,4 +1,4 @@
-"""The files that docs/AUTHENTICATION.md shows are in order, but for what a reader must fill in."""
+"""Checks that the files shown in docs/how-to/authentication.md are valid, apart from placeholders that the reader must fill in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tetrapod.auth.authorizers.validation import validate as validate_authorizat
 from tetrapod.auth.oidc.configuration import load_configuration as load_authentication
 from tetrapod.auth.oidc.validation import validate as validate_authentication
 
-TEXT = (Path(__file__).parents[3] / "docs" / "AUTHENTICATION.md").read_text()
+TEXT = (Path(__file__).parents[3] / "docs" / "how-to" / "authentication.md").read_text()
 BLOCKS = [textwrap.dedent(block).encode() for block in re.findall(r"(?:^    .*\n)+", TEXT, re.MULTILINE)]
 
 

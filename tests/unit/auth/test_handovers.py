@@ -1,4 +1,4 @@
-"""What services hand over between them is read field by field: one of another release may say more, or less."""
+"""Tests of the data that services pass to each other: each field is read separately, because another release may send more or fewer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tetrapod.generic.unavailable import Unavailable
 from tetrapod.generic.user import UserInfo
 
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
-WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "rules": [RULE], "error": ""}], "namespaces": {}, "revisions": {}}
+WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "role": 0, "error": ""}], "namespaces": {}, "roles": [[RULE]], "revisions": {}}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "rules": [RULE], "error": 
         {**WIRE, "of": "tomorrow", "cluster": [{**WIRE["cluster"][0], "expires": 3}]},
         {"cluster": [{"reason": "why", "rules": [RULE]}]},
     ],
-    ids=["as today", "more", "less"],
+    ids=["this release", "a newer one", "an older one"],
 )
 def test_rules_say_more_or_less(wire: dict[str, Any]) -> None:
     rules = RuleSet.from_wire(wire)

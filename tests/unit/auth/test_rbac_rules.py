@@ -51,7 +51,7 @@ questions = st.one_of(resource_questions, path_questions)
 
 
 def documented(rule: dict[str, Any], question: Attributes) -> bool:
-    """What https://kubernetes.io/docs/reference/access-authn-authz/rbac/ promises, spelled out by cases."""
+    """Return whether the rule allows the request, following https://kubernetes.io/docs/reference/access-authn-authz/rbac/ case by case."""
     if "*" not in rule["verbs"] and question.verb not in rule["verbs"]:
         return False
     if not question.resource_request:
@@ -118,3 +118,22 @@ def _timed(rules: RuleSet, question: Attributes) -> float:
     for _ in range(1000):
         rules.reason_to_allow(question)
     return (time.perf_counter() - start) / 1000
+
+
+def test_a_large_role_bound_many_times_is_handed_over_once() -> None:
+    role = [{"verbs": ["get"], "apiGroups": [""], "resources": [f"r{i}" for i in range(1_000)]}]
+    rules = RuleSet([], {f"n{i}": [Grant(f"b{i}", role)] for i in range(1_000)})
+    assert rules.to_wire()["roles"] == [role]
+    given_over = RuleSet.from_wire(rules.to_wire())
+    assert given_over.namespaces == rules.namespaces
+
+
+def test_a_review_lists_the_rules_of_each_binding_up_to_a_size() -> None:
+    role = [{"verbs": ["get"], "apiGroups": [""], "resources": [f"r{i:05}" for i in range(100_000)]}]
+    twice = RuleSet([Grant("a", role)], {"n": [Grant("b", role)]}).resolve("n")
+    assert twice.resource_rules == role * 2
+    assert not twice.incomplete
+    many = RuleSet([Grant("a", role)] * 1_000, {}).resolve("n")
+    assert 0 < len(many.resource_rules) < 100
+    assert many.incomplete
+    assert many.error == "too many rules to list"

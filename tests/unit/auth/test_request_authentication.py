@@ -1,4 +1,4 @@
-"""Who a request is from: certificates, front proxy, bearer tokens, WebSocket tokens, anonymous."""
+"""Tests of request authentication: client certificates, front proxy, bearer tokens, WebSocket tokens and anonymous requests."""
 
 from __future__ import annotations
 
@@ -227,7 +227,8 @@ def test_a_cache_forgets_in_time_and_stays_small() -> None:
     assert cache.get(1) is None
     for i in range(10):
         cache.put(i, i)
-    assert sum(cache.get(i) is not None for i in range(10)) == 3
+    assert cache.get(9) == 9
+    assert sum(cache.get(i) is not None for i in range(10)) <= 3
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Keeps the rules of aggregated ClusterRoles equal to those of the roles that they select.
+"""The controller that keeps the rules of aggregated ClusterRoles equal to those of the roles that they select.
 
-Follows pkg/controller/clusterroleaggregation: rules are ordered by source role name, without repeats, and applied by
+Upstream: pkg/controller/clusterroleaggregation. Rules are ordered by the name of the source role, without duplicates, and written by
 server-side apply as `clusterrole-aggregation-controller`.
 """
 
@@ -10,6 +10,8 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from typing import Any, Final
+
+import orjson
 
 from tetrapod.generic.authorization.rbac_storage import RBAC_GROUP, RBAC_VERSION
 from tetrapod.generic.client.informer import Informer
@@ -26,19 +28,22 @@ MANAGER: Final = "clusterrole-aggregation-controller"
 
 
 def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str, Any]]:
-    """The rules that an aggregated role should have."""
-    rules: list[dict[str, Any]] = []
+    """Return the rules that an aggregated role should have, without duplicates."""
+    rules: dict[bytes, dict[str, Any]] = {}
     ordered = sorted(all_roles, key=lambda r: str(r["metadata"]["name"]))
-    for wanted in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
-        selector = labels.from_label_selector(wanted)
+    for label_selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
+        selector = labels.from_label_selector(label_selector)
         for other in ordered:
             if other["metadata"]["name"] == role["metadata"]["name"] or not selector.matches(other["metadata"].get("labels") or {}):
                 continue
-            rules.extend(rule for rule in other.get("rules") or () if rule not in rules)
-    return rules
+            for rule in other.get("rules") or ():
+                rules.setdefault(orjson.dumps(rule, option=orjson.OPT_SORT_KEYS), rule)
+    return list(rules.values())
 
 
 class AggregationController:
+    """The controller; `run` works until it is cancelled."""
+
     name = MANAGER
 
     def __init__(self, client: Client) -> None:
@@ -54,7 +59,7 @@ class AggregationController:
             group.create_task(self._queue.run(2))
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
-        """Any change may concern any aggregated role; there are few of those."""
+        """Queue all aggregated roles: any change may affect any of them, and there are few."""
         for (_, name), role in self._roles.objects.items():
             if role.get("aggregationRule") is not None:
                 self._queue.add(name)
@@ -73,7 +78,7 @@ class AggregationController:
         if rules == (role.get("rules") or []):
             return
         patch: Object = {"apiVersion": RBAC_VERSION, "kind": "ClusterRole", "metadata": {"name": name}}
-        if rules:  # else nothing is owned either
+        if rules:  # without rules the field must not be owned
             patch["rules"] = rules
         try:
             await self._client.patch(CLUSTER_ROLES, "", name, patch, type="apply", fieldManager=MANAGER, force="true")

@@ -1,9 +1,9 @@
-"""Reconciles the bootstrap policy with what is stored: adds what is missing, takes nothing away.
+"""The reconciliation of the bootstrap policy with storage, which adds what is missing and removes nothing.
 
-The post-start hook `rbac/bootstrap-roles`. Follows pkg/registry/rbac/rest/storage_rbac.go and component-helpers'
-reconciliation: an object annotated autoupdate=false is left alone; rules, subjects, labels and selectors that somebody added
-stay; a binding whose roleRef differs is made anew. Objects are written straight to storage, for at the first start there is
-nobody yet who might; one list of each kind finds what differs, and only that is written.
+It is the post-start hook `rbac/bootstrap-roles`. Upstream: pkg/registry/rbac/rest/storage_rbac.go and the reconciliation of
+component-helpers. Objects with the annotation autoupdate=false are not changed. Added rules, subjects, labels and selectors are kept. A
+binding with another roleRef is replaced. The objects are written directly to storage, because at the first start no user has
+permissions yet. One list of each kind finds the differences, and only those are written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from tetrapod.auth.rbac.aggregation import MANAGER as AGGREGATION_MANAGER
 from tetrapod.auth.rbac.aggregation import aggregated_rules
-from tetrapod.auth.rbac.covers import missing_rights
+from tetrapod.auth.rbac.coverage import missing_rights
 from tetrapod.auth.rbac.policy import AUTOUPDATE, Policy, bootstrap_policy
 from tetrapod.generic.storage.interface import Entry, KeyExists, ListQuery, ResourceStorage, StorageFactory, Updated
 from tetrapod.machinery.copying import copy_object
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart: bool = False) -> dict[str, int]:
-    """Returns, for each kind by its prefix, the revision that holds the whole policy."""
+    """Write the missing parts of the policy, and return for each kind (by storage prefix) the revision that contains all of it."""
     policies = bootstrap_policy(services_apart=services_apart)
     _fill_aggregated(policies)
     reached = await asyncio.gather(*(_reconcile_kind(storage.resource(policy.storage), policy) for policy in policies))
@@ -35,14 +35,14 @@ async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart:
 
 
 def _fill_aggregated(policies: list[Policy]) -> None:
-    """New aggregated roles have their rules from the first moment; afterwards they are the aggregation controller's."""
+    """Set the rules of aggregated roles that are about to be created. Afterwards the aggregation controller maintains them."""
     roles = policies[0].objects
     for role in sorted((r for r in roles if "aggregationRule" in r), key=_depth):
         role["rules"] = aggregated_rules(role, roles)
 
 
 def _depth(role: Object) -> int:
-    """view before edit before admin: each takes in the one before by its labels."""
+    """Return the order of aggregation: view before edit before admin, each of which selects the one before by its labels."""
     return ("view", "edit", "admin").index(role["metadata"]["name"])
 
 
@@ -60,7 +60,7 @@ def _key(obj: Object) -> str:
 
 
 def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Coroutine[Any, Any, int] | None:
-    """The write that is needed, as a coroutine; None where there is nothing to do."""
+    """Return the necessary write as a coroutine, or None if the stored object needs no change."""
     key = _key(wanted)
     if entry is None:
         return _create(storage, key, wanted)
@@ -74,7 +74,7 @@ def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Co
 async def _create(storage: ResourceStorage, key: str, wanted: Object) -> int:
     try:
         return (await storage.create(key, _new(wanted))).revision
-    except KeyExists:  # another replica was first
+    except KeyExists:  # another replica created it first
         return await _update(storage, key, wanted)
 
 
@@ -89,7 +89,7 @@ async def _update(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
-    """A roleRef never changes in place: the new binding gets an identity of its own."""
+    """Replace a binding. A roleRef is immutable, so the new binding gets a new uid."""
 
     async def change(current: Object | None, entry: Entry | None) -> Updated | None:
         return Updated(_new(wanted))
@@ -98,7 +98,7 @@ async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 def _new(wanted: Object) -> Object:
-    """What is written where nothing was: `wanted` with what every stored object has."""
+    """Return a new object with uid, creationTimestamp and managedFields."""
     obj = copy_object(wanted)
     created = now_rfc3339()
     obj["metadata"] = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": created, "managedFields": _managed(obj, created)}
@@ -106,7 +106,7 @@ def _new(wanted: Object) -> Object:
 
 
 def _managed(obj: Object, time: str) -> list[Object]:
-    """Whose fields these are: the server's, but for aggregated rules, which the controller looks after."""
+    """Return the managed fields: kube-apiserver owns all fields except aggregated rules, which the aggregation controller owns."""
     parts: dict[str, Object] = {part: {".": {}, **{f"f:{key}": {} for key in obj["metadata"][part]}} for part in ("annotations", "labels")}
     own: Object = {"f:metadata": {f"f:{part}": fields for part, fields in parts.items()}}
     if "aggregationRule" in obj:
@@ -122,7 +122,7 @@ def _entry(obj: Object, time: str, fields: Object) -> Object:
 
 
 def reconciled(stored: Object, wanted: Object) -> Object | None:
-    """`stored` with what it lacks of `wanted`; None where it lacks nothing, or nobody is to touch it. Pure."""
+    """Return `stored` with the missing parts of `wanted`, or None if nothing is missing or autoupdate=false. Arguments are not modified."""
     if (stored["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false":
         return None
     better = dict(stored)
@@ -135,7 +135,7 @@ def reconciled(stored: Object, wanted: Object) -> Object | None:
 def _with_metadata(stored: Object, wanted: Object) -> Object:
     meta = dict(stored)
     for part in ("labels", "annotations"):
-        merged = {**wanted[part], **(stored.get(part) or {})}  # what somebody set stays
+        merged = {**wanted[part], **(stored.get(part) or {})}  # values that users have set are kept
         if merged != stored.get(part):
             meta[part] = merged
     return meta
@@ -149,7 +149,7 @@ def _merge_role(better: Object, stored: Object, wanted: Object) -> None:
             better["aggregationRule"] = {"clusterRoleSelectors": [*selectors, *more]}
         return
     rules = stored.get("rules") or []
-    if rules != wanted["rules"] and (missing := missing_rights(rules, wanted["rules"])):
+    if rules != wanted["rules"] and (missing := list(missing_rights(rules, wanted["rules"]))):
         better["rules"] = [*rules, *missing]
 
 

@@ -1,14 +1,14 @@
-"""All RBAC objects in memory, in step with storage, and the rule set of any user from them.
+"""An in-memory index of all RBAC objects, kept up to date by watching storage, which returns the rule set of any user.
 
-Follows DefaultRuleResolver of k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go. Where upstream visits every binding for
-every question, bindings are indexed here by subject, and a user's rule set is kept until any RBAC object changes.
+Upstream: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, DefaultRuleResolver. Upstream visits every binding for each request.
+Here bindings are indexed by subject, and the rule set of a user is cached until any RBAC object changes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authentication.serviceaccount import make_username
 from tetrapod.generic.authorization.follow import Following
@@ -16,39 +16,50 @@ from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STOR
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
 from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
-_USER_LIMIT: Final = 4096
+_GRANT_BYTES: Final = 500
+"""Estimated bytes of a grant with its reason. Its rules are shared with the index."""
 
 
 class BindingKey(NamedTuple):
+    """The key of a binding in the index."""
+
     namespace: str  # "" for a ClusterRoleBinding, which upstream visits first
     name: str
 
 
-class Subject(NamedTuple):
-    is_group: bool
-    name: str  # a service account by its user name
-    described: str
+SubjectKey: TypeAlias = tuple[bool, str]
+"""Whether the subject is a group, and its name; a service account has its user name."""
 
 
 class Binding(NamedTuple):
-    subjects: Sequence[Subject]
+    """A RoleBinding or ClusterRoleBinding."""
+
+    subjects: Mapping[SubjectKey, tuple[int, str]]
+    """The position and description of each subject; of equal subjects, the first. A map lets a user be looked up instead
+    of searched for.
+    """
     role_kind: str
     role_name: str
     described: str
 
 
 class RbacIndex:
+    """The index. `run` must be running for it to be up to date."""
+
     def __init__(self, storage: StorageFactory) -> None:
         self._roles: dict[tuple[str, str], Sequence[Mapping[str, Any]]] = {}  # namespace "" for ClusterRoles
         self._bindings: dict[BindingKey, Binding] = {}
-        self._by_subject: dict[tuple[bool, str], set[BindingKey]] = {}
-        self._sets: dict[tuple[str, tuple[str, ...]], RuleSet] = {}
+        self._by_subject: dict[SubjectKey, set[BindingKey]] = {}
+        self._sets: BoundedCache[tuple[str, tuple[str, ...]], RuleSet] = BoundedCache(
+            count=8192, size=64 << 20, largest=16 << 20, weigh_entry=lambda key, rules: weigh(key) + _GRANT_BYTES * rules.size
+        )
         self._followings = {c.prefix: Following(storage.resource(c), _KindFollower(self, c.kind)) for c in RBAC_STORAGES}
         self.has_policy = asyncio.Event()
-        """The bootstrap policy is among what is known: set by the hook that sees to it."""
+        """Set when the index contains the bootstrap policy."""
 
     async def run(self) -> None:
         """Follow storage until cancelled."""
@@ -57,51 +68,53 @@ class RbacIndex:
                 group.create_task(following.run())
 
     async def synced(self) -> None:
+        """Wait until all kinds are listed."""
         for following in self._followings.values():
             await following.synced.wait()
 
     async def reach(self, revisions: Mapping[str, int]) -> None:
-        """Know each kind, by its prefix, as far as this."""
+        """Wait until each kind, given by its storage prefix, is known at least up to this revision."""
         for prefix, revision in revisions.items():
             if (following := self._followings.get(prefix)) is not None:
                 await following.reach(revision)
 
     def revisions(self) -> dict[str, int]:
+        """Return the revision up to which each kind is known, by storage prefix."""
         return {prefix: following.revision for prefix, following in self._followings.items()}
 
     def rules_of(self, user: UserInfo) -> RuleSet:
-        """Everything that bindings grant this user."""
+        """Return everything that bindings grant to a user."""
         key = (user.name, user.groups)
-        found = self._sets.get(key)
-        if found is None:
-            if len(self._sets) >= _USER_LIMIT:
-                self._sets.clear()
-            found = self._sets[key] = self._resolve(user)
-        return found
+        cached = self._sets.recall(key)
+        return self._sets.keep(key, self._resolve(user)) if cached is None else cached
 
     def _resolve(self, user: UserInfo) -> RuleSet:
-        keys = set(self._by_subject.get((False, user.name), ()))
-        for group in user.groups:
-            keys |= self._by_subject.get((True, group), set())
+        subjects: list[SubjectKey] = [(False, user.name), *((True, group) for group in user.groups)]
+        places: dict[BindingKey, list[SubjectKey]] = {}
+        for subject in subjects:
+            for key in self._by_subject.get(subject, ()):
+                places.setdefault(key, []).append(subject)
         cluster: list[Grant] = []
         namespaces: dict[str, list[Grant]] = {}
-        for key in sorted(keys):
-            grant = self._grant(key, user)
+        for key in sorted(places):
+            grant = self._grant(key, places[key])
             (namespaces.setdefault(key.namespace, []) if key.namespace else cluster).append(grant)
         return RuleSet(cluster, namespaces)
 
-    def _grant(self, key: BindingKey, user: UserInfo) -> Grant:
+    def _grant(self, key: BindingKey, subjects: Sequence[SubjectKey]) -> Grant:
+        """Return what a binding grants to a user who matches `subjects`."""
         binding = self._bindings[key]
-        subject = next(s for s in binding.subjects if (s.name in user.groups if s.is_group else s.name == user.name))
+        _, described = min(binding.subjects[subject] for subject in subjects)
         role_namespace = key.namespace if binding.role_kind == "Role" else ""
         rules = self._roles.get((role_namespace, binding.role_name))
         if rules is None:
             return Grant("", (), f"{binding.role_kind.lower()}.rbac.authorization.k8s.io {go_quote(binding.role_name)} not found")
-        return Grant(f"RBAC: allowed by {binding.described} to {subject.described}", rules)
+        return Grant(f"RBAC: allowed by {binding.described} to {described}", rules)
 
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def forget_kind(self, kind: str) -> None:
+        """Remove all objects of a kind."""
         self._sets.clear()
         cluster = kind.startswith("Cluster")
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
@@ -111,6 +124,7 @@ class RbacIndex:
             self._remove_binding(key)
 
     def put(self, kind: str, namespace: str, name: str, obj: Object) -> None:
+        """Store an object that was added or changed."""
         self._sets.clear()
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
             self._roles[namespace, name] = obj.get("rules") or ()
@@ -119,9 +133,10 @@ class RbacIndex:
         self._remove_binding(key)
         self._bindings[key] = binding = read_binding(kind, namespace, name, obj)
         for subject in binding.subjects:
-            self._by_subject.setdefault((subject.is_group, subject.name), set()).add(key)
+            self._by_subject.setdefault(subject, set()).add(key)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
+        """Remove an object."""
         self._sets.clear()
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
             self._roles.pop((namespace, name), None)
@@ -131,14 +146,14 @@ class RbacIndex:
     def _remove_binding(self, key: BindingKey) -> None:
         binding = self._bindings.pop(key, None)
         for subject in binding.subjects if binding else ():
-            keys = self._by_subject.get((subject.is_group, subject.name), set())
+            keys = self._by_subject.get(subject, set())
             keys.discard(key)
             if not keys:
-                self._by_subject.pop((subject.is_group, subject.name), None)
+                self._by_subject.pop(subject, None)
 
 
 class _KindFollower:
-    """Carries one kind's changes into the index."""
+    """The follower that applies the changes of one kind to the index."""
 
     def __init__(self, index: RbacIndex, kind: str) -> None:
         self._index, self._kind = index, kind
@@ -158,24 +173,28 @@ class _KindFollower:
             self._index.put(self._kind, entry.namespace, entry.name, entry.peek())
 
     def lost(self) -> None:
-        """What is known is kept: an old policy is better than none while storage is away."""
+        """Keep the index: an outdated policy is better than none while storage is unavailable."""
 
 
 def read_binding(kind: str, namespace: str, name: str, obj: Object) -> Binding:
+    """Convert a RoleBinding or ClusterRoleBinding to a `Binding`."""
     ref = obj.get("roleRef") or {}
     role_kind, role_name = ref.get("kind", ""), ref.get("name", "")
     full_name = f"{name}/{namespace}" if namespace else name
-    subjects = [s for raw in obj.get("subjects") or () if (s := read_subject(raw, namespace)) is not None]
+    subjects: dict[SubjectKey, tuple[int, str]] = {}
+    for place, raw in enumerate(obj.get("subjects") or ()):
+        if (subject := read_subject(raw, namespace)) is not None:
+            subjects.setdefault(subject[0], (place, subject[1]))
     described = f"{kind} {go_quote(full_name)} of {role_kind} {go_quote(role_name)}"
     return Binding(subjects, role_kind, role_name, described)
 
 
-def read_subject(subject: Object, namespace: str) -> Subject | None:
-    """None for a subject that can apply to nobody."""
+def read_subject(subject: Object, namespace: str) -> tuple[SubjectKey, str] | None:
+    """Return the user or group that a subject means, with its description; None if the subject matches no user."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind == "ServiceAccount":
         home = subject.get("namespace") or namespace
-        return Subject(False, make_username(home, name), f"{kind} {go_quote(f'{name}/{home}')}") if home else None
+        return ((False, make_username(home, name)), f"{kind} {go_quote(f'{name}/{home}')}") if home else None
     if kind in ("User", "Group"):
-        return Subject(kind == "Group", name, f"{kind} {go_quote(name)}")
+        return (kind == "Group", name), f"{kind} {go_quote(name)}"
     return None

@@ -1,6 +1,6 @@
-"""The policy that every cluster begins with, as a real server of the pinned version has it (data/policy.json, generated).
+"""The bootstrap policy, as a kube-apiserver of the pinned version creates it (data/policy.json, generated).
 
-Labels and annotations that all of it carries, API groups and the like are left out of the file and put back here.
+The labels, annotations, API groups and the like that all its objects share are not in the file and are added here.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 
 
 class Policy(NamedTuple):
-    """What is wanted of one kind. Aggregated roles have no rules here: the aggregation controller gives them."""
+    """The bootstrap objects of one kind. Aggregated roles have no rules here; the aggregation controller sets them."""
 
     storage: StorageConfig
     objects: list[Object]
 
 
 def bootstrap_policy(*, services_apart: bool = False) -> list[Policy]:
-    """Roles first, so that no binding is ever without its role.
+    """Return the bootstrap policy, roles first, so that no binding exists without its role.
 
-    Where `services_apart`, with what each of the four services may do to the others (data/services.json, found by auditing them).
+    With `services_apart` it includes the permissions of each of the four services on the others (data/services.json,
+    found by auditing them).
     """
     data = _read("policy.json")
     if services_apart:
@@ -49,12 +50,12 @@ def bootstrap_policy(*, services_apart: bool = False) -> list[Policy]:
 
 
 def _read(name: str) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = orjson.loads(files(__package__).joinpath("data", name).read_bytes())
-    return found
+    policies: dict[str, list[dict[str, Any]]] = orjson.loads(files(__package__).joinpath("data", name).read_bytes())
+    return policies
 
 
 def node_rules() -> list[dict[str, Any]]:
-    """The rules that the node authorizer judges by where no closer rule applies (ClusterRole system:node)."""
+    """Return the rules of ClusterRole system:node, which the node authorizer uses where no more specific rule applies."""
     rules: list[dict[str, Any]] = next(role["rules"] for role in _read("policy.json")["clusterroles"] if role["name"] == "system:node")
     return rules
 
@@ -90,7 +91,7 @@ def _binding(entry: dict[str, Any]) -> Object:
 
 
 def _subject(text: str) -> Object:
-    """`Group:system:masters`, `User:x`, `ServiceAccount:namespace/name`."""
+    """Parse `Group:system:masters`, `User:x` or `ServiceAccount:namespace/name`."""
     kind, _, name = text.partition(":")
     if kind == "ServiceAccount":
         namespace, _, name = name.partition("/")

@@ -1,4 +1,4 @@
-"""Columns of bindings in tables (upstream: printRoleBinding in pkg/printers/internalversion). Roles have the default ones."""
+"""Table columns of bindings; roles have the default ones (upstream: pkg/printers/internalversion/printers.go, printRoleBinding)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tetrapod.machinery.timestamps import age
 
 def _row(binding: Object) -> list[Any]:
     meta, ref = binding["metadata"], binding.get("roleRef") or {}
-    named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    names: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for subject in binding.get("subjects") or ():
         kind, name = subject.get("kind", ""), subject.get("name", "")
-        if kind in named:
-            named[kind].append(f"{subject.get('namespace') or ''}/{name}" if kind == "ServiceAccount" else name)
-    wide = [", ".join(named[kind]) for kind in ("User", "Group", "ServiceAccount")]
+        if kind in names:
+            names[kind].append(f"{subject.get('namespace') or ''}/{name}" if kind == "ServiceAccount" else name)
+    wide = [", ".join(names[kind]) for kind in ("User", "Group", "ServiceAccount")]
     return [meta.get("name", ""), f"{ref.get('kind', '')}/{ref.get('name', '')}", age(meta.get("creationTimestamp")), *wide]
 
 

@@ -1,0 +1,249 @@
+"""The comparison of the rules that a user holds with the rules that the user grants, for the privilege escalation check.
+
+Upstream breaks each granted rule down into rights (one verb on one resource of one group, by one name) and looks for a held rule that
+covers each right. The answers here are the same, but the rights are not enumerated, because a rule of 2 kB has a million. Each value of
+a rule (a verb, a group, …) is mapped to the set of held rules that cover it, one bit for each rule. A right is missing if the sets of
+its values have no rule in common. Values with the same set are compared once, and missing rights are counted by multiplying.
+
+Upstream: staging/src/k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, Covers
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice
+from operator import and_, mul, or_
+from typing import Any, Final, TypeAlias
+
+from tetrapod.generic.authorization.rules import ALL, Rule, values
+
+PlainRule: TypeAlias = dict[str, Any]
+
+MAX_STEPS: Final = 2_000_000
+"""Comparisons of two sets of held rules, about 0.1 µs each. The rules of upstream's bootstrap policy need fewer than a thousand."""
+_RULES_PER_STEP: Final = 256
+"""Sets of more rules cost more steps, since they take more time and memory: 2 million steps hold 64 MB of sets at most."""
+
+_RESOURCE_KEYS: Final = ("apiGroups", "resources", "verbs", "resourceNames")
+_URL_KEYS: Final = ("nonResourceURLs", "verbs")
+
+
+class TooComplexError(Exception):
+    """Rules that cannot be compared within `MAX_STEPS`."""
+
+
+class Steps:
+    """A budget of comparisons."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise TooComplexError
+
+
+class HeldRules:
+    """The rules that a user holds, as sets of rules by value: bit `i` of a set is the rule at index `i`.
+
+    Attributes:
+        for_any_name: the rules without resource names. Only they cover a right without one.
+        cost: the steps that a set of these rules costs.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        size = len(rules)
+        self.cost = 1 + size // _RULES_PER_STEP
+        self.for_any_name = _as_set((i for i, rule in enumerate(rules) if not values(rule, "resourceNames")), size)
+        self._with = {key: _Sets(_indexes(rules, key), size) for key in {*_RESOURCE_KEYS, *_URL_KEYS}}
+        prefixes = _url_prefixes(rules)
+        self._prefixes = _Sets(prefixes, size)
+        self._prefix_lengths = sorted({len(prefix) for prefix in prefixes})
+
+    def covering(self, key: str, value: str) -> int:
+        """Return the set of rules that cover one value of a rule's list `key`."""
+        sets = self._with[key]
+        if key == "resourceNames":
+            return _union(self.for_any_name, sets.of(value))
+        if key == "nonResourceURLs":
+            lengths = self._prefix_lengths[: bisect_right(self._prefix_lengths, len(value))]
+            return reduce(_union, (self._prefixes.of(value[:length]) for length in lengths), sets.of(value))
+        covering = _union(sets.of(ALL), sets.of(value))
+        if key == "resources" and "/" in value:
+            return _union(covering, sets.of(f"*/{value.partition('/')[2]}"))
+        return covering
+
+
+class _Sets:
+    """The sets of rules by value, computed on demand."""
+
+    def __init__(self, indexes: Mapping[str, Sequence[int]], size: int) -> None:
+        self._size = size
+        self._indexes = indexes
+        self._made: dict[str, int] = {}
+
+    def of(self, value: str) -> int:
+        made = self._made.get(value)
+        if made is None:
+            if value not in self._indexes:
+                return 0
+            made = self._made[value] = _as_set(self._indexes[value], self._size)
+        return made
+
+
+def _indexes(rules: Sequence[Rule], key: str) -> Mapping[str, list[int]]:
+    indexes: dict[str, list[int]] = {}
+    for i, rule in enumerate(rules):
+        for value in values(rule, key):
+            indexes.setdefault(value, []).append(i)
+    return indexes
+
+
+def _url_prefixes(rules: Sequence[Rule]) -> Mapping[str, list[int]]:
+    """Index the rules by the URL prefixes that they cover; upstream trims all trailing stars."""
+    prefixes: dict[str, list[int]] = {}
+    for url, indexes in _indexes(rules, "nonResourceURLs").items():
+        if url.endswith(ALL):
+            prefixes.setdefault(url.rstrip(ALL), []).extend(indexes)
+    return prefixes
+
+
+def _as_set(indexes: Iterable[int], size: int) -> int:
+    """Return the integer with these bits set. Setting bits in bytes is linear, where `|= 1 << i` copies the integer for each bit."""
+    bits = bytearray(size // 8 + 1)
+    for i in indexes:
+        bits[i >> 3] |= 1 << (i & 7)
+    return int.from_bytes(bits, "little")
+
+
+def _union(left: int, right: int) -> int:
+    """Return `left | right`, without a copy where one of them is empty."""
+    return left | right if left and right else left or right
+
+
+class MissingRights:
+    """The rights of some granted rules that the held rules do not cover.
+
+    Attributes:
+        total: how many there are, counted as upstream counts them: a value that a list repeats is another right.
+    """
+
+    def __init__(self, held: HeldRules, granted: Iterable[Rule], steps: Steps) -> None:
+        boxes = (_Box(held, rule, keys, steps) for rule in granted for keys in (_RESOURCE_KEYS, _URL_KEYS))
+        self._boxes = [box for box in boxes if box.missing]
+        self.total = sum(box.missing for box in self._boxes)
+
+    def __iter__(self) -> Iterator[PlainRule]:
+        """Yield one rule for each right, in upstream's order.
+
+        Raises:
+            TooComplexError: the missing rights are too far apart.
+        """
+        for box in self._boxes:
+            yield from box.rights()
+
+
+def missing_rights(held: Sequence[Rule], granted: Iterable[Rule], max_steps: int = MAX_STEPS) -> MissingRights:
+    """Find the rights of `granted` that no rule of `held` covers.
+
+    Raises:
+        TooComplexError: the comparison takes too long. The rules then count as not covered.
+    """
+    return MissingRights(HeldRules(held), granted, Steps(max_steps))
+
+
+def first_missing(missing: MissingRights, most: int, most_characters: int) -> list[PlainRule]:
+    """Return the first missing rights: so many at most, with so many characters in all their values."""
+    first: list[PlainRule] = []
+    try:
+        for right in islice(missing, most):
+            most_characters -= sum(len(listed[0]) for listed in right.values())
+            if most_characters < 0:
+                break
+            first.append(right)
+    except TooComplexError:
+        pass  # they are only listed in a message
+    return first
+
+
+class _Box:
+    """The rights of one rule: all combinations of a value of each list."""
+
+    def __init__(self, held: HeldRules, rule: Rule, keys: Sequence[str], steps: Steps) -> None:
+        self._steps = steps
+        self._cost = held.cost
+        self._keys = [key for key in keys if key != "resourceNames" or values(rule, key)]
+        self._values = [values(rule, key) for key in self._keys]
+        self._start = -1 if "resourceNames" in self._keys else held.for_any_name
+        self.missing = 0
+        if all(self._values):
+            self._covering = [self._sets(held, key, listed) for key, listed in zip(self._keys, self._values, strict=True)]
+            self._prepare()
+            self.missing = self._count(0, self._start)
+
+    def _sets(self, held: HeldRules, key: str, listed: Sequence[str]) -> Mapping[str, int]:
+        """Return the covering set of each value. Equal sets are one object."""
+        covering: dict[str, int] = {}
+        shared: dict[int, int] = {}
+        for value in listed:
+            if value not in covering:
+                covering_set = held.covering(key, value)
+                if covering_set not in shared:
+                    self._steps.spend(self._cost)
+                covering[value] = shared.setdefault(covering_set, covering_set)
+        return covering
+
+    def _prepare(self) -> None:
+        """Count the values of each list by their sets, and find what decides early: for each list, and for it and all that follow."""
+        self._kinds = [
+            list(Counter(map(covering.__getitem__, listed)).items()) for covering, listed in zip(self._covering, self._values, strict=True)
+        ]
+        self._in_any = [reduce(or_, covering.values()) for covering in self._covering]
+        self._in_all = _from_the_end(and_, [reduce(and_, covering.values()) for covering in self._covering], -1)
+        self._combinations = _from_the_end(mul, list(map(len, self._values)), 1)
+        self._counted: list[dict[int, int]] = [{} for _ in self._keys]
+
+    def _count(self, depth: int, held: int) -> int:
+        """Count the missing combinations of the lists from `depth` on, where `held` covers the values before."""
+        if depth == len(self._keys):
+            return 0 if held else 1
+        if held & self._in_all[depth]:
+            return 0
+        if not held & self._in_any[depth]:
+            return self._combinations[depth]
+        counted = self._counted[depth]
+        if (known := counted.get(held)) is not None:
+            return known
+        kinds = self._kinds[depth]
+        self._steps.spend(len(kinds) * self._cost)
+        total = sum(times * self._count(depth + 1, held & covering) for covering, times in kinds)
+        counted[held] = total
+        return total
+
+    def rights(self) -> Iterator[PlainRule]:
+        for chosen in self._missing_from(0, self._start):
+            yield {key: [value] for key, value in zip(self._keys, chosen, strict=True)}
+
+    def _missing_from(self, depth: int, held: int) -> Iterator[tuple[str, ...]]:
+        if depth == len(self._keys):
+            yield ()
+            return
+        covering = self._covering[depth]
+        for value in self._values[depth]:
+            self._steps.spend(self._cost)
+            remaining = held & covering[value]
+            if self._count(depth + 1, remaining):
+                for rest in self._missing_from(depth + 1, remaining):
+                    yield (value, *rest)
+
+
+def _from_the_end(combine: Callable[[int, int], int], items: Sequence[int], end: int) -> list[int]:
+    """Return for each index the combination of the items from there to the end."""
+    combined = [end]
+    for item in reversed(items):
+        combined.append(combine(combined[-1], item))
+    return combined[:0:-1]

@@ -1,0 +1,44 @@
+"""Rules as the messages of privilege escalation print them.
+
+Upstream: pkg/registry/rbac/validation/policy_compact.go, CompactRules; pkg/apis/rbac/v1/helpers.go, CompactString
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tetrapod.generic.authorization.rules import Rule, values
+from tetrapod.machinery.field import go_quote
+
+
+def compact(rules: Iterable[Rule]) -> list[Rule]:
+    """Join the rules that name one resource of one group, by at most one name, into one rule with several verbs."""
+    kept: list[Rule] = []
+    simple: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
+    for rule in rules:
+        groups, resources, names = values(rule, "apiGroups"), values(rule, "resources"), values(rule, "resourceNames")
+        if len(groups) != 1 or len(resources) != 1 or len(names) > 1 or values(rule, "nonResourceURLs"):
+            kept.append(rule)
+            continue
+        same = simple.setdefault((groups[0], resources[0], tuple(names)), {**rule, "verbs": []})
+        same["verbs"].extend(values(rule, "verbs"))
+    return [*kept, *simple.values()]
+
+
+def describe(rule: Rule) -> str:
+    """Return a rule as text: `{APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}`."""
+    named = (
+        ("APIGroups", "apiGroups"),
+        ("Resources", "resources"),
+        ("NonResourceURLs", "nonResourceURLs"),
+        ("ResourceNames", "resourceNames"),
+        ("Verbs", "verbs"),
+    )
+    parts = (f"{title}:{quoted(listed)}" for title, key in named if (listed := values(rule, key)))
+    return "{" + ", ".join(parts) + "}"
+
+
+def quoted(texts: Iterable[str]) -> str:
+    """Return a list as Go's %q prints it."""
+    return "[" + " ".join(map(go_quote, texts)) + "]"
