@@ -1,7 +1,7 @@
-"""`AuthService`: authenticators, authorizers, resources, routes and hooks of the auth service, put together.
+"""`AuthService`: the authenticators, authorizers, resources, routes and hooks of the auth service.
 
-The assembly (cli) makes one where auth runs: as its own process, or in the one process, where it hands `authenticator`,
-`authorizer` and `token_request_rest` to the others. Everything it needs is given: storage, options, a client for controllers.
+The cli package creates it: in a process of its own, or in the single process, where `authenticator`, `authorizer` and
+`token_request_rest` are passed to the other services. Storage, options and a client for controllers are arguments.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
 
 BOOTSTRAP_HOOK: Final = "rbac/bootstrap-roles"
 SecretSigner = Callable[[str, str, str], Awaitable[str]]
-"""(namespace, service account, secret) → a legacy token."""
+"""Called with namespace, service account name and secret name; returns a legacy token."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenWebhook:
-    """Whom to ask about tokens that nobody here knows."""
+    """The webhook that is asked about tokens that no other authenticator accepts."""
 
     target: Target
     version: str = "v1beta1"  # --authentication-token-webhook-version
@@ -72,13 +72,13 @@ class TokenWebhook:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """Flags of kube-apiserver, read: files are loaded by the assembly."""
+    """The options of `AuthService`, taken from flags of kube-apiserver; the cli package has already read the files."""
 
-    issuers: Sequence[str] = ("https://kubernetes.default.svc",)  # --service-account-issuer; the first one signs
-    audiences: Sequence[str] = ()  # --api-audiences; the first issuer where empty
+    issuers: Sequence[str] = ("https://kubernetes.default.svc",)  # --service-account-issuer; new tokens carry the first one
+    audiences: Sequence[str] = ()  # --api-audiences; if empty, the first issuer
     signing_key: PrivateKey | None = None  # --service-account-signing-key-file
     verification_keys: Sequence[VerificationKey] = ()  # --service-account-key-file
-    jwks_uri: str = ""  # --service-account-jwks-uri, or of the external address; without one nothing is published
+    jwks_uri: str = ""  # --service-account-jwks-uri, or derived from the external address; if empty, OIDC discovery is off
     max_token_expiration: int = 0  # --service-account-max-token-expiration
     extend_token_expiration: bool = True  # --service-account-extend-token-expiration
     static_tokens: dict[str, UserInfo] = field(default_factory=dict)  # --token-auth-file
@@ -86,27 +86,31 @@ class AuthOptions:
     client_authorities: CertificatePool | None = None  # --client-ca-file
     proxy_authorities: CertificatePool | None = None  # --requestheader-client-ca-file
     requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
-    requestheader_names: HeaderNames = STANDARD  # --requestheader-username-headers and its like
+    requestheader_names: HeaderNames = STANDARD  # --requestheader-username-headers and the related flags
     token_webhook: TokenWebhook | None = None  # --authentication-token-webhook-config-file
     jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
-    anonymous: bool = True  # --anonymous-auth, or as --authentication-config says
-    anonymous_paths: Sequence[str] = ()  # where that is limited to some
+    anonymous: bool = True  # --anonymous-auth, or `anonymous.enabled` of --authentication-config
+    anonymous_paths: Sequence[str] = ()  # if not empty, anonymous requests are allowed on these paths only
     authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)  # --authorization-*
     controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
-    """Groups that no certificate gives. Where users connect directly (one process): SERVICES_GROUP."""
+    """Groups that a client certificate cannot grant. In the single process, where users connect directly, this is SERVICES_GROUP."""
     shared: SharedCache | None = None  # --redis-url
     services_apart: bool = False
-    """The four are processes of their own: each has its rights by RBAC."""
+    """Whether the four services run as processes of their own; each is then granted its permissions by RBAC."""
 
 
 class AuthService:
-    """What others need: authenticator, tokens, authorizer, resolver, definitions, routes, rest_routes, token_request_rest."""
+    """The auth service. Others use `authenticator`, `tokens`, `authorizer`, `resolver`, `definitions`, `routes`,
+    `rest_routes` and `token_request_rest`.
+    """
 
     def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None, leadership: Leadership = ALONE) -> None:
-        """`client` speaks to the front door, for the aggregation controller and the tracking of legacy tokens.
+        """Create the authenticators, authorizers and resources; nothing runs until the hooks of `register` do.
 
-        Of replicas one runs that controller: as `leadership` says.
+        Args:
+            client: a client of the aggregator, for the aggregation controller and the tracking of legacy tokens; None disables both.
+            leadership: decides which replica runs the aggregation controller.
         """
         self._storage, self._options, self._client, self._leadership = storage, options, client, leadership
         self._following = False
@@ -121,17 +125,17 @@ class AuthService:
         self.definitions = auth_resources(
             tokens=self.tokens,
             audiences=self.audiences,
-            anonymous=options.anonymous and not options.anonymous_paths,  # the token of a review has no path
+            anonymous=options.anonymous and not options.anonymous_paths,  # a TokenReview has no path to compare with anonymous_paths
             authorizer=self.authorizer,
             resolver=self.resolver,
             guard=EscalationGuard(self.authorizer, self.index, storage),
         )
         self.rest_routes = discovery_routes(options.issuers[0], self._keys, options.jwks_uri) if self._keys else {}
-        """OIDC discovery: for `Routes.add_rest`."""
+        """The handlers of OIDC discovery, for `Routes.add_rest`."""
         self.documents = openapi_documents() if self.rest_routes else {}
-        """Their OpenAPI documents: for `GenericAPIServer.documents`."""
+        """The OpenAPI documents of OIDC discovery, for `GenericAPIServer.documents`."""
         self.routes = internal_routes(self.index, self._chain, self._requests, self.issuer, self.objects)
-        """For the other services, four-process form: `Routes.add`. Never proxied."""
+        """The internal API for the other services when they are separate processes, for `Routes.add`. The aggregator never proxies it."""
 
     def _make_authorizers(self) -> None:
         built_in: dict[str, Resolving] = {"Node": NodeAuthorizer(self.graph), "RBAC": RbacAuthorizer(self.index)}
@@ -173,16 +177,16 @@ class AuthService:
             tokens.append(BootstrapTokenAuthenticator(self.objects, self.audiences))
         self._jwt: JwtAuthenticators | None = None
         if options.jwt is not None:
-            from tetrapod.auth.oidc.authenticators import JwtAuthenticators  # which imports CEL
+            from tetrapod.auth.oidc.authenticators import JwtAuthenticators  # only imported on demand, because it imports CEL
 
-            # behind service accounts: their tokens are no reason to ask an issuer for its keys
+            # After the service account authenticators, so that their tokens do not make an issuer's keys be fetched.
             self._jwt = JwtAuthenticators(replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool)
             tokens.append(self._jwt)
-        if (webhook := options.token_webhook) is not None:  # last: it costs a request
-            asked = webhook_authenticator(
+        if (webhook := options.token_webhook) is not None:  # last, because it sends a request
+            webhook_tokens = webhook_authenticator(
                 webhook.target, self._pool, version=webhook.version, ttl=webhook.ttl, audiences=self.audiences, shared=options.shared
             )
-            tokens.append(asked)
+            tokens.append(webhook_tokens)
         self.tokens: TokenAuthenticator = UnionTokenAuthenticator(tokens)
         self.authenticator: RequestAuthenticator = UnionAuthenticator(
             self._request_authenticators(), anonymous=options.anonymous, anonymous_paths=options.anonymous_paths
@@ -190,28 +194,28 @@ class AuthService:
 
     def _request_authenticators(self) -> list[RequestAuthenticator]:
         options = self._options
-        found: list[RequestAuthenticator] = []
+        authenticators: list[RequestAuthenticator] = []
         if options.proxy_authorities is not None:
             allowed, names = options.requestheader_allowed_names, options.requestheader_names
-            found.append(RequestHeaderAuthenticator(options.proxy_authorities, allowed, names))
+            authenticators.append(RequestHeaderAuthenticator(options.proxy_authorities, allowed, names))
         if options.client_authorities is not None:
-            found.append(X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups))
-        return [*found, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]
+            authenticators.append(X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups))
+        return [*authenticators, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]
 
     async def sign_secret_token(self, namespace: str, account: str, secret: str) -> str:
-        """A token for a secret of type kubernetes.io/service-account-token (a `SecretSigner` for core's controller).
+        """Return a token for a secret of type kubernetes.io/service-account-token (a `SecretSigner` for core's controller).
 
         Raises:
-            StatusError: 404, no such account.
+            StatusError: 404, the service account does not exist.
             LookupError: this server has no signing key.
         """
         if self.issuer is None:
             raise LookupError("no service account signing key")
-        found: Object = await self.objects.get(SERVICE_ACCOUNTS, namespace, account)
-        return self.issuer.legacy_token(found, secret)
+        service_account: Object = await self.objects.get(SERVICE_ACCOUNTS, namespace, account)
+        return self.issuer.legacy_token(service_account, secret)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """The post-start hooks: policy in place and known to the authorizer before the server is ready."""
+        """Register the hooks. The server is ready only after the bootstrap policy is stored and loaded into the RBAC index."""
 
         async def bootstrap_roles() -> None:
             if not self._following:

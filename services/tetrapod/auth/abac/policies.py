@@ -1,7 +1,7 @@
-"""Attribute-based access control: the file of --authorization-policy-file, a policy in each line, and what it allows.
+"""Attribute-based access control: the file of --authorization-policy-file, with one policy on each line, and its authorizer.
 
-Upstream: pkg/auth/authorizer/abac/abac.go, pkg/apis/abac/{v0,v1beta1}. A line without a version is one of v0. Reading is lenient: fields
-that nobody knows are passed over.
+Upstream: pkg/auth/authorizer/abac/abac.go, pkg/apis/abac/{v0,v1beta1}. A line without a version is v0. Decoding is
+lenient: unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _READING: Final = ("get", "list", "watch")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
+    """A policy in the form of v1beta1. Empty strings match nothing, `*` matches everything."""
+
     user: str = ""
     group: str = ""
     readonly: bool = False
@@ -39,6 +41,7 @@ class Policy:
     path: str = ""
 
     def is_for(self, user: UserInfo) -> bool:
+        """Return whether the policy applies to the user."""
         if self.user not in ("", "*", user.name):
             return False
         if self.group not in ("", "*") and self.group not in user.groups:
@@ -46,21 +49,25 @@ class Policy:
         return bool(self.user or self.group)
 
     def allows(self, attributes: Attributes) -> bool:
+        """Return whether the policy alone allows the request."""
         if not self.is_for(attributes.user) or (self.readonly and attributes.verb not in _READING):
             return False
         if attributes.resource_request:
-            asked = ((self.namespace, attributes.namespace), (self.resource, attributes.resource), (self.api_group, attributes.group))
-            return all(own in ("*", wanted) for own, wanted in asked)
+            compared = ((self.namespace, attributes.namespace), (self.resource, attributes.resource), (self.api_group, attributes.group))
+            return all(own in ("*", wanted) for own, wanted in compared)
         if self.path in ("*", attributes.path):
             return True
         return self.path.endswith("*") and attributes.path.startswith(self.path.rstrip("*"))
 
     @property
     def verbs(self) -> list[str]:
+        """The verbs that the policy allows."""
         return list(_READING) if self.readonly else ["*"]
 
 
 class AbacAuthorizer:
+    """The authorizer and rule resolver over a list of policies."""
+
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
 
@@ -70,18 +77,19 @@ class AbacAuthorizer:
         return Answer(Decision.NO_OPINION, "No policy matched.")
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
-        found = [p for p in self._policies if p.is_for(user) and p.namespace in ("*", namespace)]
+        policies = [p for p in self._policies if p.is_for(user) and p.namespace in ("*", namespace)]
         resources: list[dict[str, Any]] = [
-            {"verbs": p.verbs, "apiGroups": [p.api_group], "resources": [p.resource]} for p in found if p.resource
+            {"verbs": p.verbs, "apiGroups": [p.api_group], "resources": [p.resource]} for p in policies if p.resource
         ]
-        paths: list[dict[str, Any]] = [{"verbs": p.verbs, "nonResourceURLs": [p.path]} for p in found if p.path]
+        paths: list[dict[str, Any]] = [{"verbs": p.verbs, "nonResourceURLs": [p.path]} for p in policies if p.path]
         return ResolvedRules(resources, paths, False, "")
 
 
 def read_policies(path: str) -> list[Policy]:
-    """
+    """Read a policy file.
+
     Raises:
-        ValueError: the file, the line and the reason.
+        ValueError: a line is invalid; the text has the file, the line and the reason.
     """
     return list(_policies(path, read(path)))
 
@@ -96,12 +104,12 @@ def _policies(path: str, data: bytes) -> Iterator[Policy]:
             continue
         try:
             try:
-                found = load(text, _kinds(), strict=False)
+                obj = load(text, _kinds(), strict=False)
             except NotRegistered:
-                found, unversioned = _unversioned(text), True
+                obj, unversioned = _unversioned(text), True
         except ValueError as error:
             raise ValueError(f"error reading policy file {path}, line {number}: {text.decode('utf-8', 'replace')}: {error}") from None
-        yield _v1beta1(found["spec"]) if found.get("apiVersion") == _V1BETA1 else _v0(found)
+        yield _v1beta1(obj["spec"]) if obj.get("apiVersion") == _V1BETA1 else _v0(obj)
     if unversioned:
         log.warning(
             "Policy file %s contained unversioned rules. See docs/admin/authorization.md#abac-mode for ABAC file format details.", path
@@ -109,11 +117,11 @@ def _policies(path: str, data: bytes) -> Iterator[Policy]:
 
 
 def _unversioned(text: bytes) -> Object:
-    """A policy of v0 that does not say so."""
+    """Decode a v0 policy that has no apiVersion."""
     decoded = json.decode(text) if text.lstrip().startswith(b"{") else yaml.decode(text)
     obj, api_version, kind_ = recognize(decoded.obj)
     if (api_version or _V0, kind_ or "Policy") != (_V0, "Policy"):
-        load(text, _kinds(), strict=False)  # says what is wrong with it
+        load(text, _kinds(), strict=False)  # raises the error that describes it
     check(obj, _kinds()[_V0, "Policy"], None, [], strict=False)
     return obj
 
@@ -126,7 +134,7 @@ def _kinds() -> Kinds:
 
 
 def _v0(obj: Object) -> Policy:
-    """What is left out matches everything."""
+    """Convert a v0 policy, in which missing fields match everything."""
     user, group = obj.get("user", ""), obj.get("group", "")
     namespace, resource = obj.get("namespace", ""), obj.get("resource", "")
     if (not user and not group) or "*" in (user, group):

@@ -1,6 +1,6 @@
-"""`AuthorizerChain`: the authorizers of the configuration in order, put anew when its file changes.
+"""`AuthorizerChain`: the configured authorizers in order, rebuilt when the configuration file changes.
 
-Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go. Webhooks come and go by a reload; the others stay.
+Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go. A reload adds and removes webhooks; the other authorizers are kept.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ RELOADS: Final = ReloadMetrics("authorization")
 
 
 class Resolving(Authorizer, RuleResolver, Protocol):
-    """An authorizer that can list what it allows."""
+    """An authorizer that can also list what it allows."""
 
 
 class AuthorizerChain:
-    """`authorizer` and `resolver` stay the same objects. `before` stand in front of every configuration: our own.
+    """The chain of authorizers. `authorizer` and `resolver` are the same objects across reloads.
 
-    What webhooks say is `shared` with other replicas.
-
-    Raises ValueError, with upstream's text.
+    `before` are our own authorizers, which come before the configured ones. Replicas share the responses of webhooks by `shared`.
+    The constructor raises ValueError, with upstream's text, if the configuration is invalid.
     """
 
     def __init__(
@@ -67,9 +66,9 @@ class AuthorizerChain:
             raise ValueError(f"invalid authorization config: {error}") from None
 
     def _use(self, config: Object) -> None:
-        chosen = [(authorizer, self._made(authorizer)) for authorizer in config["authorizers"]]
-        self.authorizer.replace((*self._before, *(Named(a["name"], made, a["type"]) for a, made in chosen)))
-        self.resolver.replace([made for _, made in chosen])
+        pairs = [(authorizer, self._made(authorizer)) for authorizer in config["authorizers"]]
+        self.authorizer.replace((*self._before, *(Named(a["name"], made, a["type"]) for a, made in pairs)))
+        self.resolver.replace([made for _, made in pairs])
         self._config = config
 
     def _made(self, authorizer: Object) -> Resolving:
@@ -82,22 +81,23 @@ class AuthorizerChain:
 
     @property
     def decided_by_rules(self) -> bool:
-        """Whether what RBAC allows is allowed: no webhook before it might refuse."""
+        """Whether RBAC's ALLOW is final, because no webhook that might deny comes before it."""
         types = [authorizer["type"] for authorizer in self._config["authorizers"]]
         return "RBAC" in types and "Webhook" not in types[: types.index("RBAC")]
 
     @property
     def may_change(self) -> bool:
+        """Whether the configuration can be reloaded."""
         return bool(self._options.file)
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Follow the file, if there is one."""
+        """Start watching the configuration file, if there is one."""
         if self._options.file:
             RELOADS.applied(self._data)
             lifecycle.background("authorization-config", watch(self._options.file, self.reload))
 
     async def reload(self) -> None:
-        """Look at the file, and do as it says if it is another one and in order."""
+        """Read the file and rebuild the chain if its content has changed and is valid."""
         try:
             data = await asyncio.to_thread(Path(self._options.file).read_text)
         except (OSError, UnicodeDecodeError) as error:
@@ -121,10 +121,10 @@ class AuthorizerChain:
 
 
 def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> Object:
-    """The configuration in a file, in order.
+    """Parse and validate a configuration file. `required` are the types of authorizers that it must contain.
 
     Raises:
-        ValueError: all that is wrong with it.
+        ValueError: the configuration is invalid; the text has all errors.
     """
     config = load_configuration(data)
     if errors := validate(config):
@@ -155,6 +155,7 @@ def _webhook(authorizer: Object, pool: BackendPool, shared: SharedCache | None) 
 def _conditions(conditions: list[Object], name: str) -> Conditions | None:
     if not conditions:
         return None
-    from tetrapod.auth.authorizers.match_conditions import MatchConditions, compile_condition  # which imports CEL
+    # only imported on demand, because it imports CEL
+    from tetrapod.auth.authorizers.match_conditions import MatchConditions, compile_condition
 
     return MatchConditions([compile_condition(condition["expression"]) for condition in conditions], name)

@@ -1,4 +1,4 @@
-"""AuthorizationConfiguration: files, and --authorization-mode with its companions as if they were one.
+"""AuthorizationConfiguration files, and the conversion of --authorization-mode and related flags to such a configuration.
 
 Upstream: k8s.io/apiserver/pkg/apis/apiserver/{load,v1,v1beta1,v1alpha1}, pkg/kubeapiserver/options/authorization.go
 (buildAuthorizationConfiguration), pkg/kubeapiserver/authorizer/config.go (LoadAndValidateData).
@@ -24,7 +24,10 @@ MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationOptions:
-    """`config` is an AuthorizationConfiguration, made of flags where there is no `file`; `data` the file's content."""
+    """The options of `AuthorizerChain`.
+
+    `config` is an AuthorizationConfiguration; it is made from flags if there is no `file`. `data` is the content of the file.
+    """
 
     config: Object = field(default_factory=lambda: from_modes(("Node", "RBAC")))
     file: str = ""
@@ -34,7 +37,7 @@ class AuthorizationOptions:
 
 @dataclass(frozen=True, slots=True)
 class WebhookFlags:
-    """--authorization-webhook-*."""
+    """The values of the --authorization-webhook-* flags."""
 
     config_file: str = ""
     version: str = "v1beta1"
@@ -43,10 +46,10 @@ class WebhookFlags:
 
 
 def load_configuration(data: bytes) -> Object:
-    """The AuthorizationConfiguration in a file, with defaults; an empty file is one without authorizers.
+    """Parse an AuthorizationConfiguration file and set its defaults. An empty file has no authorizers.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; the text is upstream's.
     """
     if not data:
         return {}
@@ -72,6 +75,7 @@ _DEFAULTS: Final[Object] = {
 
 
 def from_modes(modes: Sequence[str], webhook: WebhookFlags | None = None) -> Object:
+    """Convert --authorization-mode and the webhook flags to a configuration."""
     return {"authorizers": [_authorizer(mode, webhook or WebhookFlags()) for mode in modes]}
 
 
@@ -92,7 +96,7 @@ def _authorizer(mode: str, flags: WebhookFlags) -> Object:
 
 
 def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
-    """What is wrong with names and types beyond the file's own validation: `required` are types that may not vanish by a reload."""
+    """Return errors in names and types beyond the file's own validation. `required` are types that a reload may not remove."""
     errors, seen = [], set()
     for authorizer in config.get("authorizers") or []:
         kind_, name = authorizer["type"], authorizer["name"]
@@ -107,13 +111,13 @@ def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
 
 
 def _kinds() -> Kinds:
-    found: dict[tuple[str, str], SchemaNode] = {}
+    kinds: dict[tuple[str, str], SchemaNode] = {}
     for version in VERSIONS:
-        found[f"{GROUP}/{version}", KIND] = _shape(version)
-        found[f"{GROUP}/{version}", "AuthenticationConfiguration"] = kind(
+        kinds[f"{GROUP}/{version}", KIND] = _shape(version)
+        kinds[f"{GROUP}/{version}", "AuthenticationConfiguration"] = kind(
             "AuthenticationConfiguration", jwt=shapes.raw(), anonymous=shapes.raw()
         )
-    return found
+    return kinds
 
 
 def _shape(version: str) -> SchemaNode:

@@ -1,4 +1,4 @@
-"""matchConditions of authorization webhooks: CEL over the SubjectAccessReview that would be sent.
+"""The matchConditions of authorization webhooks: CEL expressions over the SubjectAccessReview that would be sent.
 
 Upstream: k8s.io/apiserver/pkg/authorization/cel/{compile,matcher}.go.
 """
@@ -23,11 +23,12 @@ _RESOURCE_FIELDS: Final = ("namespace", "verb", "group", "version", "resource", 
 
 
 def compile_condition(expression: str) -> Compiled:
+    """Compile a condition; the result has an error if it is invalid."""
     return compile_expression(_environment(), expression, BOOL)
 
 
 class MatchConditions:
-    """Those of one webhook, by whose name they are counted."""
+    """The conditions of one webhook. Metrics are labelled with `name`, the name of the webhook."""
 
     def __init__(self, conditions: Sequence[Compiled], name: str) -> None:
         self._conditions = [(c, c.program) for c in conditions if c.program is not None]
@@ -36,10 +37,10 @@ class MatchConditions:
         self._selectors = [name for name in ("fieldSelector", "labelSelector") if any(p.selects(name) for p in programs)]
 
     def match(self, spec: Object) -> bool:
-        """Whether all are true; one that is false decides, whatever is wrong with others before it.
+        """Return whether all conditions are true. One false condition decides, even if others before it fail.
 
         Raises:
-            ConditionError
+            ConditionError: a condition fails and none is false.
         """
         start, errors = time.perf_counter(), []
         bindings = {"request": self._request(spec)}
@@ -60,15 +61,15 @@ class MatchConditions:
         return True
 
     def _request(self, spec: Object) -> Object:
-        """Texts are always there, empty or not; attributes and selectors only where the request has them."""
+        """Return the CEL value of a spec: strings are always set; attributes and selectors only if the request has them."""
         request: dict[str, Any] = {"user": spec.get("user") or "", "groups": spec.get("groups") or [], "uid": spec.get("uid") or ""}
         request["extra"] = spec.get("extra") or {}
         if (resource := spec.get("resourceAttributes")) is not None:
-            shown: Object = {name: resource.get(name) or "" for name in _RESOURCE_FIELDS}
+            attributes: Object = {name: resource.get(name) or "" for name in _RESOURCE_FIELDS}
             for name in self._selectors:
                 if resource.get(name):
-                    shown[name] = {"requirements": [{"values": [], **r} for r in resource[name]["requirements"]]}
-            request["resourceAttributes"] = shown
+                    attributes[name] = {"requirements": [{"values": [], **r} for r in resource[name]["requirements"]]}
+            request["resourceAttributes"] = attributes
         if (path := spec.get("nonResourceAttributes")) is not None:
             request["nonResourceAttributes"] = {"verb": path.get("verb") or "", "path": path.get("path") or ""}
         return request

@@ -1,6 +1,6 @@
-"""`JwtAuthenticator`: users by the ID tokens of one issuer.
+"""`JwtAuthenticator`: authenticates users by the ID tokens of one issuer.
 
-Upstream: jwtAuthenticator of k8s.io/apiserver/plugin/pkg/authenticator/token/oidc/oidc.go; texts are what a TokenReview shows.
+Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, jwtAuthenticator. A TokenReview shows the error texts.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _LONGEST_WAIT: Final = 10.0
 
 
 class JwtAuthenticator:
-    """Asks the issuer for its keys in the background (`run`): it may be a workload of this very cluster.
+    """The authenticator for one entry of `jwt` in an AuthenticationConfiguration.
 
-    Raises ValueError where the configuration is wrong, with upstream's text.
+    `run` fetches the issuer's discovery document in the background, because the issuer may be a workload of this cluster. The
+    constructor raises ValueError with upstream's text if the configuration is invalid.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class JwtAuthenticator:
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
-        """Ask again and again until the issuer has said where its keys are."""
+        """Fetch the issuer's discovery document, with exponential backoff, until it succeeds."""
         wait = _FIRST_WAIT
         while self._verifier is None:
             try:
@@ -81,7 +82,7 @@ class JwtAuthenticator:
         self.ready.set()
 
     def complaint(self) -> str:
-        """ "" where it can be used."""
+        """Return why the authenticator cannot be used yet; "" if it can."""
         if self._verifier is not None:
             return ""
         return f"oidc: authenticator for issuer {go_quote(self.issuer)} is not healthy: {self._unhealthy}"
@@ -121,8 +122,8 @@ class JwtAuthenticator:
         )  # fmt: skip
         self._check_required(claims)
         self._check_rules(self._mapper.claim_rules, evaluate, "claim validation expression")
-        about = user_value(user)
-        self._check_rules(self._mapper.user_rules, lambda rule: rule.evaluate(USER, about), "user info validation rule")
+        user_info = user_value(user)
+        self._check_rules(self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info), "user info validation rule")
         return user
 
     def _username(self, claims: Object, evaluate: Callable[[Expression], Any]) -> str:
@@ -178,10 +179,10 @@ class JwtAuthenticator:
         if isinstance(token_id, str) and token_id:
             extra[CREDENTIAL_ID_KEY] = (f"JTI={token_id}",)
         try:
-            found = [(mapping, evaluate(mapping)) for mapping in self._mapper.extra]
+            evaluated = [(mapping, evaluate(mapping)) for mapping in self._mapper.extra]
         except ExpressionError as error:
             raise InvalidToken(str(error)) from None
-        for mapping, value in found:
+        for mapping, value in evaluated:
             try:
                 texts = string_list(value)
             except ExpressionError as error:
@@ -209,11 +210,12 @@ class JwtAuthenticator:
 
 
 def _string(expression: Expression, evaluate: Callable[[Expression], Any], what: str) -> str:
+    """Evaluate an expression that must return a string. `what` names the mapping in error texts. Raises InvalidToken."""
     words = f"oidc: error evaluating {what} claim expression"
     try:
-        found = evaluate(expression)
+        value = evaluate(expression)
     except ExpressionError as error:
         raise InvalidToken(f"{words}: {error}") from None
-    if not isinstance(found, str):
+    if not isinstance(value, str):
         raise InvalidToken(f"{words}: {what} claim expression must return a string")
-    return found
+    return value

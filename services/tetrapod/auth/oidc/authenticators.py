@@ -1,7 +1,7 @@
-"""`JwtAuthenticators`: those of the configuration in force, put in place of the last ones when the file changes.
+"""`JwtAuthenticators`: the authenticators of the current AuthenticationConfiguration, replaced when its file changes.
 
 Upstream: newJWTAuthenticator and authenticationConfigUpdater of pkg/kubeapiserver/authenticator/config.go, and the reload of
-pkg/kubeapiserver/options/authentication.go. New ones are used only once all their issuers have answered.
+pkg/kubeapiserver/options/authentication.go. New authenticators are used only after all their issuers have answered.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ log = logging.getLogger(__name__)
 
 RELOADS: Final = ReloadMetrics("authentication")
 _PATIENCE: Final = 60.0
-"""How long a changed file's issuers have to answer (upstream: UpdateAuthenticationConfigTimeout)."""
+"""Seconds that the issuers of a changed file have to answer (upstream: UpdateAuthenticationConfigTimeout)."""
 
 
 class JwtAuthenticators:
-    """A `TokenAuthenticator`. Raises ValueError where the first configuration is wrong."""
+    """A `TokenAuthenticator` for all issuers of the configuration. The constructor raises ValueError if the first
+    configuration is invalid.
+    """
 
     def __init__(self, options: JwtOptions, pool: BackendPool, *, clock: Callable[[], float] = time.time) -> None:
         self._options, self._pool, self._clock = options, pool, clock
@@ -56,18 +58,22 @@ class JwtAuthenticators:
         self._cached: list[TokenAuthenticator] = [CachedTokenAuthenticator(one) for one in made]
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """As good for all audiences of this API, since the issuer's are others. The first complaint ends the search."""
+        """Authenticate a token by the first issuer that accepts it.
+
+        The result is valid for all audiences of this API server, because the issuer's audiences are separate. The first
+        InvalidToken ends the search.
+        """
         accepted = tuple(a for a in audiences or self._options.audiences if a in self._options.audiences)
         if not accepted:
             return None
         for authenticator in self._cached:
-            found = await authenticator.authenticate_token(token, ())
-            if found is not None:
-                return Authenticated(found.user, accepted)
+            result = await authenticator.authenticate_token(token, ())
+            if result is not None:
+                return Authenticated(result.user, accepted)
         return None
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Ask the issuers for their keys, and follow the file, if there is one."""
+        """Start fetching the issuers' keys and, if there is a file, watching it."""
         self._start(self._made)
         if self._options.file:
             RELOADS.applied(self._data)
@@ -77,7 +83,7 @@ class JwtAuthenticators:
         self._tasks = [asyncio.create_task(one.run(), name=f"jwt-authenticator/{one.issuer}") for one in made]
 
     async def reload(self) -> None:
-        """Look at the file, and do as it says if it is another one and in order."""
+        """Read the file and replace the authenticators if its content has changed and is valid."""
         try:
             data = await asyncio.to_thread(_read, self._options.file)
         except (OSError, UnicodeDecodeError) as error:
@@ -91,7 +97,7 @@ class JwtAuthenticators:
         except ValueError as error:
             log.error("failed to validate authentication config: %s", error)
             RELOADS.failed()
-            self._data = data  # it never will be in order
+            self._data = data  # the same content cannot become valid, so it is not tried again
             return
         old, old_tasks = self._made, self._tasks
         self._start(made)
@@ -128,13 +134,13 @@ def _read(path: str) -> str:
 
 
 async def _complaints(made: list[JwtAuthenticator]) -> str:
-    """What is wrong with those that have not answered in time."""
+    """Wait up to `_PATIENCE` seconds for the authenticators and return what is wrong with those that are not ready; "" if all are."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             for one in made:
                 await one.ready.wait()
-    found = [text for one in made if (text := one.complaint())]
-    return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
+    texts = [text for one in made if (text := one.complaint())]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

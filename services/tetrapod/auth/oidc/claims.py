@@ -1,4 +1,4 @@
-"""Claims of a token as Go reads them: typed, with encoding/json's texts for what has another type.
+"""Typed access to the claims of a token, with the error texts of Go's encoding/json for values of the wrong type.
 
 Upstream: claims, stringOrArray and untrustedIssuer of plugin/pkg/authenticator/token/oidc/oidc.go; idToken of go-oidc's oidc.go.
 """
@@ -20,7 +20,7 @@ _GOOGLE_WITHOUT_SCHEME: Final = "accounts.google.com"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_BASE64: Final = re.compile(r"[^A-Za-z0-9_-]")
 _LIMIT: Final = 1 << 20
-"""Bytes of a token; HTTP's limit on headers is below it."""
+"""The longest token in bytes. The limit on HTTP headers is lower."""
 
 
 class BadClaim(Exception):
@@ -28,21 +28,22 @@ class BadClaim(Exception):
 
 
 def parse_object(data: bytes) -> Object:
-    """
+    """Parse a JSON object.
+
     Raises:
         ValueError: not a JSON object; the text is Go's.
     """
-    found = json_serializer.decode(data, unstructured=True).obj
-    if not isinstance(found, dict):
-        raise ValueError(f"json: cannot unmarshal {go_kind(found)} into Go value of type map[string]json.RawMessage")
-    return found
+    value = json_serializer.decode(data, unstructured=True).obj
+    if not isinstance(value, dict):
+        raise ValueError(f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]json.RawMessage")
+    return value
 
 
 def segment(text: str) -> bytes:
-    """One part of a token (base64url without padding).
+    """Decode one part of a token (base64url without padding).
 
     Raises:
-        ValueError
+        ValueError: invalid base64url; the text is Go's.
     """
     if (bad := _NOT_BASE64.search(text)) is not None or len(text) % 4 == 1:
         raise ValueError(f"illegal base64 data at input byte {len(text) - 1 if bad is None else bad.start()}")
@@ -50,7 +51,7 @@ def segment(text: str) -> bytes:
 
 
 def untrusted_issuer(token: str) -> str | None:
-    """What an unverified token says about its issuer; None where it is no token at all."""
+    """Return the issuer of a token without verifying it: "" if it names none, None if it is not a JWT."""
     parts = token.split(".")
     if len(parts) != 3 or len(token) > _LIMIT:
         return None
@@ -66,10 +67,12 @@ def untrusted_issuer(token: str) -> str | None:
 
 
 def same_issuer(configured: str, said: str) -> bool:
+    """Return whether a token's issuer is the configured one; as in go-oidc, Google's may come without a scheme."""
     return configured == said or (configured == GOOGLE and said == _GOOGLE_WITHOUT_SCHEME)
 
 
 def go_kind(value: Any) -> str:
+    """Return the JSON type of a value as Go's error texts name it."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -78,7 +81,7 @@ def go_kind(value: Any) -> str:
 
 
 def string_of(value: Any, into: str = "value") -> str:
-    """Raises BadClaim for anything but a string (or null, which is "")."""
+    """Return a string, "" for null. Raises BadClaim for other types. `into` describes the Go target in the error text."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -87,15 +90,17 @@ def string_of(value: Any, into: str = "value") -> str:
 
 
 def token_string(claims: Object, name: str) -> str:
-    """A claim that every ID token may have (go-oidc's struct idToken)."""
+    """Return a claim that every ID token may have (struct idToken of go-oidc); "" if it is missing. Raises BadClaim."""
     return string_of(claims.get(name), f"struct field idToken.{name}")
 
 
 def string_claim(claims: Object, name: str) -> str:
+    """Return a string claim. Raises BadClaim if it is missing or has another type."""
     return string_of(_present(claims, name))
 
 
 def bool_claim(claims: Object, name: str) -> bool:
+    """Return a boolean claim. Raises BadClaim if it is missing or has another type."""
     value = _present(claims, name)
     if value is None:
         return False
@@ -105,7 +110,7 @@ def bool_claim(claims: Object, name: str) -> bool:
 
 
 def strings_claim(claims: Object, name: str) -> list[str]:
-    """A list of strings, or one string."""
+    """Return a claim that is a list of strings or a single string. Raises BadClaim if it is missing or has another type."""
     value = _present(claims, name)
     if value is None:
         return []
@@ -121,7 +126,7 @@ def _present(claims: Object, name: str) -> Any:
 
 
 def audience_of(claims: Object) -> list[str]:
-    """`aud`: a string or a list. Raises BadClaim."""
+    """Return the `aud` claim, a string or a list, as a list. Raises BadClaim."""
     value = claims.get("aud")
     if value is None:
         return []
@@ -133,16 +138,16 @@ def audience_of(claims: Object) -> list[str]:
 
 
 def seconds_of(claims: Object, name: str) -> float | None:
-    """A moment (`exp`, `nbf`), in seconds; None where there is none. Raises BadClaim."""
+    """Return a time claim (`exp`, `nbf`) in seconds since the epoch, or None if it is missing. Raises BadClaim."""
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, str):  # json.Number takes a quoted number too
+    if isinstance(value, str):  # json.Number also accepts a quoted number
         try:
             value = float(value)
         except ValueError:
-            said = go_quote(go_quote(str(value)))
-            raise BadClaim(f"json: invalid number literal, trying to unmarshal {said} into Number") from None
+            quoted = go_quote(go_quote(str(value)))
+            raise BadClaim(f"json: invalid number literal, trying to unmarshal {quoted} into Number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type json.Number")
     if not math.isfinite(value) or abs(value) >= 1 << 63:
@@ -151,7 +156,7 @@ def seconds_of(claims: Object, name: str) -> float | None:
 
 
 def shown_time(seconds: float | None) -> str:
-    """As Go prints a time in UTC; none at all is its zero."""
+    """Format a time as Go prints it in UTC; None is Go's zero time."""
     if seconds is None:
         return "0001-01-01 00:00:00 +0000 UTC"
     try:

@@ -1,4 +1,4 @@
-"""AuthenticationConfiguration files, and the `--oidc-*` flags as if they were one.
+"""AuthenticationConfiguration files, and the conversion of the `--oidc-*` flags to such a configuration.
 
 Upstream: k8s.io/apiserver/pkg/apis/apiserver/{v1,v1beta1,v1alpha1}/types.go, pkg/kubeapiserver/options/authentication.go.
 """
@@ -19,12 +19,12 @@ KIND: Final = "AuthenticationConfiguration"
 GROUP: Final = "apiserver.config.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")
 ALL_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
-"""What a configuration file allows; nothing symmetric, and never `none`."""
+"""The algorithms of tokens whose authenticator comes from a configuration file: asymmetric ones only, and never `none`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OidcFlags:
-    """--oidc-*."""
+    """The values of the --oidc-* flags."""
 
     issuer_url: str = ""
     client_id: str = ""
@@ -39,21 +39,24 @@ class OidcFlags:
 
 @dataclass(frozen=True, slots=True)
 class JwtOptions:
-    """`config` is an AuthenticationConfiguration, made of flags where there is no `file`; `data` the file's content."""
+    """The options of `JwtAuthenticators`.
+
+    `config` is an AuthenticationConfiguration; it is made from flags if there is no `file`. `data` is the content of the file.
+    """
 
     config: Object
     file: str = ""
     data: str = ""
     algorithms: Sequence[str] = ALL_ALGORITHMS
-    audiences: tuple[str, ...] = ()  # of this API
-    disallowed: Collection[str] = ()  # issuers: those of service accounts
+    audiences: tuple[str, ...] = ()  # audiences of this API server
+    disallowed: Collection[str] = ()  # issuers that may not be configured: those of service accounts
 
 
 def load_configuration(data: bytes) -> Object:
-    """The AuthenticationConfiguration in a file.
+    """Parse an AuthenticationConfiguration file.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; the text is upstream's.
     """
     if not data:
         raise ValueError("empty config data")
@@ -64,7 +67,7 @@ def load_configuration(data: bytes) -> Object:
 
 
 def from_flags(flags: OidcFlags) -> Object:
-    """What upstream makes of the flags. Without an issuer: no authenticators."""
+    """Convert the flags to a configuration as upstream does. Without an issuer or a client id it has no authenticators."""
     if not flags.issuer_url or not flags.client_id:
         return {}
     issuer: Object = {"url": flags.issuer_url, "audiences": [flags.client_id]}
@@ -78,7 +81,7 @@ def from_flags(flags: OidcFlags) -> Object:
 
 
 def _username_prefix(flags: OidcFlags) -> str:
-    """Names other than `email` are prefixed by the issuer; `-` says no prefix."""
+    """Return the prefix of user names: by default the issuer, except for the claim `email`; `-` disables it."""
     if flags.username_prefix == "-":
         return ""
     if not flags.username_prefix and flags.username_claim != "email":
@@ -87,14 +90,14 @@ def _username_prefix(flags: OidcFlags) -> str:
 
 
 def _kinds() -> Kinds:
-    found: dict[tuple[str, str], SchemaNode] = {}
+    kinds: dict[tuple[str, str], SchemaNode] = {}
     for version in VERSIONS:
-        found[f"{GROUP}/{version}", KIND] = _shape(version)
-        found[f"{GROUP}/{version}", "AuthorizationConfiguration"] = kind("AuthorizationConfiguration", authorizers=shapes.raw())
-    found[f"{GROUP}/v1", "EncryptionConfiguration"] = found["v1", "EncryptionConfig"] = kind(
+        kinds[f"{GROUP}/{version}", KIND] = _shape(version)
+        kinds[f"{GROUP}/{version}", "AuthorizationConfiguration"] = kind("AuthorizationConfiguration", authorizers=shapes.raw())
+    kinds[f"{GROUP}/v1", "EncryptionConfiguration"] = kinds["v1", "EncryptionConfig"] = kind(
         "EncryptionConfiguration", resources=shapes.raw()
     )
-    return found
+    return kinds
 
 
 def _shape(version: str) -> SchemaNode:

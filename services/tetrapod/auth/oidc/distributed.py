@@ -1,7 +1,7 @@
-"""Distributed claims: groups that a token does not hold, but says where to ask for.
+"""Distributed claims: groups that the token does not contain, but for which it names an endpoint.
 
-Upstream: claimResolver of plugin/pkg/authenticator/token/oidc/oidc.go (OIDC Connect Core 1.0, section 5.6.2). What is fetched must be a
-token of its own, signed by its issuer for the same audiences.
+Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, claimResolver (OpenID Connect Core 1.0, section 5.6.2). The endpoint must return
+a JWT that its own issuer has signed for the same audiences.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from tetrapod.machinery.gvk import Object
 
 
 class ClaimResolver:
-    """For one claim of one authenticator. Issuers are asked for their keys when their first token comes."""
+    """The resolver of one claim of one authenticator. An issuer's keys are fetched when its first token arrives."""
 
     def __init__(self, claim: str, fetcher: Fetcher, expected: Expectations) -> None:
         self._claim, self._fetcher, self._expected = claim, fetcher, expected
         self._verifiers: dict[str, TokenVerifier] = {}
 
     async def expand(self, claims: Object) -> None:
-        """Put the claim in its place, if it is somewhere else.
+        """Fetch the claim and store it in `claims`, if the token says that it is elsewhere.
 
         Raises:
-            BadToken
+            BadToken: the claim cannot be fetched or its token is invalid.
         """
         if self._claim in claims or "_claim_names" not in claims:
             return
@@ -42,18 +42,18 @@ class ClaimResolver:
             endpoint, bearer = string_of(place.get("endpoint")), string_of(place.get("access_token"))
         except BadClaim as error:
             raise BadToken(f"oidc: could not parse claim sources: {error}") from None
-        if endpoint:  # else it may be an aggregated claim, which is not supported
+        if endpoint:  # without an endpoint it may be an aggregated claim, which is not supported
             claims[self._claim] = await self._resolve(endpoint, bearer)
 
     async def _resolve(self, endpoint: str, bearer: str) -> object:
         try:
-            found = await self._fetcher.get(endpoint, bearer)
+            response = await self._fetcher.get(endpoint, bearer)
         except FetchError as error:
             raise BadToken(f"while getting distributed claim {go_quote(self._claim)}: {error}") from None
-        if not 200 <= found.status <= 226:
-            text = f"error while getting distributed claim JWT: {found.status}"
+        if not 200 <= response.status <= 226:
+            text = f"error while getting distributed claim JWT: {response.status}"
             raise BadToken(f"while getting distributed claim {go_quote(self._claim)}: {text}")
-        token = found.body.decode("utf-8", "replace")
+        token = response.body.decode("utf-8", "replace")
         issuer = untrusted_issuer(token)
         if issuer is None:
             raise BadToken(f"getting untrusted issuer from endpoint {endpoint} failed for claim {go_quote(self._claim)}: malformed token")
@@ -67,14 +67,14 @@ class ClaimResolver:
         return value
 
     async def _verifier(self, issuer: str) -> TokenVerifier:
-        known = self._verifiers.get(issuer)
-        if known is None:
+        verifier = self._verifiers.get(issuer)
+        if verifier is None:
             try:
-                known = self._verifiers[issuer] = await discover(issuer, self._fetcher, self._expected)
+                verifier = self._verifiers[issuer] = await discover(issuer, self._fetcher, self._expected)
             except FetchError as error:
                 text = f"verifier not initialized for issuer: {go_quote(issuer)}: {error}"
                 raise BadToken(f"verifying untrusted issuer {issuer} failed: {text}") from None
-        return known
+        return verifier
 
 
 def _object(value: object, words: str) -> Object:

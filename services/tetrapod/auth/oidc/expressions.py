@@ -1,7 +1,7 @@
-"""CEL expressions over `claims` and `user`: compiled once, evaluated for every token that is not remembered.
+"""CEL expressions over `claims` and `user`, compiled once and evaluated for every token that is not cached.
 
-Upstream: k8s.io/apiserver/pkg/authentication/cel/{compile,mapper,interface}.go, and newClaimsValue and its unescaping in
-plugin/pkg/authenticator/token/oidc/oidc.go. Numbers are doubles, since Go decodes JSON so.
+Upstream: k8s.io/apiserver/pkg/authentication/cel/{compile,mapper,interface}.go, and newClaimsValue with its unescaping in
+plugin/pkg/authenticator/token/oidc/oidc.go. All numbers are doubles, because Go decodes JSON that way.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ _NO_BOOL: Final = "must evaluate to bool"
 
 
 class ExpressionError(Exception):
-    """An expression that cannot be compiled, is of the wrong type, or fails; the text is upstream's."""
+    """An expression that cannot be compiled, has the wrong type, or fails; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """`about` is what a rule says when it is not kept, or the key that an extra is for."""
+    """A compiled expression. `about` is the message of a validation rule, or the key of an extra mapping."""
 
     text: str
     program: Program
     about: str = ""
 
     def evaluate(self, variable: str, value: Any) -> Any:
-        """
+        """Evaluate the expression with one variable.
+
         Raises:
-            ExpressionError
+            ExpressionError: the evaluation fails.
         """
         try:
             return self.program.evaluate({variable: value})
@@ -49,16 +50,16 @@ class Expression:
 
 
 def compile_claims(text: str, about: str = "", *, rule: bool = False) -> Expression:
-    """An expression over `claims`; a `rule` must be a bool.
+    """Compile an expression over `claims`; a `rule` must return a bool.
 
     Raises:
-        ExpressionError
+        ExpressionError: the expression does not compile or has the wrong type.
     """
     return _compile(_claims_environment(), text, about, rule)
 
 
 def compile_user(text: str, about: str = "") -> Expression:
-    """A rule over `user`. Raises ExpressionError."""
+    """Compile a validation rule over `user`. Raises ExpressionError."""
     return _compile(_user_environment(), text, about, True)
 
 
@@ -90,7 +91,7 @@ def _user_environment() -> Environment:
 
 
 class _Unescaping(ObjectLike):
-    """A map whose keys are also found as identifiers of CEL: `claims.kubernetes__dot__io`."""
+    """A map whose keys can also be escaped identifiers of CEL: `claims.kubernetes__dot__io`."""
 
     __slots__ = ("_found", "_made")
 
@@ -125,10 +126,12 @@ def _value(value: Any) -> Any:
 
 
 def claims_value(claims: Object) -> Any:
+    """Return the value of the variable `claims`."""
     return _Unescaping(claims)
 
 
 def user_value(user: UserInfo) -> Any:
+    """Return the value of the variable `user`."""
     extra = {key: list(texts) for key, texts in user.extra.items()}
     return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": _Unescaping(extra)}
 
@@ -137,23 +140,24 @@ Evaluate = Callable[[Expression], Any]
 
 
 def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
-    """All of them are evaluated before the first that is not kept is told (upstream: checkValidationRulesEvaluation).
+    """Check that all rules are true. As upstream (checkValidationRulesEvaluation), all are evaluated before the first
+    failure is reported.
 
     Raises:
-        ExpressionError
+        ExpressionError: a rule fails, is false, or does not return a bool.
     """
-    for rule, kept in [(rule, evaluate(rule)) for rule in rules]:
-        if not isinstance(kept, bool):
+    for rule, passed in [(rule, evaluate(rule)) for rule in rules]:
+        if not isinstance(passed, bool):
             raise ExpressionError("validation expression must return a boolean")
-        if not kept:
+        if not passed:
             raise ExpressionError(f"validation expression '{rule.text}' failed: {rule.about}")
 
 
 def string_list(value: Any) -> tuple[str, ...]:
-    """A string or a list of strings; empty ones count for nothing, nor does null.
+    """Convert the result of an expression, a string or a list of strings, to a tuple. Empty strings and null are left out.
 
     Raises:
-        ExpressionError: anything else.
+        ExpressionError: the value has another type.
     """
     if value is None:
         return ()

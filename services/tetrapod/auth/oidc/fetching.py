@@ -1,4 +1,4 @@
-"""GET from an identity provider: over TLS with the issuer's authorities, following redirects, within 30 seconds (Go's http.Client)."""
+"""GET requests to an identity provider: over TLS with the issuer's CAs, following redirects, within 30 seconds (as Go's http.Client)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,31 @@ _BODY_LIMIT: Final = 4 << 20
 
 
 class FetchError(Exception):
-    """The text is Go's: `Get "https://…": …`."""
+    """A failed request; the text is Go's: `Get "https://…": …`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
+    """A response, with lower-case header names."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
 class Fetcher:
-    """`rewrites` leads a URL elsewhere (discoveryURL); what is asked for is still the first."""
+    """A client for one issuer. `rewrites` maps URLs to the ones that are fetched instead (discoveryURL); error texts name
+    the original URL.
+    """
 
     def __init__(self, pool: BackendPool, authorities: str = "", rewrites: Mapping[str, str] | None = None) -> None:
         self._pool, self._tls, self._rewrites = pool, ClientTLS(ca_data=authorities), dict(rewrites or {})
 
     async def get(self, url: str, bearer: str = "") -> Fetched:
-        """
+        """Fetch a URL, with a bearer token if one is given.
+
         Raises:
-            FetchError
+            FetchError: no complete response within `TIMEOUT`.
         """
         try:
             async with asyncio.timeout(TIMEOUT):
@@ -54,13 +59,15 @@ class Fetcher:
         for _ in range(_MAX_REDIRECTS):
             target = self._rewrites.get(url, url)
             try:
-                status, found, body = await self._pool.fetch("GET", target, b"", headers, TIMEOUT, tls=self._tls, limit=_BODY_LIMIT)
+                status, response_headers, body = await self._pool.fetch(
+                    "GET", target, b"", headers, TIMEOUT, tls=self._tls, limit=_BODY_LIMIT
+                )
             except (BackendError, OSError, ValueError) as error:
                 raise FetchError(f"Get {go_quote(first)}: {error}") from None
-            named = {name.decode("latin-1"): value.decode("latin-1") for name, value in found}
-            location = named.get("location")
+            decoded_headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in response_headers}
+            location = decoded_headers.get("location")
             if status not in _REDIRECTS or not location:
-                return Fetched(status, named, body)
+                return Fetched(status, decoded_headers, body)
             url = urljoin(target, location)
             headers = {}
         raise FetchError(f"Get {go_quote(url)}: stopped after {_MAX_REDIRECTS} redirects")

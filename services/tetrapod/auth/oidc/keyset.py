@@ -1,7 +1,7 @@
-"""The keys of an issuer, fetched when a token is signed by one that is not known; and the check of signatures.
+"""The key set of an issuer, fetched again when a token is signed by an unknown key, and the verification of signatures.
 
-Upstream: go-oidc's jwks.go. A key verifies only asymmetric algorithms of its own type that the authenticator allows: a public key is
-never taken for a shared secret, and `none` is no algorithm.
+Upstream: go-oidc's jwks.go. A key verifies only the asymmetric algorithms of its type that the authenticator allows. A public key is
+never used as a shared secret, and `none` is rejected.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from tetrapod.auth.oidc.claims import parse_object
 from tetrapod.auth.oidc.fetching import Fetched, Fetcher, FetchError
 from tetrapod.auth.tokens.keys import PublicKey
+from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)
 
 _EXPIRY_DELTA: Final = 30.0
-"""Keys are asked for anew this much before they expire."""
+"""Keys are fetched again this many seconds before they expire."""
 _BAD_SIGNATURE: Final = "failed to verify id token signature"
 _TYPES: Final = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 _CURVES: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
@@ -34,17 +35,20 @@ _DIRECTIVE: Final = re.compile(r'\s*([A-Za-z-]+)\s*(?:=\s*"?([^",]*)"?)?\s*(?:,|
 
 
 class BadSignature(Exception):
-    """Signed by none of the issuer's keys, or they cannot be had."""
+    """No key of the issuer verifies the signature, or the keys cannot be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
+    """A public key of a JWKS."""
+
     id: str
     type: str
     curve: str
     key: PublicKey
 
     def verifies(self, algorithm: str) -> bool:
+        """Return whether the key may verify signatures of `algorithm`."""
         if self.type == "EC":
             return _CURVES.get(self.curve) == algorithm
         return algorithm[:2] in _TYPES[self.type]
@@ -57,11 +61,11 @@ class _Known:
 
 
 Told = Callable[[bytes | None], None]
-"""Is told of every fetch: what came, or None where it was no key set."""
+"""Called after every fetch with the body, or with None if no valid key set was received."""
 
 
 class RemoteKeySet:
-    """`clock` is wall time: an issuer says until when its keys are good."""
+    """The cached key set at one URL. `clock` returns wall-clock time, because the issuer's Cache-Control headers give the expiry."""
 
     def __init__(self, fetcher: Fetcher, url: str, told: Told = lambda _: None, *, clock: Callable[[], float] = time.time) -> None:
         self._fetcher, self._url, self._told, self._clock = fetcher, url, told, clock
@@ -69,27 +73,28 @@ class RemoteKeySet:
         self._fetching: asyncio.Task[_Known] | None = None
 
     async def verify(self, token: str, header: Mapping[str, Any]) -> None:
-        """
+        """Verify the signature of a token, fetching the keys if the cached ones do not verify it and have expired.
+
         Raises:
-            BadSignature
+            BadSignature: no key verifies it, or the keys cannot be fetched.
         """
         if _verified(token, header, self._known.keys):
             return
         if self._clock() + _EXPIRY_DELTA <= self._known.expiry:
             raise BadSignature(_BAD_SIGNATURE)
         try:
-            known = await self._refresh()
+            refreshed = await self._refresh()
         except FetchError as error:
             raise BadSignature(f"fetching keys {error}") from None
-        if not _verified(token, header, known.keys):
+        if not _verified(token, header, refreshed.keys):
             raise BadSignature(_BAD_SIGNATURE)
 
     async def _refresh(self) -> _Known:
-        """One request at a time, for all who wait."""
+        """Fetch the keys. Concurrent callers share one request."""
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch())
             self._fetching.add_done_callback(self._fetched)
-        return await asyncio.shield(self._fetching)
+        return await result_of(self._fetching)
 
     def _fetched(self, task: asyncio.Task[_Known]) -> None:
         self._fetching = None
@@ -98,25 +103,25 @@ class RemoteKeySet:
 
     async def _fetch(self) -> _Known:
         try:
-            found = await self._fetcher.get(self._url)
+            response = await self._fetcher.get(self._url)
         except FetchError as error:
             self._told(None)
             raise FetchError(f"oidc: get keys failed {error}") from None
-        text = found.body.decode("utf-8", "replace")
-        if found.status != 200:
+        text = response.body.decode("utf-8", "replace")
+        if response.status != 200:
             self._told(None)
-            raise FetchError(f"oidc: get keys failed: {found.status} {text}")
+            raise FetchError(f"oidc: get keys failed: {response.status} {text}")
         try:
-            keys = parse_keys(found.body)
+            keys = parse_keys(response.body)
         except ValueError as error:
             self._told(None)
             raise FetchError(f"oidc: failed to decode keys: {error} {text}") from None
-        self._told(found.body)
-        return _Known(keys, expires(found, self._clock()))
+        self._told(response.body)
+        return _Known(keys, expires(response, self._clock()))
 
 
 def parse_keys(body: bytes) -> list[Key]:
-    """Public keys of a JWKS; what is not RSA or EC (a shared secret among them) is passed over.
+    """Parse a JWKS. Keys other than RSA and EC are skipped, including shared secrets.
 
     Raises:
         ValueError: not a key set.
@@ -131,7 +136,7 @@ def _key(jwk: Object) -> Key | None:
     kind = jwk.get("kty")
     if kind not in _TYPES:
         return None
-    public = {name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")}  # no private half
+    public = {name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")}  # drop private members
     try:
         key: Any = (RSAAlgorithm if kind == "RSA" else ECAlgorithm).from_jwk(public)
     except (jwt.InvalidKeyError, ValueError, TypeError, KeyError) as error:
@@ -154,7 +159,10 @@ def _verified(token: str, header: Mapping[str, Any], keys: Sequence[Key]) -> boo
 
 
 def expires(answer: Fetched, now: float) -> float:
-    """Until when an answer may be kept, as a shared cache reads it (github.com/pquerna/cachecontrol); now where it says nothing."""
+    """Return until when a response may be cached, by the rules for shared caches (github.com/pquerna/cachecontrol).
+
+    `now` and the result are in seconds since the epoch. Without caching headers the result is `now`.
+    """
     directives = {name.lower(): value for name, value in _DIRECTIVE.findall(answer.headers.get("cache-control", ""))}
     if directives.keys() & {"no-store", "no-cache", "private"}:
         return now

@@ -1,8 +1,8 @@
-"""Validation of AuthenticationConfiguration, which compiles its expressions on the way.
+"""Validation of AuthenticationConfiguration, which also compiles its CEL expressions.
 
 Upstream: ValidateAuthenticationConfiguration and CompileAndValidateJWTAuthenticator of
-k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go. `validate` checks a whole file; `compile_authenticator` gives the `Mapper`
-of one authenticator, and knows the issuers that are taken: the server's own.
+k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go. `validate` checks a whole file. `compile_authenticator` returns the
+`Mapper` of one authenticator. Both reject `disallowed` issuers: those of the server's own service account tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EMAIL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mapper:
-    """The expressions of one authenticator."""
+    """The compiled expressions of one authenticator."""
 
     username: Expression | None = None
     groups: Expression | None = None
@@ -40,6 +40,7 @@ class Mapper:
 
 
 def validate(config: Object, disallowed: Collection[str] = ()) -> list[FieldError]:
+    """Validate a configuration and return all errors."""
     listed = config.get("jwt") or []
     if len(listed) > LIMIT:
         return [field.too_many("jwt", len(listed), LIMIT)]
@@ -62,9 +63,10 @@ def validate(config: Object, disallowed: Collection[str] = ()) -> list[FieldErro
 
 
 def compile_authenticator(authenticator: Object, disallowed: Collection[str] = ()) -> Mapper:
-    """
+    """Compile the expressions of one authenticator.
+
     Raises:
-        ValueError: all that is wrong, in one text.
+        ValueError: the configuration is invalid; all errors are in one text.
     """
     compiler = _Compiler("")
     if errors := compiler.authenticator(authenticator, disallowed):
@@ -73,7 +75,7 @@ def compile_authenticator(authenticator: Object, disallowed: Collection[str] = (
 
 
 class _Compiler:
-    """One authenticator's errors, and the expressions that are in order."""
+    """The validation of one authenticator, which collects the compiled expressions."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -138,8 +140,8 @@ class _Compiler:
         return errors
 
     def _verifies_email(self) -> bool:
-        looking = [self._single["username"], *self._lists["extra"], *self._lists["claim_rules"]]
-        return any(expression.program.selects("email_verified", "claims") for expression in looking)
+        expressions = [self._single["username"], *self._lists["extra"], *self._lists["claim_rules"]]
+        return any(expression.program.selects("email_verified", "claims") for expression in expressions)
 
     def _prefixed(self, name: str, mapping: Object, path: str, *, needed: bool) -> list[FieldError]:
         claim, expression, prefix = mapping.get("claim") or "", mapping.get("expression") or "", mapping.get("prefix")
@@ -194,13 +196,13 @@ class _Compiler:
 
     def _compile(self, name: str, text: str, path: str, make: Callable[[str], Expression]) -> list[FieldError]:
         try:
-            made = make(text)
+            expression = make(text)
         except ExpressionError as error:
             return [field.invalid(path, text, str(error))]
         if name in self._lists:
-            self._lists[name].append(made)
+            self._lists[name].append(expression)
         else:
-            self._single[name] = made
+            self._single[name] = expression
         return []
 
 
@@ -227,14 +229,14 @@ def _url_errors(url: str, disallowed: Collection[str], path: str) -> list[FieldE
         listed = " ".join(sorted(disallowed))
         errors.append(field.invalid(path, url, f"URL must not overlap with disallowed issuers: [{listed}]"))
     try:
-        found = parse(url)
+        parsed = parse(url)
     except BadUrl as error:
         return [*errors, field.invalid(path, url, f"parse {go_quote(url)}: {error}")]
     complaints = (
-        (found.scheme != "https", "URL scheme must be https"),
-        (bool(found.user), "URL must not contain a username or password"),
-        (bool(found.query), "URL must not contain a query"),
-        (bool(found.fragment), "URL must not contain a fragment"),
+        (parsed.scheme != "https", "URL scheme must be https"),
+        (bool(parsed.user), "URL must not contain a username or password"),
+        (bool(parsed.query), "URL must not contain a query"),
+        (bool(parsed.fragment), "URL must not contain a fragment"),
     )
     return errors + [field.invalid(path, url, text) for wrong, text in complaints if wrong]
 

@@ -1,4 +1,4 @@
-"""`TokenVerifier`: is this token one that the issuer made for us, and does it hold now.
+"""`TokenVerifier`: verifies that an ID token was signed by its issuer, is for our audiences, and is currently valid.
 
 Upstream: go-oidc's verify.go and oidc.go (discovery), idTokenVerifier of plugin/pkg/authenticator/token/oidc/oidc.go.
 """
@@ -29,16 +29,16 @@ from tetrapod.machinery.gvk import Object
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 _LEEWAY: Final = 60.0
-"""How far ahead an issuer's clock may be (`nbf`); expiry knows none."""
+"""Tolerated clock difference for `nbf`, in seconds. `exp` has no leeway, as in go-oidc."""
 
 
 class BadToken(Exception):
-    """The text is go-oidc's."""
+    """An ID token that is malformed, expired, or from another issuer; the text is go-oidc's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What is asked of every token of an authenticator."""
+    """The audiences and algorithms that the tokens of an authenticator must have."""
 
     audiences: Sequence[str]
     algorithms: Sequence[str]
@@ -46,14 +46,16 @@ class Expectations:
 
 
 class TokenVerifier:
+    """The verifier of the tokens of one issuer."""
+
     def __init__(self, issuer: str, keys: RemoteKeySet, expected: Expectations) -> None:
         self._issuer, self._keys, self._expected = issuer, keys, expected
 
     async def verify(self, token: str) -> Object:
-        """The claims.
+        """Verify a token and return its claims.
 
         Raises:
-            BadToken
+            BadToken: the token is malformed, its signature is invalid, or a claim has an unexpected value.
         """
         header, payload = _parts(token)
         algorithm = header.get("alg")
@@ -91,7 +93,7 @@ class TokenVerifier:
 
 
 def _parts(token: str) -> tuple[Object, bytes]:
-    """Header and payload, neither of which can be trusted yet. Raises BadToken."""
+    """Decode the header and the payload without verifying them. Raises BadToken."""
     parts = token.split(".")
     if len(parts) > 3:
         raise BadToken("oidc: malformed jwt")
@@ -102,7 +104,7 @@ def _parts(token: str) -> tuple[Object, bytes]:
         segment(parts[2])
     except ValueError as error:
         raise BadToken(f"oidc: malformed jwt: {error}") from None
-    if header.get("crit"):  # nothing critical is understood
+    if header.get("crit"):  # no critical header extension is supported
         raise BadToken("failed to verify signature: failed to verify id token signature")
     if not isinstance(header.get("kid"), str | None):
         raise BadToken("oidc: malformed jwt: the key's id is no string")
@@ -110,7 +112,7 @@ def _parts(token: str) -> tuple[Object, bytes]:
 
 
 def _check_sources(claims: Object) -> None:
-    """Whatever claim is said to be elsewhere must have a place. Raises BadToken."""
+    """Check that every distributed claim has a source. Raises BadToken, or BadClaim for values of the wrong type."""
     names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
     if not isinstance(names, dict) or not isinstance(sources, dict):
         raise BadClaim("json: cannot unmarshal into Go struct field idToken._claim_names of type map[string]string")
@@ -122,22 +124,22 @@ def _check_sources(claims: Object) -> None:
 
 
 async def discover(issuer: str, fetcher: Fetcher, expected: Expectations, told: Told = lambda _: None) -> TokenVerifier:
-    """Ask an issuer where its keys are.
+    """Fetch the discovery document of an issuer and return the verifier of its tokens.
 
     Raises:
-        FetchError
+        FetchError: the document cannot be fetched, names another issuer, or has no JWKS URL.
     """
-    found = await fetcher.get(issuer.removesuffix("/") + WELL_KNOWN)
-    text = found.body.decode("utf-8", "replace")
-    if found.status != 200:
-        raise FetchError(f"{found.status}: {text}")
+    response = await fetcher.get(issuer.removesuffix("/") + WELL_KNOWN)
+    text = response.body.decode("utf-8", "replace")
+    if response.status != 200:
+        raise FetchError(f"{response.status}: {text}")
     try:
-        provider: Any = parse_object(found.body)
-        said, keys = string_of(provider.get("issuer")), string_of(provider.get("jwks_uri"))
+        provider: Any = parse_object(response.body)
+        returned_issuer, keys = string_of(provider.get("issuer")), string_of(provider.get("jwks_uri"))
     except (BadClaim, ValueError, json.JSONDecodeError) as error:
         raise FetchError(f"oidc: failed to decode provider discovery object: {error}") from None
-    if said != issuer:
-        text = f"expected {go_quote(issuer)} got {go_quote(said)}"
+    if returned_issuer != issuer:
+        text = f"expected {go_quote(issuer)} got {go_quote(returned_issuer)}"
         raise FetchError(f"oidc: issuer did not match the issuer returned by provider, {text}")
     if not keys:
         raise FetchError("provider did not return JWKS URL")

@@ -1,7 +1,7 @@
-"""SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview: questions to the authorizer, over the API.
+"""SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview: queries to the authorizer through the API.
 
-Follows pkg/registry/authorization/{subjectaccessreview,localsubjectaccessreview,selfsubjectaccessreview,util}. The objects are
-not stored; what a refusal says names no kind, as upstream's internal ones have none.
+Upstream: pkg/registry/authorization/{subjectaccessreview,localsubjectaccessreview,selfsubjectaccessreview,util}. The objects are not
+stored. The texts of validation errors name no kind, because upstream's internal objects have none.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tetrapod.auth.reviews.selectors import understand_field_selector, understand_label_selector, validate_selectors
 from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision
+from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.user import UserInfo
@@ -24,19 +25,21 @@ _ATTRIBUTES_PATH: Final = "spec.resourceAttributes"
 
 
 class SubjectAccessReviews(Rest):
+    """The resource `subjectaccessreviews`."""
+
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         spec = _spec_of(obj)
-        _refuse(validate_subject_spec(spec) + metadata_errors(obj))
+        _refuse(await offloaded(ctx.large, validate_subject_spec, spec) + metadata_errors(obj))
         if validate is not None:
             await validate(obj)
-        return await answered(self._authorizer, obj, user_of(spec))
+        return await answered(self._authorizer, ctx, obj, user_of(spec))
 
 
 class LocalSubjectAccessReviews(Rest):
-    """The same for one namespace, so that its administrators may ask."""
+    """The resource `localsubjectaccessreviews`: a SubjectAccessReview for one namespace, which its administrators can create."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -49,10 +52,11 @@ class LocalSubjectAccessReviews(Rest):
         if meta["namespace"] != ctx.namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         spec = _spec_of(obj)
-        _refuse(validate_subject_spec(spec) + metadata_errors(obj, local=True) + self._namespace_errors(spec, meta["namespace"]))
+        errors = await offloaded(ctx.large, validate_subject_spec, spec)
+        _refuse(errors + metadata_errors(obj, local=True) + self._namespace_errors(spec, meta["namespace"]))
         if validate is not None:
             await validate(obj)
-        return await answered(self._authorizer, obj, user_of(spec))
+        return await answered(self._authorizer, ctx, obj, user_of(spec))
 
     def _namespace_errors(self, spec: Object, namespace: str) -> list[FieldError]:
         errors = []
@@ -66,22 +70,22 @@ class LocalSubjectAccessReviews(Rest):
 
 
 class SelfSubjectAccessReviews(Rest):
-    """About whoever asks."""
+    """The resource `selfsubjectaccessreviews`: a review of the requesting user."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         spec = _spec_of(obj)
-        _refuse(_one_of_errors(spec) + _selector_errors(spec) + metadata_errors(obj))
+        _refuse(_one_of_errors(spec) + await offloaded(ctx.large, _selector_errors, spec) + metadata_errors(obj))
         if validate is not None:
             await validate(obj)
-        return await answered(self._authorizer, obj, ctx.user)
+        return await answered(self._authorizer, ctx, obj, ctx.user)
 
 
-async def answered(authorizer: Authorizer, obj: Object, user: UserInfo) -> Object:
-    """The review with its status."""
-    attributes, errors = attributes_of(obj["spec"], user)
+async def answered(authorizer: Authorizer, ctx: Context, obj: Object, user: UserInfo) -> Object:
+    """Return the review with its status."""
+    attributes, errors = await offloaded(ctx.large, attributes_of, obj["spec"], user)
     answer = await authorizer.authorize(attributes)
     return {**obj, "status": _status(answer, errors)}
 
@@ -92,20 +96,20 @@ def _status(answer: Answer, errors: list[str]) -> Object:
         status["denied"] = True
     if answer.reason:
         status["reason"] = answer.reason
-    if told := [text for text in (answer.error, *errors) if text]:
-        status["evaluationError"] = "; ".join(told)
+    if errors_shown := [text for text in (answer.error, *errors) if text]:
+        status["evaluationError"] = "; ".join(errors_shown)
     return status
 
 
 def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
-    """What is asked, and why not all of it could be understood."""
-    asked = spec.get("resourceAttributes")
-    if asked is None:
+    """Return the attributes that a review asks about, and the errors of selectors that could not be parsed."""
+    resource = spec.get("resourceAttributes")
+    if resource is None:
         path = spec["nonResourceAttributes"]
         return Attributes(user, path.get("verb") or "", path=path.get("path") or ""), []
-    fields = understand_field_selector(asked.get("fieldSelector"), f"{_ATTRIBUTES_PATH}.fieldSelector")
-    labels = understand_label_selector(asked.get("labelSelector"), f"{_ATTRIBUTES_PATH}.labelSelector")
-    texts = {key: asked.get(key) or "" for key in ("verb", "namespace", "group", "version", "resource", "subresource", "name")}
+    fields = understand_field_selector(resource.get("fieldSelector"), f"{_ATTRIBUTES_PATH}.fieldSelector")
+    labels = understand_label_selector(resource.get("labelSelector"), f"{_ATTRIBUTES_PATH}.labelSelector")
+    texts = {key: resource.get(key) or "" for key in ("verb", "namespace", "group", "version", "resource", "subresource", "name")}
     texts["version"] = texts["version"] or "*"
     attributes = Attributes(
         user, resource_request=True, field_requirements=fields.requirements, label_requirements=labels.requirements, **texts
@@ -114,11 +118,13 @@ def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
 
 
 def user_of(spec: Object) -> UserInfo:
+    """Return the user that a SubjectAccessReview names."""
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return UserInfo(spec.get("user") or "", spec.get("uid") or "", tuple(spec.get("groups") or ()), extra)
 
 
 def validate_subject_spec(spec: Object) -> list[FieldError]:
+    """Validate the spec of a SubjectAccessReview or LocalSubjectAccessReview."""
     errors = _one_of_errors(spec)
     if not spec.get("user") and not spec.get("groups"):
         errors.append(field.invalid("spec.user", spec.get("user") or "", "at least one of user or group must be specified"))
@@ -138,7 +144,7 @@ def _selector_errors(spec: Object) -> list[FieldError]:
 
 
 def _internal(path: Object) -> Object:
-    """nonResourceAttributes as upstream prints its internal form, which has no JSON names."""
+    """Return nonResourceAttributes as upstream prints the internal type, which has no JSON names."""
     return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
 
 
@@ -150,7 +156,7 @@ _ENTRY_ORDER: Final = ("manager", "operation", "apiVersion", "time", "fieldsType
 
 
 def metadata_errors(obj: Object, *, local: bool = False) -> list[FieldError]:
-    """A review has no metadata of its own, but for a local one's namespace."""
+    """Return an error if a review has metadata; managedFields are ignored, and a `local` review may have a namespace."""
     meta: Object = obj.get("metadata") or {}
     ignored = ("managedFields", "namespace") if local else ("managedFields",)
     if not any(value not in (None, "", [], {}, 0) for key, value in meta.items() if key not in ignored):
@@ -160,7 +166,7 @@ def metadata_errors(obj: Object, *, local: bool = False) -> list[FieldError]:
 
 
 def _ordered(meta: Object) -> Object:
-    """Metadata with its keys in Go's order, for the text shows it whole."""
+    """Return metadata with its keys in the order of Go's struct, because the error text shows it."""
     shown = {key: meta[key] for key in _META_ORDER if meta.get(key) not in (None, "", [], {}, 0)}
     if "managedFields" in shown:
         shown["managedFields"] = [{key: entry[key] for key in _ENTRY_ORDER if key in entry} for entry in shown["managedFields"]]

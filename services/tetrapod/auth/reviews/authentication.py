@@ -1,4 +1,4 @@
-"""TokenReview and SelfSubjectReview (upstream: pkg/registry/authentication/{tokenreview,selfsubjectreview})."""
+"""TokenReview and SelfSubjectReview (upstream: pkg/registry/authentication/{tokenreview,selfsubjectreview}/storage.go)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GROUP: Final = "authentication.k8s.io"
 
 
 class TokenReviews(Rest):
-    """Asks as if a request had come with `Authorization: Bearer <token>`, quirks of that header included.
+    """The resource `tokenreviews`. The token is parsed like the header `Authorization: Bearer <token>`, with the header's quirks.
 
-    What a sent status says and the answer does not replace stays in it, as upstream's. What there is to note about the token is told,
-    in an annotation, to another of the four services only: it is about the request that came with it.
+    As upstream, fields of a submitted status that are not overwritten are returned. Audit annotations and warnings about the credential
+    are returned, in an annotation, only to peer services, because they are for the request that the token came with.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...], *, anonymous: bool = True) -> None:
@@ -39,17 +39,17 @@ class TokenReviews(Rest):
         status: Object = {key: value for key, value in (obj.get("status") or {}).items() if key != "authenticated"}
         status["user"] = status.get("user") or {}
         try:
-            found = await self._authenticate(spec["token"], audiences)
+            result = await self._authenticate(spec["token"], audiences)
         except InvalidToken as error:
             status["error"] = str(error)
             return {**obj, "status": status}
-        if found is not None:
-            if audiences and not set(audiences) & set(found.audiences):
+        if result is not None:
+            if audiences and not set(audiences) & set(result.audiences):
                 raise internal_error("unable to validate audience")
-            if SERVICES_GROUP in ctx.user.groups and (notes := notes_to_wire(found)):
-                obj = {**obj, "metadata": {**(obj.get("metadata") or {}), "annotations": notes}}
-            user = user_to_wire(with_authenticated_group(found.user))
-            status |= {"authenticated": True, "user": user, "audiences": list(found.audiences)}
+            if SERVICES_GROUP in ctx.user.groups and (credential_annotations := notes_to_wire(result)):
+                obj = {**obj, "metadata": {**(obj.get("metadata") or {}), "annotations": credential_annotations}}
+            user = user_to_wire(with_authenticated_group(result.user))
+            status |= {"authenticated": True, "user": user, "audiences": list(result.audiences)}
         return {**obj, "status": status}
 
     async def _authenticate(self, sent: str, audiences: tuple[str, ...]) -> Authenticated | None:
@@ -57,16 +57,16 @@ class TokenReviews(Rest):
         if not token:
             return Authenticated(ANONYMOUS, audiences) if self._anonymous else None
         try:
-            found = await self._tokens.authenticate_token(token, audiences)
+            result = await self._tokens.authenticate_token(token, audiences)
         except InvalidToken as error:
             raise InvalidToken(f"[{INVALID_BEARER_TOKEN}, {error}]") from error
-        if found is None:
+        if result is None:
             raise InvalidToken(INVALID_BEARER_TOKEN)
-        return found
+        return result
 
 
 class SelfSubjectReviews(Rest):
-    """Who am I: the answer holds nothing of the question."""
+    """The resource `selfsubjectreviews`: returns the requesting user. Nothing of the submitted object is returned."""
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         if validate is not None:

@@ -1,7 +1,7 @@
-"""Field and label selectors in access reviews: validation, and what of them an authorizer can be told.
+"""Field and label selectors in access reviews: their validation and their conversion to requirements for authorizers.
 
-Follows pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go. What cannot be understood is left
-out, which makes the question broader, and the answer says so in its evaluationError.
+Upstream: pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go. Requirements that cannot be parsed are left
+out. The authorizer then decides about a broader request, and evaluationError says so.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ _PARSED: Final = {"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "No
 
 
 class Understood(NamedTuple):
+    """The requirements that could be parsed, and an error text if some could not."""
+
     requirements: tuple[Requirement, ...] = ()
     error: str = ""
 
 
 def validate_selectors(attributes: Object, path: str) -> list[FieldError]:
+    """Validate the selectors of resourceAttributes."""
     errors: list[FieldError] = []
     for name, check in (("fieldSelector", _field_requirement_errors), ("labelSelector", _label_requirement_errors)):
         selector = attributes.get(name)
@@ -53,12 +56,13 @@ def _field_requirement_errors(requirement: Requirement, path: str) -> list[Field
 
 
 def _label_requirement_errors(requirement: Requirement, path: str) -> list[FieldError]:
-    """An unknown operator passes: a newer client may ask with one."""
+    """Validate a label requirement. Unknown operators are accepted, because a newer client may use them."""
     errors = labels.validate_label_selector_requirement(requirement, path)
     return [error for error in errors if error.field != f"{path}.operator"]
 
 
 def understand_field_selector(selector: Object | None, path: str) -> Understood:
+    """Convert a field selector to requirements."""
     if not selector:
         return Understood()
     if raw := selector.get("rawSelector"):
@@ -68,12 +72,13 @@ def understand_field_selector(selector: Object | None, path: str) -> Understood:
             return Understood((), f"{path} ignored due to parse error")
         return Understood(tuple({"key": k, "operator": "NotIn" if op == "!=" else "In", "values": [v]} for k, op, v in parsed))
     requirements = selector.get("requirements") or []
-    # Upstream's field selectors know only equality with one value.
+    # Upstream's field selectors support only equality with one value.
     known = tuple(r for r in requirements if r.get("operator") in ("In", "NotIn") and len(r.get("values") or ()) == 1)
     return _partly(known, len(requirements), path)
 
 
 def understand_label_selector(selector: Object | None, path: str) -> Understood:
+    """Convert a label selector to requirements."""
     if not selector:
         return Understood()
     if raw := selector.get("rawSelector"):
@@ -87,10 +92,10 @@ def understand_label_selector(selector: Object | None, path: str) -> Understood:
 
 
 def _from_parsed(requirement: labels.Requirement) -> Requirement:
-    told: Requirement = {"key": requirement.key, "operator": _PARSED[requirement.op]}
+    converted: Requirement = {"key": requirement.key, "operator": _PARSED[requirement.op]}
     if requirement.values:
-        told["values"] = sorted(requirement.values)
-    return told
+        converted["values"] = sorted(requirement.values)
+    return converted
 
 
 def _parses(requirement: Requirement) -> bool:
@@ -105,6 +110,7 @@ def _parses(requirement: Requirement) -> bool:
 
 
 def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> Understood:
+    """Return the parsed requirements, with an error text if there are fewer than `asked`."""
     if len(known) == asked:
         return Understood(known)
     return Understood(known, f"{path} {'partially ' if known else ''}ignored due to parse error")

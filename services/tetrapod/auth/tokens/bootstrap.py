@@ -1,4 +1,7 @@
-"""Bootstrap tokens: `id.secret`, kept in secrets of kube-system (upstream: plugin/pkg/auth/authenticator/token/bootstrap)."""
+"""The authenticator of bootstrap tokens: `id.secret`, stored in secrets of kube-system.
+
+Upstream: plugin/pkg/auth/authenticator/token/bootstrap/bootstrap.go, TokenAuthenticator.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _group = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
 
 
 class BootstrapTokenAuthenticator:
-    """A token that cannot be used is as good as unknown: the log says why, the answer does not."""
+    """An authenticator of bootstrap tokens. Unusable tokens are treated like unknown ones; only the log gives the reason."""
 
     def __init__(self, objects: Objects, audiences: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
         self._objects, self._audiences, self._clock = objects, tuple(audiences), clock
@@ -41,16 +44,16 @@ class BootstrapTokenAuthenticator:
             return None
         if not hmac.compare_digest(secret_value(secret, "token-secret"), token_secret.encode()):
             return None
-        why_not = unusable(secret, token_id, self._clock())
+        reason = unusable(secret, token_id, self._clock())
         groups = extra_groups(secret)
-        if why_not or groups is None:
-            log.debug("bootstrap token %s cannot be used: %s", token_id, why_not or "its auth-extra-groups are invalid")
+        if reason or groups is None:
+            log.debug("bootstrap token %s cannot be used: %s", token_id, reason or "its auth-extra-groups are invalid")
             return None
         return Authenticated(UserInfo(f"system:bootstrap:{token_id}", groups=(DEFAULT_GROUP, *groups)), accepted)
 
 
 def unusable(secret: Object, token_id: str, now: float) -> str:
-    """Why the token in a secret cannot authenticate; "" if it can."""
+    """Return why the token in `secret` cannot authenticate, or "" if it can. `now` is in seconds since the epoch."""
     if secret["metadata"].get("deletionTimestamp"):
         return "it is being deleted"
     if secret.get("type") != SECRET_TYPE:
@@ -70,7 +73,7 @@ def unusable(secret: Object, token_id: str, now: float) -> str:
 
 
 def extra_groups(secret: Object) -> list[str] | None:
-    """The groups beside the default one, sorted; None where one of them is not allowed."""
+    """Return the sorted groups of auth-extra-groups, or None if one of them is not allowed."""
     text = secret_value(secret, "auth-extra-groups").decode("utf-8", "replace")
     groups = sorted(set(text.split(","))) if text else []
     return groups if all(_group(group) for group in groups) else None

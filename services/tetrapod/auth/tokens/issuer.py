@@ -1,6 +1,6 @@
-"""`TokenIssuer`: signs service account tokens, bound ones and those of legacy secrets.
+"""`TokenIssuer`: signs bound service account tokens and the tokens of legacy secrets.
 
-Follows pkg/serviceaccount/{jwt.go,claims.go,legacy.go}.
+Upstream: pkg/serviceaccount/{jwt.go,claims.go,legacy.go}.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from tetrapod.machinery.gvk import Object
 
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 WARN_ONLY_SECONDS: Final = 60 * 60 + 7
-"""The kubelet asks for this time to say that a token may live on, being warned about."""
+"""The lifetime that the kubelet requests. Upstream extends such tokens and warns after this time (WarnOnlyBoundTokenExpirationPeriod)."""
 EXTENDED_SECONDS: Final = 365 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a token dies with. `node` is a name and a uid, the latter "" where the node is not known."""
+    """The objects that a token is bound to; it becomes invalid when one is deleted. `node` has a name and a uid ("" if
+    the node is unknown).
+    """
 
     pod: Object | None = None
     secret: Object | None = None
@@ -33,6 +35,8 @@ class Bound:
 
 
 class TokenIssuer:
+    """The signer of service account tokens, with the first issuer of --service-account-issuer."""
+
     def __init__(self, issuer: str, key: PrivateKey, *, clock: Callable[[], float] = time.time) -> None:
         self.issuer = issuer
         self._key = key
@@ -40,18 +44,27 @@ class TokenIssuer:
         self._clock = clock
 
     def bound_token(self, account: Object, seconds: int, audiences: Sequence[str], bound: Bound, warn_after: int = 0) -> str:
+        """Return a signed token that is bound to `account` and the objects of `bound`.
+
+        Args:
+            account: the ServiceAccount.
+            seconds: the lifetime.
+            audiences: the `aud` claim.
+            bound: the pod, secret or node that the token is bound to.
+            warn_after: seconds until uses of the token are counted as stale; 0 for never.
+        """
         now = int(self._clock())
         meta = account["metadata"]
-        about: dict[str, Any] = {"namespace": meta["namespace"]}
+        private_claims: dict[str, Any] = {"namespace": meta["namespace"]}
         if bound.node is not None:
-            about["node"] = {key: bound.node[key] for key in ("name", "uid") if bound.node.get(key)}
+            private_claims["node"] = {key: bound.node[key] for key in ("name", "uid") if bound.node.get(key)}
         if bound.pod is not None:
-            about["pod"] = _reference(bound.pod)
+            private_claims["pod"] = _reference(bound.pod)
         if bound.secret is not None:
-            about["secret"] = _reference(bound.secret)
-        about["serviceaccount"] = _reference(account)
+            private_claims["secret"] = _reference(bound.secret)
+        private_claims["serviceaccount"] = _reference(account)
         if warn_after:
-            about["warnafter"] = now + warn_after
+            private_claims["warnafter"] = now + warn_after
         return self._sign(
             {
                 "aud": list(audiences),
@@ -59,14 +72,14 @@ class TokenIssuer:
                 "iat": now,
                 "iss": self.issuer,
                 "jti": str(uuid.uuid4()),
-                "kubernetes.io": about,
+                "kubernetes.io": private_claims,
                 "nbf": now,
                 "sub": make_username(meta["namespace"], meta["name"]),
             }
         )
 
     def legacy_token(self, account: Object, secret_name: str) -> str:
-        """A token without end, for a secret of type kubernetes.io/service-account-token."""
+        """Return a token that does not expire, for a secret of type kubernetes.io/service-account-token."""
         meta = account["metadata"]
         prefix = "kubernetes.io/serviceaccount"
         return self._sign(

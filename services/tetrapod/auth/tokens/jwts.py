@@ -1,9 +1,9 @@
-"""Signature and issuer of a service account token, without looking at what it says about Kubernetes.
+"""Verification of the signature and issuer of service account tokens; their Kubernetes claims are checked elsewhere.
 
-Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go and, for what counts as a token and how a bad one is called, go-jose v2. A key
-verifies with its own algorithms only, whatever the token's header asks for; `none` and shared secrets are not among them. Verified
-tokens are remembered by hash: the expensive half of the work is done once, while expiry and the objects behind a token are looked at
-every time.
+Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go. go-jose v2 decides what counts as a token, and its error texts are used. A
+key verifies only with its own algorithms, regardless of the token's header; `none` and symmetric algorithms are not among them.
+Verified tokens are cached by hash, so that the signature is verified once. Expiry and the objects behind a token are checked on every
+use.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import jwt
 
 from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.authentication.interface import InvalidToken
+from tetrapod.machinery.boundedcache import BoundedCache
 
-_REMEMBERED: Final = 8192
 _NOT_SIGNED: Final = "go-jose/go-jose: error in cryptographic primitive"
 _NO_KEYS: Final = "invalid signature, no keys found"
 _SPACE: Final = re.compile(r"[\t\n\f\r ]+")
@@ -35,7 +35,7 @@ _MOMENTS: Final = ("exp", "nbf", "iat")
 
 @dataclass(frozen=True, slots=True)
 class _Compact:
-    """The three parts of a token, decoded."""
+    """The decoded parts of a token in JWS compact serialization."""
 
     protected: bytes
     payload: bytes
@@ -44,27 +44,30 @@ class _Compact:
 
     @property
     def signed(self) -> bytes:
-        """What the signature is of: the parts as they should be written, so that spaces and spare bits are no matter."""
+        """The bytes that the signature covers: the parts encoded canonically, so that white space and unused trailing bits are ignored."""
         return _written(self.protected) + b"." + _written(self.payload)
 
 
 class JwtVerifier:
+    """A verifier of signatures with a fixed set of keys, and a cache of the tokens it has verified."""
+
     def __init__(self, keys: Sequence[VerificationKey]) -> None:
         self._keys = tuple(keys)
         self._by_id = {key.id: key for key in keys}
-        self._verified: dict[bytes, Mapping[str, Any]] = {}
+        self._verified: BoundedCache[bytes, Mapping[str, Any]] = BoundedCache(count=8192, size=16 << 20, largest=64 << 10)
         self._salt = secrets.token_bytes(16)
 
     def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
-        """The claims of a token signed by one of our keys; None for what is no token, and for tokens of other issuers.
+        """Return the claims of a token that one of our keys has signed; None for anything that is not a JWT and for tokens of
+        other issuers.
 
         Raises:
-            InvalidToken: it names our issuer, but none of our keys has signed it, or a claim is of another type than it must be.
+            InvalidToken: the token names one of `issuers`, but none of our keys has signed it, or a registered claim has the wrong type.
         """
         digest = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._salt, digest_size=32).digest()
-        known = self._verified.get(digest)
-        if known is not None:
-            return known if known.get("iss") in issuers else None
+        cached = self._verified.recall(digest)
+        if cached is not None:
+            return cached if cached.get("iss") in issuers else None
         claims = _claimed(token)
         if claims is None or not isinstance(claims.get("iss"), str) or claims["iss"] not in issuers:
             return None
@@ -73,10 +76,7 @@ class JwtVerifier:
             return None
         self._verify(compact)
         _check(claims)
-        if len(self._verified) >= _REMEMBERED:
-            del self._verified[next(iter(self._verified))]
-        self._verified[digest] = claims
-        return claims
+        return self._verified.keep(digest, claims)
 
     def _verify(self, token: _Compact) -> None:
         key_id = token.header.get("kid")
@@ -97,7 +97,7 @@ def _signed_by(key: VerificationKey, token: _Compact, algorithm: str | None) -> 
 
 
 def _check(claims: Mapping[str, Any]) -> None:
-    """As go-jose reads registered claims into Go's types. Raises InvalidToken."""
+    """Check the types of the registered claims as go-jose does when it decodes them into Go types. Raises InvalidToken."""
     for key in _TEXTS:
         text_of(claims, key)
     for key in _MOMENTS:
@@ -108,27 +108,27 @@ def _check(claims: Mapping[str, Any]) -> None:
 
 
 def text_of(claims: Mapping[str, Any], key: str) -> str:
-    """ "" where there is none. Raises InvalidToken where it is no text."""
-    found = claims.get(key)
-    if not isinstance(found, str | None):
+    """Return a string claim, or "" if it is missing. Raises InvalidToken if it is not a string."""
+    value = claims.get(key)
+    if not isinstance(value, str | None):
         raise _malformed(key)
-    return found or ""
+    return value or ""
 
 
 def number_of(claims: Mapping[str, Any], key: str) -> float | None:
-    """Raises InvalidToken where it is no number."""
-    found = claims.get(key)
-    if found is not None and (isinstance(found, bool) or not isinstance(found, int | float)):
+    """Return a numeric claim, or None if it is missing. Raises InvalidToken if it is not a number."""
+    value = claims.get(key)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise _malformed(key)
-    return found
+    return value
 
 
 def object_of(claims: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
-    """Raises InvalidToken where it is no object."""
-    found = claims.get(key)
-    if not isinstance(found, dict | None):
+    """Return an object claim, or None if it is missing. Raises InvalidToken if it is not an object."""
+    value = claims.get(key)
+    if not isinstance(value, dict | None):
         raise _malformed(key)
-    return found
+    return value
 
 
 def _malformed(key: str) -> InvalidToken:
@@ -136,14 +136,14 @@ def _malformed(key: str) -> InvalidToken:
 
 
 def _claimed(token: str) -> Mapping[str, Any] | None:
-    """What an unverified token says; None where it is no JWT at all."""
+    """Return the claims of a token without verifying it, or None if it is not a JWT."""
     parts = token.split(".")
     payload = _read(parts[1]) if len(parts) == 3 else None
     return None if payload is None else _object(payload)
 
 
 def _parsed(token: str) -> _Compact | None:
-    """None for what go-jose would not take for a signed token."""
+    """Decode the parts of a token; None for tokens that go-jose would not parse as signed tokens."""
     protected, payload, signature = (_read(part) for part in _SPACE.sub("", token).split("."))
     if protected is None or payload is None or signature is None:
         return None
@@ -154,24 +154,28 @@ def _parsed(token: str) -> _Compact | None:
 
 
 def _may_embed(key: object) -> bool:
-    """Whether a header may carry this key, which nobody uses: a public one."""
+    """Return whether go-jose accepts this `jwk` header: it must be a public key. The key is not used for verification."""
     return key is None or (isinstance(key, dict) and key.get("kty") in _PUBLIC_KINDS and "d" not in key)
 
 
 def _object(raw: bytes) -> Mapping[str, Any] | None:
-    """UTF-8, without what is no JSON to Go, and no name twice: who reads the other of two would read another token."""
+    """Parse a JSON object, or return None.
+
+    Literals that Go's decoder rejects (NaN, Infinity) and duplicate names are rejected: a reader that takes the other of
+    two values would read another token.
+    """
     try:
-        found = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_distinct, parse_constant=_no_number)
+        value = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_distinct, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    obj = dict(pairs)
+    if len(obj) < len(pairs):
         raise ValueError("a name stands twice in an object")
-    return found
+    return obj
 
 
 def _no_number(text: str) -> Any:
@@ -179,7 +183,7 @@ def _no_number(text: str) -> Any:
 
 
 def _read(text: str) -> bytes | None:
-    """Raw URL encoding as Go reads it: no padding, no other letters; line ends are skipped. None where it is none."""
+    """Decode unpadded base64url as Go does: no padding, no other characters; line breaks are skipped. None for invalid input."""
     text = text.replace("\r", "").replace("\n", "")
     if not text.isascii() or any(letter in text for letter in "=+/"):
         return None

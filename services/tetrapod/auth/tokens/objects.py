@@ -1,6 +1,6 @@
-"""Reads of other services' objects that a token names: from the cache, and from the store where the cache is behind.
+"""Reads of the objects of other services that a token names: from the watch cache, and from the store where the cache may be stale.
 
-Follows pkg/controller/serviceaccount/tokengetter.go: an informer first, a live look-up when it does not know.
+Upstream: pkg/controller/serviceaccount/tokengetter.go, which asks an informer first and the API if the informer does not have the object.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ NODES: Final = StorageConfig(prefix="minions", api_version="v1", kind="Node", na
 
 
 class Objects:
-    """Whatever is handed out is shared: nobody changes it."""
+    """A reader of objects. Returned objects are shared with the cache and must not be modified."""
 
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
 
     async def find(self, config: StorageConfig, namespace: str, name: str, uid: str = "") -> Object | None:
-        """The object, if it is there; with `uid`, what the cache knows counts only if it is that very one."""
+        """Return the object, or None if it does not exist.
+
+        With `uid`, a cached object counts only if it has that uid; otherwise the store is read.
+        """
         storage = self._storage.resource(config)
         key = f"{namespace}/{name}" if config.namespaced else name
         entry = await storage.get(key, "0")
@@ -33,11 +36,12 @@ class Objects:
         return entry.peek() if entry is not None else None
 
     async def get(self, config: StorageConfig, namespace: str, name: str) -> Object:
-        """
+        """Return the object.
+
         Raises:
-            StatusError: 404.
+            StatusError: 404, the object does not exist.
         """
-        found = await self.find(config, namespace, name)
-        if found is None:
+        obj = await self.find(config, namespace, name)
+        if obj is None:
             raise not_found(GroupResource("", "nodes" if config is NODES else config.prefix), name)
-        return found
+        return obj

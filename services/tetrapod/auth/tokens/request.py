@@ -1,7 +1,7 @@
-"""`serviceaccounts/NAME/token`: the logic of a TokenRequest, served by core, signed here.
+"""`TokenRequests`: the logic of the subresource `serviceaccounts/token`, which core serves and auth signs.
 
-Follows pkg/registry/core/serviceaccount/storage/token.go. In one process core is given `TokenRequestRest`; as its own process
-it uses `RemoteTokenRequestRest` of generic, which calls `prepare` and `issue` here with validating admission in between.
+Upstream: pkg/registry/core/serviceaccount/storage/token.go. In one process core uses `TokenRequestRest`; as a separate process it uses
+`RemoteTokenRequestRest` of generic/token_requests.py, which calls `prepare` and `issue` here and runs validating admission in between.
 """
 
 from __future__ import annotations
@@ -32,6 +32,17 @@ _ATTESTATION: Final = "admissionReviewAPIGroups"
 
 
 class TokenRequests:
+    """The preparation and issue of service account tokens.
+
+    Args:
+        issuer: signs the tokens.
+        objects: reads the service account and the bound object.
+        audiences: the server's own audiences, used where a request names none.
+        max_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
+        extend_expiration: --service-account-extend-token-expiration.
+        max_extended: the lifetime of extended tokens in seconds.
+    """
+
     def __init__(
         self,
         issuer: TokenIssuer,
@@ -47,7 +58,12 @@ class TokenRequests:
         self._max_extended = min(max_extended, max_expiration) if max_expiration else max_extended
 
     async def prepare(self, namespace: str, name: str, obj: Object) -> None:
-        """Fill in what the request left out, in place, and refuse what can never be issued."""
+        """Set the defaults of a request in place and validate it.
+
+        Raises:
+            StatusError: the metadata names another object (400, 409, 422), the account does not exist (404), or the spec is
+                invalid (422).
+        """
         meta: Object = obj.setdefault("metadata", {}) or {}
         obj["metadata"] = meta
         if meta.get("name") and meta["name"] != name:
@@ -73,7 +89,7 @@ class TokenRequests:
         return spec
 
     async def issue(self, ctx: Context, name: str, obj: Object) -> Object:
-        """Sign the token that a prepared request asks for. Returns the whole answer."""
+        """Sign the token of a prepared request and return the TokenRequest with its status."""
         namespace, spec = ctx.namespace, obj["spec"]
         account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
         bound = await self._bound(namespace, name, spec["boundObjectRef"]) if spec["boundObjectRef"] is not None else Bound()
@@ -85,7 +101,7 @@ class TokenRequests:
         ours = set(self._audiences).issuperset(spec["audiences"])
         if self._extend and bound.pod is not None and seconds == WARN_ONLY_SECONDS and ours:
             lifetime, warn_after = self._max_extended, seconds
-        moment = now()  # before signing: what is told never exceeds what the token says
+        moment = now()  # taken before signing, so that the reported expiry is never later than the token's
         token = self._issuer.bound_token(account, lifetime, spec["audiences"], bound, warn_after)
         expires = format_time(moment.fromtimestamp(moment.timestamp() + seconds, moment.tzinfo))
         return {**obj, "status": {"token": token, "expirationTimestamp": expires}}
@@ -93,20 +109,20 @@ class TokenRequests:
     async def _bound(self, namespace: str, account: str, ref: Object) -> Bound:
         kind, name = _kind_of(ref), ref.get("name", "")
         if kind.group == "" and kind.kind in ("Pod", "Secret", "Node"):
-            object_key(kind.kind != "Node", namespace, name)  # refuses what no path can have
+            object_key(kind.kind != "Node", namespace, name)  # rejects names that no path can have
             bound, uid = await self._find(namespace, account, kind.kind, name)
             if ref.get("uid") and ref["uid"] != uid:
-                why = (
+                message = (
                     f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
                     "The object might have been deleted and then recreated"
                 )
-                raise conflict(GroupResource(kind.group, kind.kind), name, why)
+                raise conflict(GroupResource(kind.group, kind.kind), name, message)
             return bound
         gate = " (feature gate APIServerWebhookAuthenticationToken is disabled)" if _is_webhook(ref) else ""
         raise bad_request(f"cannot bind token to object of type {kind}{gate}")
 
     async def _find(self, namespace: str, account: str, kind: str, name: str) -> tuple[Bound, str]:
-        """What the token is bound to, and its uid."""
+        """Return what the token is bound to, and the uid of that object."""
         if kind == "Secret":
             secret = await self._objects.get(SECRETS, namespace, name)
             return Bound(secret=secret), secret["metadata"]["uid"]
@@ -121,7 +137,7 @@ class TokenRequests:
         return Bound(pod=pod, node=await self._node_of(pod)), pod["metadata"]["uid"]
 
     async def _node_of(self, pod: Object) -> dict[str, str] | None:
-        """The pod's node; its name alone where there is no such node."""
+        """Return the name and uid of the pod's node, the uid being "" if the Node does not exist; None if the pod is not scheduled."""
         name = pod["spec"].get("nodeName")
         if not name:
             return None
@@ -130,9 +146,9 @@ class TokenRequests:
 
 
 class TokenRequestRest(Rest):
-    """The subresource, where core and auth are one process."""
+    """The subresource `serviceaccounts/token` where core and auth are one process."""
 
-    keeps_system_metadata = True  # a request may say which account's uid it means
+    keeps_system_metadata = True  # a request may name the account's uid as a precondition
 
     def __init__(self, requests: TokenRequests) -> None:
         self._requests = requests
@@ -148,7 +164,7 @@ class TokenRequestRest(Rest):
 
 
 def validate_token_request(spec: Object) -> list[FieldError]:
-    """Upstream: pkg/apis/authentication/validation."""
+    """Validate the spec of a TokenRequest (upstream: pkg/apis/authentication/validation/validation.go, ValidateTokenRequest)."""
     errors: list[FieldError] = []
     seconds = spec["expirationSeconds"]
     if seconds < _SHORTEST:
@@ -188,7 +204,7 @@ def _is_webhook(ref: Object | None) -> bool:
 
 
 def _kind_of(ref: Object) -> GroupVersionKind:
-    """Upstream: schema.FromAPIVersionAndKind, which takes a version that cannot be parsed for none."""
+    """Return the kind of a reference (upstream: schema.FromAPIVersionAndKind, for which an apiVersion that cannot be parsed is empty)."""
     try:
         return GroupVersion.parse(ref.get("apiVersion") or "").with_kind(ref.get("kind") or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Notes on a legacy token's secret the day on which it was last used (upstream: legacy service account token tracking)."""
+"""A label on the secret of a legacy token with the day of its last use (upstream: legacy service account token tracking)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _DAY: Final = "%Y-%m-%d"
 
 
 class LegacyTokenTracker:
-    """One patch a day for each secret, made while the request goes on."""
+    """A recorder of the last use of legacy tokens: one patch a day for each secret, sent in the background."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def used(self, secret: Object) -> None:
+        """Record that the token of `secret` was used today, unless the label says so already or a patch is under way."""
         meta = secret["metadata"]
         today = now().strftime(_DAY)
         key = (meta["namespace"], meta["name"])
@@ -46,22 +47,22 @@ class LegacyTokenTracker:
             log.warning("the last use of the token in secret %s/%s could not be noted: %s", namespace, name, error)
 
     async def say_since_when(self) -> None:
-        """Keep the day in a config map since when tokens that have no note are known not to be used.
+        """Store the first day of tracking in a config map: a token without the label has not been used since then.
 
         Raises:
-            StatusError: 404 while the namespace is not there yet.
+            StatusError: 404 while the namespace does not exist yet.
         """
-        found = await get_if_there(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
-        if found is None:
+        config_map = await get_if_there(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
+        if config_map is None:
             metadata = {"name": _SINCE_NAME, "namespace": _SINCE_NAMESPACE}
             obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"since": now().strftime(_DAY)}}
             await self._client.create(_CONFIG_MAPS, _SINCE_NAMESPACE, obj)
             return
-        if not _is_day((found.get("data") or {}).get("since", "")):
-            await self._client.update(_CONFIG_MAPS, _SINCE_NAMESPACE, {**found, "data": {"since": now().strftime(_DAY)}})
+        if not _is_day((config_map.get("data") or {}).get("since", "")):
+            await self._client.update(_CONFIG_MAPS, _SINCE_NAMESPACE, {**config_map, "data": {"since": now().strftime(_DAY)}})
 
     async def start(self) -> None:
-        """`say_since_when`, until it works."""
+        """Call `say_since_when` until it succeeds, with exponential backoff up to 10 seconds."""
         wait = 0.05
         while True:
             try:

@@ -1,7 +1,8 @@
-"""Bearer tokens in the Authorization header, and in a WebSocket subprotocol (browsers cannot set headers there).
+"""Authenticators of bearer tokens in the Authorization header and in a WebSocket subprotocol (browsers cannot set headers there).
 
-Upstream: k8s.io/apiserver/pkg/authentication/request/{bearertoken,websocket}. Parsing is as lenient as there: two spaces
-make the token empty (anonymous, with a warning), what follows the token is not looked at.
+Upstream: k8s.io/apiserver/pkg/authentication/request/{bearertoken,websocket}. Parsing is as lenient as upstream's:
+after two spaces the token is empty
+(anonymous, with a warning), and text after the token is ignored.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import binascii
 from typing import Final
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
+from tetrapod.generic.http.websocket import asks_for_websocket
 from tetrapod.generic.request import Request
 from tetrapod.machinery.status import unauthorized
 
@@ -20,7 +22,7 @@ _PROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 
 
 def bearer_token(header: str) -> tuple[str, str]:
-    """The token in an Authorization header ("" where there is none) and a warning ("" where there is none)."""
+    """Return the token in an Authorization header and a warning, each "" if there is none."""
     parts = header.strip().split(" ", 2)
     if len(parts) < 2 or parts[0].lower() != "bearer":
         return "", ""
@@ -30,6 +32,8 @@ def bearer_token(header: str) -> tuple[str, str]:
 
 
 class BearerAuthenticator:
+    """The authenticator of the Authorization header."""
+
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:
         self._tokens = tokens
         self._audiences = audiences
@@ -40,18 +44,18 @@ class BearerAuthenticator:
             request.warnings.append(warning)
         if not token:
             return None
-        return await _accepted(self._tokens, token, self._audiences)  # the authentication filter drops the header
+        return await _accepted(self._tokens, token, self._audiences)  # the authentication filter removes the header
 
 
 class WebSocketAuthenticator:
-    """The subprotocol that carries the token is taken out of the request; another one must remain."""
+    """The authenticator of WebSocket requests. It removes the subprotocol with the token; the request must offer another one as well."""
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:
         self._tokens = tokens
         self._audiences = audiences
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        if not _is_websocket(request):
+        if not asks_for_websocket(request.headers):
             return None
         offered = [p.strip() for value in request.header_values(b"sec-websocket-protocol") for p in value.split(",")]
         carriers = [p for p in offered if p.startswith(_PROTOCOL_PREFIX)]
@@ -70,16 +74,12 @@ class WebSocketAuthenticator:
 
 
 def utf8(header: str) -> str:
-    """A header value as its sender wrote it (`Request.header` reads every byte as one character)."""
+    """Decode a header value as UTF-8 (`Request.header` returns one character for each byte)."""
     return header if header.isascii() else header.encode("latin-1").decode("utf-8", "replace")
 
 
-def _is_websocket(request: Request) -> bool:
-    return "upgrade" in request.header(b"connection").lower() and request.header(b"upgrade").lower() == "websocket"
-
-
 def _decoded(encoded: str) -> str:
-    if "=" in encoded or "+" in encoded or "/" in encoded:  # raw URL encoding only
+    if "=" in encoded or "+" in encoded or "/" in encoded:  # unpadded base64url only
         raise unauthorized()
     try:
         raw = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)

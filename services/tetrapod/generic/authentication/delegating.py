@@ -1,4 +1,4 @@
-"""Bearer tokens checked by the auth service, by TokenReview (for servers that hold no keys).
+"""The authenticator that sends bearer tokens to the auth service as TokenReviews, for servers without keys.
 
 Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/webhook. Wrap it in `CachedTokenAuthenticator`.
 """
@@ -24,10 +24,10 @@ TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "toke
 
 
 class TokenReviewer:
-    """Raises InvalidToken with what the review says, and, as upstream, where it is refused.
+    """The authenticator. It raises InvalidToken with the error of the review, and, as upstream, if the review itself is rejected.
 
-    Where nobody can be asked, StatusError 503: upstream's kube-apiserver checks tokens itself, and its clients give up at a 401
-    (or forget their credentials) that they would not have got.
+    If the auth service is unavailable it raises StatusError 503. Upstream's kube-apiserver checks tokens itself, so its clients never
+    get a 401 for this reason; they would give up or discard their credentials.
     """
 
     def __init__(self, client: Client) -> None:
@@ -39,13 +39,13 @@ class TokenReviewer:
             spec["audiences"] = list(audiences)
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
         try:
-            answer = await self._client.create(TOKEN_REVIEWS, "", review)
+            reviewed = await self._client.create(TOKEN_REVIEWS, "", review)
         except (StatusError, Unavailable, OSError) as error:
             log.warning("a token could not be reviewed: %s", error)
             if not isinstance(error, StatusError) or error.code >= 500:
                 raise service_unavailable(f"token review failed: {error}", RETRY_SECONDS) from error
             raise InvalidToken(f"token review failed: {error}") from error
-        status = answer.get("status") or {}
+        status = reviewed.get("status") or {}
         if not status.get("authenticated"):
             if status.get("error"):
                 raise InvalidToken(status["error"])
@@ -53,30 +53,31 @@ class TokenReviewer:
         accepted = tuple(status.get("audiences") or ())
         if audiences and not set(audiences) & set(accepted):
             raise InvalidToken("the review answered for other audiences than it was asked")
-        return Authenticated(user_from_wire(status.get("user") or {}), accepted, *notes_from_wire(answer))
+        return Authenticated(user_from_wire(status.get("user") or {}), accepted, *notes_from_wire(reviewed))
 
 
 def notes_to_wire(found: Authenticated) -> dict[str, str]:
-    """Annotations of a TokenReview that say what there is to note about the credential; none where there is nothing."""
+    """Return the TokenReview annotations that carry audit annotations and warnings about the credential; empty if there are none."""
     if not found.annotations and not found.warnings:
         return {}
     return {_NOTES: orjson.dumps({"annotations": found.annotations, "warnings": found.warnings}).decode()}
 
 
 def notes_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Annotations of the audit event, and warnings."""
+    """Return the audit annotations and the warnings that a TokenReview carries."""
     text = ((review.get("metadata") or {}).get("annotations") or {}).get(_NOTES)
-    notes = orjson.loads(text) if text else {}
-    return notes.get("annotations") or {}, tuple(notes.get("warnings") or ())
+    content = orjson.loads(text) if text else {}
+    return content.get("annotations") or {}, tuple(content.get("warnings") or ())
 
 
 def user_from_wire(info: Object) -> UserInfo:
-    """authentication.k8s.io/v1 UserInfo, as reviews and admission carry it."""
+    """Convert an authentication.k8s.io/v1 UserInfo, as reviews and admission requests contain it."""
     extra = {key: tuple(texts) for key, texts in (info.get("extra") or {}).items()}
     return UserInfo(info.get("username", ""), info.get("uid", ""), tuple(info.get("groups") or ()), extra)
 
 
 def user_to_wire(user: UserInfo) -> Object:
+    """Convert a user to an authentication.k8s.io/v1 UserInfo."""
     info: Object = {}
     if user.name:
         info["username"] = user.name

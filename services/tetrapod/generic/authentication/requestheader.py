@@ -1,7 +1,8 @@
-"""Users by the word of the front proxy: X-Remote-User, -Uid, -Group and -Extra-*, behind the proxy's client certificate.
+"""The authenticator of identity headers (X-Remote-User, -Uid, -Group and -Extra-*), trusted with the front proxy's
+client certificate.
 
-Follows k8s.io/apiserver/pkg/authentication/request/headerrequest. Without a certificate of the front-proxy CA whose common
-name is allowed the headers mean nothing. Whatever comes of it, the headers go no further than here.
+Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest. The headers are ignored unless the request has a certificate of the
+front-proxy CA with an allowed common name. They are always removed from the request.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import unauthorized
 
 _STANDARD: Final = b"x-remote-"
-"""What the headers begin with that the authentication filter drops in any case."""
+"""The prefix of the headers that the authentication filter removes in any case."""
 _MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class HeaderNames(NamedTuple):
-    """Where a front proxy says who asks (--requestheader-username-headers and its like)."""
+    """The names of the identity headers (--requestheader-username-headers and the related flags)."""
 
     user: Sequence[str] = ("X-Remote-User",)
     uid: Sequence[str] = ("X-Remote-Uid",)
@@ -40,7 +41,7 @@ STANDARD: Final = HeaderNames()
 
 
 class RequestHeaderAuthenticator:
-    """`allowed_names` empty allows any certificate of the pool (--requestheader-allowed-names)."""
+    """The authenticator of identity headers. Empty `allowed_names` allow any certificate of the pool (--requestheader-allowed-names)."""
 
     def __init__(self, pool: CertificatePool, allowed_names: Collection[str] = (), names: HeaderNames = STANDARD) -> None:
         self._pool = pool
@@ -50,7 +51,10 @@ class RequestHeaderAuthenticator:
         self._others = not all(name.startswith(_STANDARD) for name in (*self._ours, *self._extra_prefixes))
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        """Whatever comes of it, the headers go no further; where nobody vouches for them, the authentication filter drops standard ones."""
+        """Authenticate by the identity headers and remove them.
+
+        Without a client certificate, standard headers are left for the authentication filter to remove.
+        """
         try:
             return self._identified(request)
         finally:
@@ -69,10 +73,10 @@ class RequestHeaderAuthenticator:
         if not name:
             return None
         user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
-        if audit := self._first(request, (ASKED,)):
-            request.state[STATE] = audit
-        if traced := self._first(request, (hop.ASKED,)):
-            request.state[hop.STATE] = traced
+        if audit_request := self._first(request, (ASKED,)):
+            request.state[STATE] = audit_request
+        if trace_request := self._first(request, (hop.ASKED,)):
+            request.state[hop.STATE] = trace_request
         return Authenticated(user)
 
     def _check_name(self, certificate: x509.Certificate) -> None:
@@ -88,19 +92,18 @@ class RequestHeaderAuthenticator:
         return tuple(_utf8(value) for name in self._group_headers for key, value in request.headers if key == name)
 
     def _extra(self, request: Request) -> dict[str, tuple[str, ...]]:
-        extra: dict[str, tuple[str, ...]] = {}
+        extra: dict[str, list[str]] = {}
         for prefix in self._extra_prefixes:
             for name, value in request.headers:
                 if name.startswith(prefix):
-                    key = extra_key(_utf8(name[len(prefix) :]))
-                    extra[key] = (*extra.get(key, ()), _utf8(value))
-        return extra
+                    extra.setdefault(extra_key(_utf8(name[len(prefix) :])), []).append(_utf8(value))
+        return {key: tuple(texts) for key, texts in extra.items()}
 
 
 def extra_key(encoded: str) -> str:
-    """The key that the end of an extra header's name means: in small letters, but for what is percent-encoded.
+    """Return the key of an extra header from the end of its name: in lower case, except for percent-encoded characters.
 
-    Upstream: unescapeExtraKey, which leaves a name as it is where any of it is malformed.
+    Upstream: unescapeExtraKey, which does not decode a name with malformed escapes.
     """
     return encoded.lower() if _MALFORMED.search(encoded) else unquote(encoded.lower())
 
@@ -114,5 +117,5 @@ def _text(request: Request, name: bytes) -> str:
 
 
 def _utf8(raw: bytes) -> str:
-    """Names and groups may be anything; the proxy sends them as UTF-8."""
+    """Decode a header as UTF-8, which the front proxy uses for names and groups."""
     return raw.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Whose a token is, as one replica was told, for the others (generic/sharedcache.py). What is refused is not shared."""
+"""The users of tokens, shared between replicas by generic/sharedcache.py. Rejections are not shared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tetrapod.generic.sharedcache import SharedCache
 
 
 class SharedTokens:
-    """`source` says who answers: what one says is no answer of another. An answer is good for so many `seconds` everywhere."""
+    """The shared cache of one authenticator. `source` names it, because another may answer differently. Entries are valid for `seconds`."""
 
     def __init__(self, cache: SharedCache, source: str, seconds: float) -> None:
         self._cache = cache
@@ -16,16 +16,17 @@ class SharedTokens:
         self._seconds = seconds
 
     async def get(self, token: str, audiences: tuple[str, ...]) -> tuple[Authenticated, float] | None:
-        """And for how many seconds it is still good."""
-        kept = await self._cache.get("token", question(self._source, token, audiences))
-        if kept is None:
+        """Return the user of a token and for how many more seconds it is valid; None if it is not cached."""
+        cached = await self._cache.get("token", question(self._source, token, audiences))
+        if cached is None:
             return None
-        answer = kept.answer
-        annotations, warnings = answer.get("annotations") or {}, tuple(answer.get("warnings") or ())
-        found = Authenticated(user_from_wire(answer["user"]), tuple(answer["audiences"]), annotations, warnings)
-        return found, min(kept.seconds, self._seconds)
+        value = cached.answer
+        annotations, warnings = value.get("annotations") or {}, tuple(value.get("warnings") or ())
+        result = Authenticated(user_from_wire(value["user"]), tuple(value["audiences"]), annotations, warnings)
+        return result, min(cached.seconds, self._seconds)
 
     async def put(self, token: str, audiences: tuple[str, ...], found: Authenticated) -> None:
+        """Store the user of a token."""
         answer = {"user": user_to_wire(found.user), "audiences": found.audiences}
         if found.annotations or found.warnings:
             answer |= {"annotations": dict(found.annotations), "warnings": found.warnings}
@@ -33,6 +34,6 @@ class SharedTokens:
 
 
 def question(source: bytes, token: str, audiences: tuple[str, ...]) -> bytes:
-    """Parts with their lengths: no two questions are the same bytes."""
+    """Return the cache key. Each part is preceded by its length, so different parts give different keys."""
     parts = [source, *(part.encode("utf-8", "surrogateescape") for part in (token, *audiences))]
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)

@@ -1,8 +1,8 @@
-"""Results of token checks kept for a moment, by hash: a busy client's token is not checked a thousand times a second.
+"""A short-lived cache of token authentication results, so that the token of a busy client is not checked for every request.
 
-Upstream: k8s.io/apiserver/pkg/authentication/token/cache. Successes are kept, for 10 s, and plain refusals where that is asked for;
-errors never. Concurrent checks of one token share one answer. Tokens themselves are never kept, only a keyed hash that is useless
-outside this process.
+Upstream: k8s.io/apiserver/pkg/authentication/token/cache. Successes are cached for 10 s, and rejections without an error if configured.
+Errors are never cached. Concurrent checks of one token share one result. The key is a keyed hash that is useless outside this process;
+tokens are not stored.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
 from tetrapod.generic.metrics import Counter, Gauge, Histogram
+from tetrapod.generic.user import weigh_user
+from tetrapod.machinery.boundedcache import BoundedCache, weigh
+from tetrapod.machinery.failure import result_of
 
 if TYPE_CHECKING:
     from tetrapod.generic.authentication.sharedtokens import SharedTokens
@@ -38,43 +41,61 @@ _ACTIVE.add(_IN_FLIGHT, 0)
 
 
 class ExpiringCache(Generic[K, V]):
-    """A bounded dictionary whose entries vanish after `seconds`; 0 keeps nothing."""
+    """A cache whose entries expire, bounded by count and by bytes (`BoundedCache`)."""
 
-    def __init__(self, seconds: float, *, limit: int = _LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        limit: int = _LIMIT,
+        size: int = 16 << 20,
+        weigh_value: Callable[[V], int] = weigh,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make an empty cache.
+
+        Args:
+            seconds: how long entries are valid; 0 stores nothing.
+            limit: the most entries.
+            size: the most bytes.
+            weigh_value: returns the bytes of a value.
+            clock: returns the current time in seconds.
+        """
         self.seconds = seconds
-        self._limit = limit
         self._clock = clock
-        self._entries: dict[K, tuple[float, V]] = {}
+        self._entries: BoundedCache[K, tuple[float, V]] = BoundedCache(
+            count=limit, size=size, largest=256 << 10, weigh_entry=lambda key, entry: weigh(key) + weigh_value(entry[1]) + 100
+        )
 
     def get(self, key: K) -> V | None:
-        entry = self._entries.get(key)
+        """Return the value, or None if it is missing or expired."""
+        entry = self._entries.recall(key)
         if entry is None:
             return None
         if entry[0] <= self._clock():
-            del self._entries[key]
+            self._entries.discard(key)
             return None
         return entry[1]
 
     def put(self, key: K, value: V, at_most: float = math.inf) -> None:
-        """`at_most`: the seconds that what comes from elsewhere is still good for."""
+        """Store a value for `seconds`, or `at_most` seconds if those are fewer."""
         seconds = min(self.seconds, at_most)
-        if seconds <= 0:
-            return
-        if len(self._entries) >= self._limit:
-            self._evict()
-        self._entries[key] = (self._clock() + seconds, value)
+        if seconds > 0:
+            self._entries.keep(key, (self._clock() + seconds, value))
 
-    def _evict(self) -> None:
-        now = self._clock()
-        self._entries = {k: e for k, e in self._entries.items() if e[0] > now}
-        while len(self._entries) >= self._limit:  # all alive: the oldest goes
-            del self._entries[next(iter(self._entries))]
+
+def _weigh(found: Authenticated) -> int:
+    return weigh_user(found.user) + weigh((found.audiences, dict(found.annotations), found.warnings))
 
 
 class CachedTokenAuthenticator:
-    """Remembers what another token authenticator found; for `failure_seconds`, too, that it found nobody.
+    """A cache in front of another token authenticator.
 
-    What it found is `shared` with other replicas, and no older for that.
+    Args:
+        inner: the authenticator.
+        seconds: how long successes are valid.
+        failure_seconds: how long it is cached that the authenticator does not know the token; 0 disables it.
+        shared: the cache of successes that replicas share; sharing does not extend their validity.
     """
 
     def __init__(
@@ -87,18 +108,18 @@ class CachedTokenAuthenticator:
     ) -> None:
         self._inner = inner
         self._shared = shared
-        self._found = ExpiringCache[bytes, Authenticated](seconds)
+        self._found = ExpiringCache[bytes, Authenticated](seconds, weigh_value=_weigh)
         self._refused = ExpiringCache[bytes, bool](failure_seconds)
         self._asking: dict[bytes, asyncio.Task[Authenticated | None]] = {}
         self._salt = secrets.token_bytes(32)
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         key = self._key(token, audiences)
-        found = self._found.get(key)
-        if found is not None or self._refused.get(key):
+        cached = self._found.get(key)
+        if cached is not None or self._refused.get(key):
             REQUESTS.add(_HIT)
-            _SECONDS.observe(_HIT, 0.0)  # upstream's are whole milliseconds, too
-            return found
+            _SECONDS.observe(_HIT, 0.0)  # upstream observes whole milliseconds, which are 0 as well
+            return cached
         began = time.monotonic()
         REQUESTS.add(_MISS)
         _ACTIVE.add(_BLOCKED, 1)
@@ -109,12 +130,12 @@ class CachedTokenAuthenticator:
             _SECONDS.observe(_MISS, time.monotonic() - began)
 
     async def _shared_answer(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """Of one question for all that ask it now."""
+        """Wait for the result; concurrent callers share one call of the inner authenticator."""
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._ask(key, token, audiences))
             task.add_done_callback(lambda done: self._asked(key, done))
-        return await asyncio.shield(task)  # one caller's cancellation is not the others'
+        return await result_of(task)  # one cancelled caller must not cancel the others
 
     async def _ask(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         if self._shared is not None and (known := await self._shared.get(token, audiences)) is not None:
@@ -139,7 +160,7 @@ class CachedTokenAuthenticator:
     def _asked(self, key: bytes, task: asyncio.Task[Authenticated | None]) -> None:
         self._asking.pop(key, None)
         if not task.cancelled():
-            task.exception()  # seen by whoever still waits; nobody may
+            task.exception()  # retrieve the exception: all callers may have been cancelled
 
     def _key(self, token: str, audiences: tuple[str, ...]) -> bytes:
         digest = hashlib.blake2b(key=self._salt, digest_size=32)

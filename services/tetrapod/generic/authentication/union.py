@@ -1,24 +1,25 @@
-"""Every way to say who one is, asked in upstream's order: front proxy, client certificate, bearer token, anonymous.
+"""The combination of authenticators in upstream's order: front proxy, client certificate, bearer token, anonymous.
 
-Upstream: pkg/kubeapiserver/authenticator/config.go, k8s.io/apiserver/pkg/authentication/{request,token}/union and group. A
-bad credential does not end the search, for another may be good; anonymous is reached only where none was given.
+Upstream: pkg/kubeapiserver/authenticator/config.go, k8s.io/apiserver/pkg/authentication/{request,token}/union and group. After an
+invalid credential the next authenticators are still tried. A request is anonymous only if it has no credentials.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
+from tetrapod.machinery.boundedcache import bounded
+from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.status import StatusError
 
 
 class UnionAuthenticator:
-    """The first that recognizes the request decides; it then belongs to system:authenticated.
+    """A request authenticator: the first authenticator that accepts the request decides, and the user joins system:authenticated.
 
-    `anonymous_paths`: where there are any, only requests for one of them may be anonymous.
+    If `anonymous_paths` is not empty, anonymous requests are allowed on these paths only.
     """
 
     def __init__(
@@ -28,37 +29,39 @@ class UnionAuthenticator:
         self._anonymous, self._anonymous_paths = anonymous, frozenset(anonymous_paths)
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        bad: StatusError | None = None
+        first_failure: Failure[StatusError] | None = None
         for authenticator in self._authenticators:
             try:
                 result = await authenticator.authenticate(request)
             except StatusError as error:
-                bad = bad or error
+                first_failure = first_failure or Failure(error)
                 continue
             if result is not None:
                 user = with_authenticated_group(result.user)
                 return Authenticated(user, result.audiences, result.annotations, result.warnings)
-        if bad is not None:
-            raise bad
+        if first_failure is not None:
+            raise first_failure.error()
         allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)
         return Authenticated(ANONYMOUS) if allowed else None
 
 
 def with_authenticated_group(user: UserInfo) -> UserInfo:
+    """Return the user as a member of system:authenticated, unless it is anonymous or already a member."""
     if user.name == ANONYMOUS.name or ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
         return user
     if user.extra:
         return UserInfo(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
-    return _member(user.name, user.uid, user.groups)
+    return _member((user.name, user.uid, user.groups))
 
 
-@lru_cache(1024)
-def _member(name: str, uid: str, groups: tuple[str, ...]) -> UserInfo:
+@bounded(count=2048, size=4 << 20, largest=64 << 10)
+def _member(user: tuple[str, str, tuple[str, ...]]) -> UserInfo:
+    name, uid, groups = user
     return UserInfo(name, uid, (*groups, ALL_AUTHENTICATED))
 
 
 class UnionTokenAuthenticator:
-    """Raises InvalidToken with every complaint where no authenticator accepts a token and some knew its kind."""
+    """A token authenticator. If no authenticator accepts the token, it raises InvalidToken with the errors of all, if there are any."""
 
     def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
         self._authenticators = tuple(authenticators)

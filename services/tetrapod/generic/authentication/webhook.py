@@ -1,4 +1,4 @@
-"""Tokens by the word of a webhook (--authentication-token-webhook-config-file): a TokenReview, remembered for a while.
+"""The authenticator that sends TokenReviews to a webhook (--authentication-token-webhook-config-file) and caches the results.
 
 Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/webhook/webhook.go.
 """
@@ -38,22 +38,31 @@ def webhook_authenticator(
     backoff: Backoff | None = None,
     shared: SharedCache | None = None,
 ) -> TokenAuthenticator:
-    """
+    """Return a caching authenticator of one webhook.
+
+    Args:
+        target: the webhook.
+        version: the version of TokenReview, v1 or v1beta1.
+        ttl: how long results are cached, in seconds.
+        audiences: the audiences of this API server.
+        backoff: the retry policy; None for upstream's.
+        shared: the cache that replicas share.
+
     Raises:
-        ValueError: no such version.
+        ValueError: the version is not supported.
     """
     if version not in VERSIONS:
         listed = ", ".join(map(go_quote, VERSIONS))
         raise ValueError(f"unsupported authentication webhook version {go_quote(version)}, supported versions are {listed}")
-    # The shapes of both versions are the same.
+    # Both versions have the same schema.
     expected = Expected(f"{GROUP}/{version}", "TokenReview", partial(load, "io.k8s.api.authentication.v1.TokenReview"))
-    asking = WebhookTokenAuthenticator(ReviewClient(target, pool, expected), version, audiences, backoff or Backoff())
-    known = SharedTokens(shared, f"{target.url} {version}", ttl) if shared is not None else None
-    return CachedTokenAuthenticator(asking, ttl, failure_seconds=ttl, shared=known)
+    authenticator = WebhookTokenAuthenticator(ReviewClient(target, pool, expected), version, audiences, backoff or Backoff())
+    shared_tokens = SharedTokens(shared, f"{target.url} {version}", ttl) if shared is not None else None
+    return CachedTokenAuthenticator(authenticator, ttl, failure_seconds=ttl, shared=shared_tokens)
 
 
 class WebhookTokenAuthenticator:
-    """`audiences` are this API's: what a webhook that knows nothing of audiences authenticates for."""
+    """The authenticator without a cache. A webhook that returns no audiences authenticates for `audiences`, those of this API server."""
 
     def __init__(self, client: ReviewClient, version: str, audiences: tuple[str, ...], backoff: Backoff) -> None:
         self._client, self._version, self._audiences, self._backoff = client, version, audiences, backoff
@@ -67,8 +76,8 @@ class WebhookTokenAuthenticator:
         except ReviewFailed as error:
             log.error("Failed to make webhook authenticator request: %s", error)
             raise InvalidToken(str(error)) from None
-        given = status.get("audiences") or self._audiences
-        accepted = tuple(audience for audience in wanted if audience in given)
+        returned_audiences = status.get("audiences") or self._audiences
+        accepted = tuple(audience for audience in wanted if audience in returned_audiences)
         if not accepted:
             return None
         if not status.get("authenticated"):

@@ -1,7 +1,7 @@
-"""Users by client certificate: the common name is the user, organizations are the groups.
+"""The authenticator of client certificates: the common name is the user, organizations are the groups.
 
-Follows k8s.io/apiserver/pkg/authentication/request/x509/x509.go (CommonNameUserConversion): a uid may be given by the
-subject attribute 1.3.6.1.4.1.57683.2, and the certificate's fingerprint is told as the credential's id.
+Upstream: k8s.io/apiserver/pkg/authentication/request/x509/x509.go (CommonNameUserConversion). The subject attribute
+1.3.6.1.4.1.57683.2 is the uid, and the certificate's fingerprint is the credential id.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.user import UserInfo, weigh_user
+from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.status import unauthorized
 
 UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
-_CACHE_LIMIT: Final = 4096
 _EXPIRATION: Final = Histogram(
     "apiserver_client_certificate_expiration_seconds",
     "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
@@ -34,13 +34,17 @@ _EXPIRATION: Final = Histogram(
 
 
 class X509Authenticator:
-    """`reserved_groups` are given to nobody by this way: the aggregator, whose callers are users, names SERVICES_GROUP here."""
+    """The authenticator. `reserved_groups` cannot be granted by certificates: an aggregator that users connect to
+    reserves SERVICES_GROUP.
+    """
 
     def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:
         self._pool = pool
         self._reserved = frozenset(reserved_groups)
-        self._users: dict[bytes, tuple[UserInfo, float]] = {}
-        """With when their certificates expire."""
+        self._users: BoundedCache[bytes, tuple[UserInfo, float]] = BoundedCache(
+            count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, found: len(der) + weigh_user(found[0]) + 200
+        )
+        """Users, and when their certificates expire (seconds since the epoch), by the DER of the certificates."""
 
     async def authenticate(self, request: Request) -> Authenticated | None:
         try:
@@ -48,25 +52,21 @@ class X509Authenticator:
             if certificate is None:
                 return None
             der = request.peer_certificates[0]
-            user, expires = self._users.get(der) or self._remember(der, certificate)
+            user, expires = self._users.recall(der) or self._remember(der, certificate)
         except BadCertificate as error:
             raise unauthorized() from error
         _EXPIRATION.observe((), expires - time.time())
         return Authenticated(user) if user.name else None
 
     def _remember(self, der: bytes, certificate: x509.Certificate) -> tuple[UserInfo, float]:
-        if len(self._users) >= _CACHE_LIMIT:
-            self._users.clear()
-        found = user_of(certificate, self._reserved), certificate.not_valid_after_utc.timestamp()
-        self._users[der] = found
-        return found
+        return self._users.keep(der, (user_of(certificate, self._reserved), certificate.not_valid_after_utc.timestamp()))
 
 
 def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:
-    """The user that a certificate names; without a common name, nobody (an empty name).
+    """Return the user that a certificate names. Without a common name its name is empty.
 
     Raises:
-        BadCertificate: more than one uid, or one that is empty.
+        BadCertificate: the subject has several uids or an empty one.
     """
     subject = certificate.subject
     names = _texts(subject, NameOID.COMMON_NAME)
@@ -75,7 +75,7 @@ def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()
         raise BadCertificate("x509: the subject must name one uid at most, and none that is empty")
     groups = tuple(g for g in _texts(subject, NameOID.ORGANIZATION_NAME) if g not in reserved_groups)
     fingerprint = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
-    # Go keeps the last common name where a subject has several.
+    # As in Go, the last of several common names counts.
     return UserInfo(
         names[-1] if names else "", uid=uids[0] if uids else "", groups=groups, extra={CREDENTIAL_ID_KEY: (f"X509SHA256={fingerprint}",)}
     )

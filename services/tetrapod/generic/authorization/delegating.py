@@ -1,9 +1,9 @@
-"""Authorization by the auth service, without asking it for every request.
+"""Authorization by the auth service, without one request to it for each request here.
 
-The whole rule set of a user is fetched once and matched here; any event on an RBAC key in storage drops all sets at once.
-What the rules do not allow is asked by SubjectAccessReview: other authorizers may know better, and reasons come from there.
-A server that shares no storage with auth (an external one) asks by SubjectAccessReview only, with upstream's short cache.
-Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go, plugin/pkg/authorizer/webhook.
+The whole rule set of a user is fetched once and evaluated locally; any event on an RBAC key in storage drops all sets. A request that
+the rules do not allow is sent to the auth service as SubjectAccessReview, because other authorizers may allow it and because the review
+returns the reason. A server that shares no storage with auth (an external one) uses SubjectAccessReviews only, with upstream's short
+cache. Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go, plugin/pkg/authorizer/webhook.
 """
 
 from __future__ import annotations
@@ -22,25 +22,32 @@ from tetrapod.generic.authorization.follow import Following
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
+from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
 from tetrapod.generic.unavailable import RETRY_SECONDS, Unavailable
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
+from tetrapod.machinery.boundedcache import BoundedCache, weigh
+from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, service_unavailable
 
 SUBJECT_ACCESS_REVIEWS: Final = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
-_USER_LIMIT: Final = 2048
+_PARSED: Final = 5
+"""Estimated bytes of a rule set for each byte of its JSON."""
 
 UserKey = tuple[str, tuple[str, ...]]
 
 
 class RuleSetCache:
-    """Rule sets by user name and groups, of no older state than any RBAC event seen here."""
+    """The rule sets of users, by name and groups. A set is never older than the last RBAC event seen here."""
 
     def __init__(self, client: Client, storage: StorageFactory) -> None:
         self._client = client
-        self._sets: dict[UserKey, tuple[RuleSet, float]] = {}  # and until when they are good
+        self._sets: BoundedCache[UserKey, tuple[RuleSet, float, int]] = BoundedCache(
+            count=4096, size=128 << 20, largest=64 << 20, weigh_entry=lambda key, kept: weigh(key) + kept[2]
+        )
+        """Rule sets by user, with the end of their validity (of time.monotonic()) and their bytes."""
         self._asking: dict[UserKey, asyncio.Task[RuleSet]] = {}
         self._generation = 0
         self._followings = {config.prefix: Following(storage.resource(config), self) for config in RBAC_STORAGES}
@@ -52,12 +59,15 @@ class RuleSetCache:
                 group.create_task(following.run())
 
     def reset(self, entries: Sequence[Entry]) -> None:
+        """Drop all rule sets."""
         self._drop()
 
     def apply(self, event: WatchEvent) -> None:
+        """Drop all rule sets."""
         self._drop()
 
     def lost(self) -> None:
+        """Drop all rule sets."""
         self._drop()
 
     def _drop(self) -> None:
@@ -66,41 +76,40 @@ class RuleSetCache:
         self._asking.clear()
 
     async def get(self, user: UserInfo) -> RuleSet:
+        """Return the rule set of a user, fetching it if it is not cached. Raises Unavailable or StatusError if it cannot be fetched."""
         key = (user.name, user.groups)
-        found = self._sets.get(key)
-        if found is not None and found[1] > time.monotonic():
-            return found[0]
+        cached = self._sets.recall(key)
+        if cached is not None and cached[1] > time.monotonic():
+            return cached[0]
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._ask(key))
-        return await asyncio.shield(task)
+        return await result_of(task)
 
     async def _ask(self, key: UserKey) -> RuleSet:
         generation = self._generation
-        seen = {prefix: following.changed for prefix, following in self._followings.items()}
+        seen_revisions = {prefix: following.changed for prefix, following in self._followings.items()}
         try:
-            body = orjson.dumps({"user": key[0], "groups": key[1], "revisions": seen})
+            body = orjson.dumps({"user": key[0], "groups": key[1], "revisions": seen_revisions})
             code, answer = await self._client.raw("POST", RULES_PATH, body, {"content-type": "application/json"})
             if code != 200:
                 raise Unavailable(f"the auth service answered {code} to a question for rules")
             wire = orjson.loads(answer)
             rules = RuleSet.from_wire(wire)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise Unavailable(f"the rules that the auth service answered cannot be understood: {error}") from error
         finally:
             if self._generation == generation:
                 self._asking.pop(key, None)
         watched = all(following.synced.is_set() for following in self._followings.values())
-        fresh = all((wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen.items())
+        fresh = all((wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen_revisions.items())
         if watched and fresh and self._generation == generation:
-            if len(self._sets) >= _USER_LIMIT:
-                self._sets.clear()
-            self._sets[key] = rules, time.monotonic() + (wire.get("seconds") or math.inf)
+            self._sets.keep(key, (rules, time.monotonic() + (wire.get("seconds") or math.inf), _PARSED * len(answer)))
         return rules
 
 
 class SubjectAccessReviewer:
-    """Asks by SubjectAccessReview. With caching times (external servers) answers are kept as long as upstream keeps them."""
+    """The authorizer by SubjectAccessReview. With caching times (for external servers) it caches results as long as upstream does."""
 
     def __init__(self, client: Client, *, allowed_seconds: float = 0, denied_seconds: float = 0) -> None:
         self._client = client
@@ -108,18 +117,20 @@ class SubjectAccessReviewer:
         self._denied = ExpiringCache[bytes, Answer](denied_seconds)
 
     async def authorize(self, attributes: Attributes) -> Answer:
+        """Ask by SubjectAccessReview. If that fails, the answer is NO_OPINION with the error."""
         try:
             return await self.ask(attributes)
         except (StatusError, Unavailable, OSError) as error:
             return Answer(Decision.NO_OPINION, "", f"asking the auth service: {error}")
 
     async def ask(self, attributes: Attributes) -> Answer:
-        """Raises StatusError, Unavailable, OSError: no answer is to be had."""
+        """Ask by SubjectAccessReview. Raises StatusError, Unavailable or OSError if there is no answer."""
+        await parse_large(attributes.field_requirements, attributes.label_requirements)
         review = review_of(attributes)
         key = orjson.dumps(review["spec"], option=orjson.OPT_SORT_KEYS)
-        found = self._allowed.get(key) or self._denied.get(key)
-        if found is not None:
-            return found
+        cached = self._allowed.get(key) or self._denied.get(key)
+        if cached is not None:
+            return cached
         status = (await self._client.create(SUBJECT_ACCESS_REVIEWS, "", review)).get("status") or {}
         answer = _answer_of(status)
         (self._allowed if answer.decision is Decision.ALLOW else self._denied).put(key, answer)
@@ -134,7 +145,7 @@ def _answer_of(status: Object) -> Answer:
 
 
 class DelegatingAuthorizer:
-    """For core, extensions and the aggregator where they run apart from auth. Raises StatusError 503 where auth cannot be asked."""
+    """The authorizer of core, extensions and the aggregator when auth is a separate process; StatusError 503 if auth is unavailable."""
 
     def __init__(self, rules: RuleSetCache, reviewer: SubjectAccessReviewer) -> None:
         self._rules = rules
@@ -146,7 +157,7 @@ class DelegatingAuthorizer:
         try:
             reason = (await self._rules.get(attributes.user)).reason_to_allow(attributes)
         except (StatusError, Unavailable, OSError):
-            reason = None  # an older auth, or none: the review below says so
+            reason = None  # an older auth service or an unavailable one; the review below reports the error
         if reason is not None:
             return Answer(Decision.ALLOW, reason)
         try:
@@ -156,7 +167,7 @@ class DelegatingAuthorizer:
 
 
 def review_of(attributes: Attributes) -> Object:
-    """The SubjectAccessReview that asks what `attributes` ask."""
+    """Return the SubjectAccessReview for `attributes`."""
     user = attributes.user
     spec: dict[str, Any] = {"user": user.name}
     if user.groups:
@@ -166,7 +177,7 @@ def review_of(attributes: Attributes) -> Object:
     if user.extra:
         spec["extra"] = {key: list(texts) for key, texts in user.extra.items()}
     if attributes.resource_request:
-        asked: dict[str, Any] = {
+        resource_attributes: dict[str, Any] = {
             "namespace": attributes.namespace,
             "verb": attributes.verb,
             "group": attributes.group,
@@ -175,7 +186,7 @@ def review_of(attributes: Attributes) -> Object:
             "subresource": attributes.subresource,
             "name": attributes.name,
         }
-        spec["resourceAttributes"] = {key: text for key, text in asked.items() if text}
+        spec["resourceAttributes"] = {key: text for key, text in resource_attributes.items() if text}
         if attributes.field_requirements:
             spec["resourceAttributes"]["fieldSelector"] = {"requirements": list(attributes.field_requirements)}
         if attributes.label_requirements:

@@ -1,7 +1,8 @@
-"""What an authorizer is asked and answers (upstream: k8s.io/apiserver/pkg/authorization/authorizer)."""
+"""The interfaces of authorizers (upstream: k8s.io/apiserver/pkg/authorization/authorizer)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -9,9 +10,10 @@ from tetrapod.generic.user import UserInfo
 
 
 class Attributes(NamedTuple):
-    """The question (upstream: authorizer.AttributesRecord). A request for no resource has a `path`, and `resource_request` False.
+    """The attributes of a request to authorize (upstream: authorizer.AttributesRecord).
 
-    Requirements are those of a selector in the query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.
+    A non-resource request has a `path`, and `resource_request` is False. The requirements are those of selectors in the query, as
+    FieldSelectorRequirement and LabelSelectorRequirement dicts.
     """
 
     user: UserInfo
@@ -24,12 +26,12 @@ class Attributes(NamedTuple):
     name: str = ""
     resource_request: bool = False
     path: str = ""
-    field_requirements: tuple[dict[str, Any], ...] = ()
-    label_requirements: tuple[dict[str, Any], ...] = ()
+    field_requirements: Sequence[dict[str, Any]] = ()
+    label_requirements: Sequence[dict[str, Any]] = ()
 
 
 class Decision(Enum):
-    """NO_OPINION leaves it to the next authorizer; a request that none allows is refused."""
+    """The decision of an authorizer. NO_OPINION leaves it to the next authorizer; a request that none allows is rejected."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -37,7 +39,7 @@ class Decision(Enum):
 
 
 class Answer(NamedTuple):
-    """`error` tells what kept the authorizer from knowing more; it does not change the decision."""
+    """A decision with its reason. `error` is what prevented a complete evaluation; it does not change the decision."""
 
     decision: Decision
     reason: str = ""
@@ -45,13 +47,13 @@ class Answer(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """What goes wrong on the way is told in the answer."""
+    """An authorizer. Errors of the evaluation are returned in the answer."""
 
     async def authorize(self, attributes: Attributes) -> Answer: ...
 
 
 class RuleResolver(Protocol):
-    """Lists what a user may do (SelfSubjectRulesReview, and the rule cache of the other services)."""
+    """A source of all rules of a user, for SelfSubjectRulesReview."""
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules: ...
 

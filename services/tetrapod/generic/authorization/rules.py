@@ -1,31 +1,36 @@
-"""RBAC rules, pure: does a rule allow a request, and what do all rules of one user allow.
+"""The evaluation of RBAC rules: whether a rule allows a request, and what all rules of one user allow.
 
-`RuleSet` is what the auth service resolves for a user and hands to the other services; authorizing from it costs a
-dictionary look-up once the same question has been asked before. Follows k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go
-and plugin/pkg/auth/authorizer/rbac (order of visits, reasons).
+The auth service computes the `RuleSet` of a user and sends it to the other services. Authorizing the same request again costs one
+dictionary look-up. Upstream: k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go and
+plugin/pkg/auth/authorizer/rbac (order of visits, reasons).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
+from tetrapod.machinery.boundedcache import BoundedCache
 
 Rule: TypeAlias = Mapping[str, Any]
-"""A PolicyRule of rbac.authorization.k8s.io/v1. Nobody changes one."""
+"""A PolicyRule of rbac.authorization.k8s.io/v1. Rules are never modified."""
 
 ALL: Final = "*"
-_MEMO_LIMIT: Final = 4096
-"""Questions remembered per user; past it all are forgotten, for paths and names are the client's to choose."""
+
+
+MAX_LISTED_CHARACTERS: Final = 16 * 1024 * 1024
+"""Characters of the rules that a review lists. The list has a copy of a role's rules for each binding, which could fill memory."""
 
 
 def values(rule: Rule, key: str) -> Sequence[str]:
+    """Return a list of a rule; empty if it is missing."""
     return rule.get(key) or ()
 
 
 def allows(rule: Rule, attributes: Attributes) -> bool:
-    """Whether this rule alone allows the request."""
+    """Return whether this rule alone allows the request."""
     if not attributes.resource_request:
         return verb_matches(rule, attributes.verb) and non_resource_url_matches(rule, attributes.path)
     return (
@@ -37,17 +42,22 @@ def allows(rule: Rule, attributes: Attributes) -> bool:
 
 
 def verb_matches(rule: Rule, verb: str) -> bool:
+    """Return whether the rule includes the verb."""
     verbs = values(rule, "verbs")
     return ALL in verbs or verb in verbs
 
 
 def group_matches(rule: Rule, group: str) -> bool:
+    """Return whether the rule includes the API group."""
     groups = values(rule, "apiGroups")
     return ALL in groups or group in groups
 
 
 def resource_matches(rule: Rule, resource: str, subresource: str) -> bool:
-    """`*` is everything, `pods/log` itself, `*/scale` that subresource of anything; `pods/*` is nothing special."""
+    """Return whether the rule includes the resource.
+
+    `*` matches everything, `pods/log` that subresource, `*/scale` that subresource of any resource; `pods/*` has no special meaning.
+    """
     resources = values(rule, "resources")
     if ALL in resources:
         return True
@@ -57,21 +67,23 @@ def resource_matches(rule: Rule, resource: str, subresource: str) -> bool:
 
 
 def name_matches(rule: Rule, name: str) -> bool:
+    """Return whether the rule includes the object's name; a rule without names includes all."""
     names = values(rule, "resourceNames")
     return not names or name in names
 
 
 def non_resource_url_matches(rule: Rule, path: str) -> bool:
+    """Return whether the rule includes the path of a non-resource request."""
     return any(url_covers(url, path) for url in values(rule, "nonResourceURLs"))
 
 
 def url_covers(pattern: str, path: str) -> bool:
-    """A trailing `*` covers everything below; elsewhere it is an ordinary character."""
+    """Return whether a pattern covers a path. A trailing `*` covers everything below; elsewhere it is an ordinary character."""
     return pattern in (ALL, path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
 class Grant(NamedTuple):
-    """What one binding gives: the rules of its role, the reason told when one of them allows, or why it gives nothing."""
+    """The rules that one binding grants, with the reason to report when one of them allows; or the error why it grants nothing."""
 
     reason: str
     rules: Sequence[Rule]
@@ -83,31 +95,47 @@ class _Named(NamedTuple):
     reason: str
 
 
-class RuleSet:
-    """All grants of one user, in the order in which upstream visits them: cluster-wide, then those of the namespace."""
+_numbers: Final = count()
+_resources: Final[BoundedCache[tuple[int, str, str, str, str, str], tuple[_Named, ...]]] = BoundedCache(
+    count=40_000, size=16 << 20, largest=64 << 10
+)
+"""The rules that may allow a request, by the number of a rule set. All rule sets share this cache, so its size does not depend on users."""
+_paths: Final[BoundedCache[tuple[int, str, str], tuple[str | None]]] = BoundedCache(count=10_000, size=4 << 20)
+"""The reasons for allowed paths, by the number of a rule set."""
 
-    __slots__ = ("_paths", "_resources", "cluster", "namespaces")
+
+class RuleSet:
+    """All grants of one user, in the order in which upstream visits them: cluster-wide ones, then those of the namespace."""
+
+    __slots__ = ("_number", "cluster", "namespaces")
 
     def __init__(self, cluster: Sequence[Grant] = (), namespaces: Mapping[str, Sequence[Grant]] | None = None) -> None:
         self.cluster = cluster
         self.namespaces = namespaces or {}
-        self._resources: dict[tuple[str, str, str, str, str], tuple[_Named, ...]] = {}
-        self._paths: dict[tuple[str, str], str | None] = {}
+        self._number = next(_numbers)
+
+    @property
+    def size(self) -> int:
+        """The number of grants."""
+        return len(self.cluster) + sum(map(len, self.namespaces.values()))
 
     def reason_to_allow(self, attributes: Attributes) -> str | None:
-        """The reason of the first grant that allows the request; None where none does."""
+        """Return the reason of the first grant that allows the request; None if no grant does."""
         if not attributes.resource_request:
             return self._path_reason(attributes.verb, attributes.path)
-        key = (attributes.verb, attributes.group, attributes.resource, attributes.subresource, attributes.namespace)
-        candidates = self._resources.get(key)
+        key = (self._number, attributes.verb, attributes.group, attributes.resource, attributes.subresource, attributes.namespace)
+        candidates = _resources.get(key)
         if candidates is None:
-            candidates = self._candidates(*key)
+            candidates = _resources.recall(key)
+            if candidates is None:
+                candidates = _resources.keep(key, self._candidates(*key[1:]))
         for names, reason in candidates:
             if names is None or attributes.name in names:
                 return reason
         return None
 
     def authorize(self, attributes: Attributes) -> Answer:
+        """Return ALLOW with the reason, or NO_OPINION with the errors of bindings."""
         reason = self.reason_to_allow(attributes)
         if reason is not None:
             return Answer(Decision.ALLOW, reason)
@@ -115,84 +143,122 @@ class RuleSet:
         return Answer(Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else "")
 
     def grants(self, namespace: str) -> Iterable[Grant]:
+        """Yield the grants that apply in a namespace ("" for cluster-scoped requests)."""
         yield from self.cluster
         if namespace:
             yield from self.namespaces.get(namespace, ())
 
     def errors(self, namespace: str) -> list[str]:
-        """Why the set may be incomplete: bindings to roles that are not there."""
+        """Return why the set may be incomplete: bindings to roles that do not exist."""
         return [grant.error for grant in self.grants(namespace) if grant.error]
 
-    def rules(self, namespace: str) -> list[Rule]:
-        return [rule for grant in self.grants(namespace) for rule in grant.rules]
+    def distinct_grants(self, namespace: str) -> Iterator[Grant]:
+        """Yield the first grant of each role. Later ones allow nothing more, and a user may have a thousand bindings to one large role."""
+        seen: set[int] = set()
+        for grant in self.grants(namespace):
+            if id(grant.rules) not in seen:
+                seen.add(id(grant.rules))
+                yield grant
+
+    def distinct_rules(self, namespace: str) -> list[Rule]:
+        """Return all rules, those of each role once."""
+        return [rule for grant in self.distinct_grants(namespace) for rule in grant.rules]
 
     def resolve(self, namespace: str) -> ResolvedRules:
-        """As SelfSubjectRulesReview lists them."""
-        resource_rules: list[dict[str, Any]] = []
-        non_resource_rules: list[dict[str, Any]] = []
-        for rule in self.rules(namespace):
-            if values(rule, "resources"):
-                resource_rules.append({k: list(v) for k in _RESOURCE_KEYS if (v := values(rule, k))})
-            if values(rule, "nonResourceURLs"):
-                non_resource_rules.append({k: list(v) for k in ("verbs", "nonResourceURLs") if (v := values(rule, k))})
-        return ResolvedRules(resource_rules, non_resource_rules, False, aggregate(self.errors(namespace)))
+        """Return the rules as SelfSubjectRulesReview lists them: those of a role once for each binding.
+
+        The list is marked as incomplete if it would be longer than `MAX_LISTED_CHARACTERS`.
+        """
+        listed = _Listed()
+        listed_whole = all(listed.add(grant.rules) for grant in self.grants(namespace))
+        errors = self.errors(namespace) if listed_whole else [*self.errors(namespace), "too many rules to list"]
+        return ResolvedRules(listed.resource_rules, listed.non_resource_rules, not listed_whole, aggregate(errors))
 
     def _candidates(self, verb: str, group: str, resource: str, subresource: str, namespace: str) -> tuple[_Named, ...]:
-        found: list[_Named] = []
-        for grant in self.grants(namespace):
+        candidates: list[_Named] = []
+        for grant in self.distinct_grants(namespace):
             for rule in grant.rules:
                 if verb_matches(rule, verb) and group_matches(rule, group) and resource_matches(rule, resource, subresource):
                     names = values(rule, "resourceNames")
-                    found.append(_Named(frozenset(names) if names else None, grant.reason))
+                    candidates.append(_Named(frozenset(names) if names else None, grant.reason))
                     if not names:
-                        return self._remember((verb, group, resource, subresource, namespace), found)
-        return self._remember((verb, group, resource, subresource, namespace), found)
-
-    def _remember(self, key: tuple[str, str, str, str, str], found: list[_Named]) -> tuple[_Named, ...]:
-        if len(self._resources) >= _MEMO_LIMIT:
-            self._resources.clear()
-        self._resources[key] = candidates = tuple(found)
-        return candidates
+                        return tuple(candidates)
+        return tuple(candidates)
 
     def _path_reason(self, verb: str, path: str) -> str | None:
-        key = (verb, path)
-        try:
-            return self._paths[key]
-        except KeyError:
-            pass
-        reason = next(
-            (g.reason for g in self.cluster for r in g.rules if verb_matches(r, verb) and non_resource_url_matches(r, path)),
-            None,
-        )
-        if len(self._paths) >= _MEMO_LIMIT:
-            self._paths.clear()
-        self._paths[key] = reason
-        return reason
+        key = (self._number, verb, path)
+        cached = _paths.recall(key)
+        return (_paths.keep(key, (self._first_reason(verb, path),)) if cached is None else cached)[0]
+
+    def _first_reason(self, verb: str, path: str) -> str | None:
+        for grant in self.distinct_grants(""):
+            for rule in grant.rules:
+                if verb_matches(rule, verb) and non_resource_url_matches(rule, path):
+                    return grant.reason
+        return None
 
     def to_wire(self) -> dict[str, Any]:
-        """As the auth service hands it over."""
+        """Return the rule set as JSON: the rules of each role once; grants refer to them by index."""
+        roles: list[Sequence[Rule]] = []
+        indexes: dict[int, int] = {}
+
+        def grant_to_wire(grant: Grant) -> dict[str, Any]:
+            index = indexes.setdefault(id(grant.rules), len(roles))
+            if index == len(roles):
+                roles.append(grant.rules)
+            return {"reason": grant.reason, "role": index, "error": grant.error}
+
         return {
-            "cluster": [grant._asdict() for grant in self.cluster],
-            "namespaces": {name: [grant._asdict() for grant in grants] for name, grants in self.namespaces.items()},
+            "cluster": list(map(grant_to_wire, self.cluster)),
+            "namespaces": {name: list(map(grant_to_wire, grants)) for name, grants in self.namespaces.items()},
+            "roles": roles,
         }
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> RuleSet:
+        """Read a rule set from JSON, ignoring members that an auth service of another release may add."""
+        roles = wire.get("roles") or ()
+
+        def grant(given: Mapping[str, Any]) -> Grant:
+            index = given.get("role")  # release 0.1 sent the rules with each grant
+            rules = given.get("rules") or () if index is None else roles[index]
+            return Grant(given.get("reason", ""), rules, given.get("error", ""))
+
         return cls(
-            [_grant(grant) for grant in wire["cluster"]],
-            {name: [_grant(grant) for grant in grants] for name, grants in (wire.get("namespaces") or {}).items()},
+            list(map(grant, wire["cluster"])),
+            {name: list(map(grant, grants)) for name, grants in (wire.get("namespaces") or {}).items()},
         )
 
 
-def _grant(wire: Mapping[str, Any]) -> Grant:
-    """What an auth of another release may add is passed over."""
-    return Grant(wire.get("reason", ""), wire.get("rules") or (), wire.get("error", ""))
+class _Listed:
+    """The rules listed so far for a review."""
+
+    def __init__(self) -> None:
+        self.resource_rules: list[dict[str, Any]] = []
+        self.non_resource_rules: list[dict[str, Any]] = []
+        self._left = MAX_LISTED_CHARACTERS
+        self._sizes: dict[int, int] = {}
+
+    def add(self, rules: Sequence[Rule]) -> bool:
+        """List the rules of one role. Returns False, with nothing listed, if they are too long."""
+        size = self._sizes.get(id(rules))
+        if size is None:
+            size = self._sizes[id(rules)] = sum(len(value) + 3 for rule in rules for listed in rule.values() for value in listed or ())
+        self._left -= size
+        if self._left < 0:
+            return False
+        for rule in rules:
+            if values(rule, "resources"):
+                self.resource_rules.append({k: list(v) for k in _RESOURCE_KEYS if (v := values(rule, k))})
+            if values(rule, "nonResourceURLs"):
+                self.non_resource_rules.append({k: list(v) for k in ("verbs", "nonResourceURLs") if (v := values(rule, k))})
+        return True
 
 
 _RESOURCE_KEYS: Final = ("verbs", "apiGroups", "resources", "resourceNames")
 
 
 def aggregate(errors: Sequence[str]) -> str:
-    """Several errors as upstream prints them: each once, in brackets."""
+    """Join errors as upstream prints them: without duplicates, in brackets if there are several."""
     distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

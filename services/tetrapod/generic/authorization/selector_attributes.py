@@ -1,11 +1,13 @@
-"""Field and label selectors of a list, watch or deletecollection as authorization attributes (AuthorizeWithSelectors).
+"""The selectors of a list, watch or deletecollection as authorization attributes (AuthorizeWithSelectors).
 
-A selector that cannot be parsed gives no requirements: the request is judged as if it had none, as upstream does.
+A selector that cannot be parsed gives no requirements: as upstream, the request is authorized as if it had no selector.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, overload
 
 from tetrapod.machinery import fields, labels
 from tetrapod.machinery.requestinfo import RequestInfo
@@ -15,15 +17,62 @@ _VERBS: Final = frozenset({"list", "watch", "deletecollection"})
 _OPERATORS: Final = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist", "=": "In", "==": "In", "!=": "NotIn"}
 
 
-def requirements_of(info: RequestInfo) -> tuple[Requirements, Requirements]:
-    """Of fields and of labels; none for other verbs than list, watch and deletecollection."""
+_LARGE: Final = 4096
+"""Characters from which on a selector is parsed in a thread. Parsing takes a millisecond or two then; usual selectors are shorter."""
+
+
+class _Unparsed(Sequence[dict[str, Any]]):
+    """The requirements of a selector, parsed when an authorizer first accesses them. RBAC never does."""
+
+    __slots__ = ("_parse", "_parsed", "_text")
+
+    def __init__(self, text: str, parse: Callable[[str], Requirements]) -> None:
+        self._text, self._parse = text, parse
+        self._parsed: Requirements | None = None
+
+    @property
+    def large(self) -> bool:
+        """Whether parsing would block the event loop for too long."""
+        return self._parsed is None and len(self._text) > _LARGE
+
+    def _requirements(self) -> Requirements:
+        if self._parsed is None:
+            self._parsed = self._parse(self._text)
+        return self._parsed
+
+    def __len__(self) -> int:
+        return len(self._requirements())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._requirements())
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Requirements: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Requirements:
+        return self._requirements()[index]
+
+
+def requirements_of(info: RequestInfo) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
+    """Return the requirements of the field selector and the label selector; empty for verbs other than list, watch and deletecollection."""
     if info.verb not in _VERBS:
         return (), ()
-    return field_requirements(info.field_selector), label_requirements(info.label_selector)
+    return (
+        _Unparsed(info.field_selector, field_requirements) if info.field_selector else (),
+        _Unparsed(info.label_selector, label_requirements) if info.label_selector else (),
+    )
+
+
+async def parse_large(*selectors: Sequence[dict[str, Any]]) -> None:
+    """Parse large selectors in a thread. An authorizer that needs requirements must await this first."""
+    for requirements in selectors:
+        if isinstance(requirements, _Unparsed) and requirements.large:
+            await asyncio.to_thread(len, requirements)
 
 
 def field_requirements(text: str) -> Requirements:
-    """A field selector's, in the wire form of FieldSelectorRequirement."""
+    """Convert a field selector to FieldSelectorRequirement dicts."""
     if not text:
         return ()
     try:
@@ -36,7 +85,7 @@ def field_requirements(text: str) -> Requirements:
 
 
 def label_requirements(text: str) -> Requirements:
-    """A label selector's, in the wire form of LabelSelectorRequirement; what that has no operator for is left out."""
+    """Convert a label selector to LabelSelectorRequirement dicts. Requirements with operators that have no equivalent are left out."""
     if not text:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""`WebhookAuthorizer`: asks a webhook by SubjectAccessReview, where its conditions say so, and remembers the answers.
+"""`WebhookAuthorizer`: sends SubjectAccessReviews to a webhook, subject to its matchConditions, and caches the responses.
 
 Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go.
 """
@@ -18,6 +18,7 @@ from tetrapod.generic.authentication.tokencache import ExpiringCache
 from tetrapod.generic.authorization.delegating import review_of
 from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
 from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
+from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.user import UserInfo
@@ -35,23 +36,25 @@ GROUP: Final = "authorization.k8s.io"
 _CACHED: Final = 8192
 _PURPOSE: Final = "access"
 _CACHEABLE: Final = 10_000
-"""Characters that a request may choose, beyond which its answer is not kept: the cache is not for whoever asks to fill."""
+"""Total characters of the client-chosen attributes from which on a response is not cached, so that clients cannot fill the cache."""
 
 
 class Conditions(Protocol):
-    """Whether a webhook is asked about a request at all (matchConditions)."""
+    """The matchConditions of a webhook, which decide whether it is called for a request."""
 
     def match(self, spec: Object) -> bool:
-        """Of a SubjectAccessReview's spec. Raises ConditionError."""
+        """Return whether the conditions match the spec of a SubjectAccessReview. Raises ConditionError."""
         ...
 
 
 class ConditionError(Exception):
-    """Conditions that cannot be evaluated, where none says no."""
+    """An error in the evaluation of conditions, none of which is false."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
+    """The options of one webhook. Times are in seconds."""
+
     target: Target
     name: str = "default"
     version: str = "v1"
@@ -64,7 +67,10 @@ class WebhookOptions:
 
 
 class WebhookAuthorizer:
-    """Raises ValueError for a version that nobody knows. Replicas tell each other answers by what is `shared`."""
+    """The authorizer of one webhook. `shared` shares its responses with other replicas.
+
+    The constructor raises ValueError if the version is not supported.
+    """
 
     def __init__(self, options: WebhookOptions, pool: BackendPool, shared: SharedCache | None = None) -> None:
         if options.version not in VERSIONS:
@@ -82,6 +88,7 @@ class WebhookAuthorizer:
         self._source = orjson.dumps([options.name, options.target.url, options.version])
 
     async def authorize(self, attributes: Attributes) -> Answer:
+        await parse_large(attributes.field_requirements, attributes.label_requirements)
         spec: Object = review_of(attributes)["spec"]
         if (conditions := self._options.conditions) is not None:
             try:
@@ -109,23 +116,23 @@ class WebhookAuthorizer:
         return self._allowed if status.get("allowed") else self._others
 
     async def _known(self, key: bytes) -> Object | None:
-        """What this webhook has said to this replica, or to another one, and is still good by this one's flags."""
+        """Return a cached response of the webhook, to this replica or to another, that is still valid by this replica's flags."""
         for cache in (self._allowed, self._others):
             if (status := cache.get(key)) is not None:
                 return status
-        if self._shared is None or (kept := await self._shared.get(_PURPOSE, self._source + key)) is None:
+        if self._shared is None or (shared_response := await self._shared.get(_PURPOSE, self._source + key)) is None:
             return None
-        cache = self._cache(kept.answer)
-        cache.put(key, kept.answer, kept.seconds)
+        cache = self._cache(shared_response.answer)
+        cache.put(key, shared_response.answer, shared_response.seconds)
         return cache.get(key)
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
         return ResolvedRules([], [], True, "webhook authorizer does not support user rule resolution")
 
     async def _ask(self, spec: Object) -> Object:
-        """The status of the review, after as many tries as may help. Raises ReviewFailed."""
+        """Return the status of the review, with retries. Raises ReviewFailed."""
         version = self._options.version
-        if version == "v1beta1":  # whose groups have another name
+        if version == "v1beta1":  # v1beta1 names the groups "group"
             spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
         review = {"kind": "SubjectAccessReview", "apiVersion": f"{GROUP}/{version}", "metadata": {}, "spec": spec}
         review["status"] = {"allowed": False}
