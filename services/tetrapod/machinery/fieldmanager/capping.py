@@ -1,6 +1,6 @@
-"""At most ten managers that update: older ones are merged into `ancient-changes`.
+"""The limit of ten update entries in managedFields: older ones are merged into the manager `ancient-changes`.
 
-Follows k8s.io/apimachinery/pkg/util/managedfields/internal/capmanagers.go.
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/capmanagers.go.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ OLD_UPDATES: Final = "ancient-changes"
 
 
 def cap_update_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> Managed:
+    """Return `managed` with at most `limit` update entries, merging the oldest entries of each version."""
     updaters = [manager for manager, entry in managed.items() if not entry.applied]
     excess = len(updaters) - limit
     if excess <= 0:
         return managed
     updaters.sort(key=lambda manager: (managed[manager].time or "", manager))
     out = dict(managed)
-    first_of_version: dict[str, str] = {}
+    oldest_of_version: dict[str, str] = {}
     for manager in updaters:
         if excess <= 0:
             break
         entry = out[manager]
         version = entry.api_version
-        first = first_of_version.setdefault(version, manager)
-        if first == manager:
+        oldest = oldest_of_version.setdefault(version, manager)
+        if oldest == manager:
             continue
         bucket = identifier(OLD_UPDATES, UPDATE, version, "")
-        older = out[bucket] if bucket in out else out.pop(first)
-        # The time of what is merged in, since it is more recent.
+        older = out[bucket] if bucket in out else out.pop(oldest)
+        # Keep the time of the newer entry.
         fields = fieldset.union(entry.fields, older.fields)
         out[bucket] = new_entry(bucket, fields, version, applied=False, time=entry.time)
         if manager != bucket:

@@ -1,7 +1,8 @@
-"""What changed between two versions of an object: the fields that were touched (added or modified) and those removed.
+"""Comparison of two versions of an object: the fields that were touched (added or modified) and those that were removed.
 
-The hot part of every write. A value that is new as a whole is turned into its field set in one pass; parts that are
-equal are not looked into. Follows sigs.k8s.io/structured-merge-diff/typed/compare.go.
+This runs on every write and is optimized: a new value is converted to its field set in one pass, and equal parts are not traversed.
+
+Upstream: sigs.k8s.io/structured-merge-diff/typed/compare.go.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 class Changes(NamedTuple):
+    """The fields that differ between two objects."""
+
     touched: FieldSet
     removed: FieldSet
 
 
 class _Found(NamedTuple):
-    """The branches of one path; None where it has no change of that sort."""
+    """The changes at one path, as branches of a field set. None means that there is no change of that sort."""
 
     touched: Branch | None
     removed: Branch | None
@@ -30,17 +33,17 @@ _MODIFIED = _Found({}, None)
 
 
 def compare(old: Any, new: Any, of: Type) -> Changes:
-    """The changes from one whole object to another.
+    """Return the changes between two whole objects of type `of`.
 
     Raises:
         SchemaError: a changed part has an undeclared field, or a list element without a key.
     """
-    found = _compare(old, new, of)
-    return Changes(found.touched or {}, found.removed or {})
+    changes = _compare(old, new, of)
+    return Changes(changes.touched or {}, changes.removed or {})
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of values: 1 is 1.0, but true is not 1."""
+    """Return whether two values are equal. 1 equals 1.0, but true does not equal 1."""
     if left != right:
         return False
     if isinstance(left, dict):
@@ -51,7 +54,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def whole(value: Any, of: Type) -> Branch:
-    """The branch of a value that is there on one side only: everything in it, itself included."""
+    """Return the branch of a value that only one of the objects has: the value itself and everything in it."""
     if isinstance(value, dict):
         if not value or not of.takes_map or of.map_atomic:
             return {}
@@ -75,11 +78,11 @@ def _compare(old: Any, new: Any, of: Type) -> _Found:
     if old is new:
         return _SAME
     old_kind, new_kind = of.kind_of(old), of.kind_of(new)
-    found = _compare_as(new_kind, old, new, of)
+    as_new = _compare_as(new_kind, old, new, of)
     if old_kind == new_kind:
-        return found
-    other = _compare_as(old_kind, old, new, of)
-    return _Found(_both(other.touched, found.touched), _both(other.removed, found.removed))
+        return as_new
+    as_old = _compare_as(old_kind, old, new, of)
+    return _Found(_both(as_old.touched, as_new.touched), _both(as_old.removed, as_new.removed))
 
 
 def _both(left: Branch | None, right: Branch | None) -> Branch | None:
@@ -110,10 +113,10 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], of: Type) -> _Found:
         if name not in old:
             touched["f:" + name] = whole(value, of.member(name))
             continue
-        before = old[name]
-        if before is value or ((of.built_in or type(value) is str) and before == value):
+        old_value = old[name]
+        if old_value is value or ((of.built_in or type(value) is str) and old_value == value):
             continue
-        member_touched, member_removed = _compare(before, value, of.member(name))
+        member_touched, member_removed = _compare(old_value, value, of.member(name))
         if member_touched is not None:
             touched["f:" + name] = member_touched
         if member_removed is not None:
@@ -129,11 +132,11 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], of: Type) -> _Found:
 def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
     items = of.items
     assert items is not None
-    before, after = _by_element(old, of), _by_element(new, of)
+    old_by_element, new_by_element = _by_element(old, of), _by_element(new, of)
     touched: Branch = {}
     removed: Branch = {}
-    for element in before | after:
-        olds, news = before.get(element, ()), after.get(element, ())
+    for element in old_by_element | new_by_element:
+        olds, news = old_by_element.get(element, ()), new_by_element.get(element, ())
         if len(olds) == len(news) == 1:
             if items.built_in and olds[0] == news[0]:
                 continue
@@ -146,7 +149,7 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
             if not same(list(olds), list(news)):
                 touched[element] = {}
         else:
-            # Repeated elements are owned as a whole; one that stands alone by its fields.
+            # Repeated elements are owned as a whole; a single element is owned by its fields.
             if olds:
                 removed[element] = {} if len(olds) > 1 else whole(olds[0], items)
             if news:

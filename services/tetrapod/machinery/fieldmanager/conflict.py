@@ -1,10 +1,11 @@
-"""The refusal of an apply that would take fields from other managers.
+"""The error of a server-side apply that conflicts with other managers.
 
-Follows k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go.
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go.
 """
 
 from __future__ import annotations
 
+from tetrapod.machinery.bounds import MAX_ERRORS, cut_path, more
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.fieldmanager.entries import UPDATE, identity_of
 from tetrapod.machinery.fieldmanager.pathelement import show_path
@@ -13,22 +14,28 @@ from tetrapod.machinery.status import StatusError, apply_conflict
 
 
 def refusal(conflicts: list[Conflict]) -> StatusError:
+    """Return the error of an apply that conflicts. It lists the first MAX_ERRORS conflicts and counts the others."""
+    listed = conflicts[:MAX_ERRORS]
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {_manager(c.manager_id)}", "field": show_path(c.path)}
-        for c in conflicts
+        {"reason": "FieldManagerConflict", "message": f"conflict with {_manager(c.manager_id)}", "field": cut_path(show_path(c.path))}
+        for c in listed
     ]
-    return apply_conflict(causes, _message(conflicts))
+    if left_out := len(conflicts) - len(listed):
+        causes.append({"message": more(left_out, "conflict")})
+    return apply_conflict(causes, _message(listed, left_out))
 
 
-def _message(conflicts: list[Conflict]) -> str:
-    if len(conflicts) == 1:
-        [only] = conflicts
-        return f"Apply failed with 1 conflict: conflict with {_manager(only.manager_id)}: {show_path(only.path)}"
+def _message(listed: list[Conflict], left_out: int) -> str:
+    if len(listed) == 1:
+        [only] = listed
+        return f"Apply failed with 1 conflict: conflict with {_manager(only.manager_id)}: {cut_path(show_path(only.path))}"
     lines: list[str] = []
-    for manager_id in sorted({c.manager_id for c in conflicts}):
+    for manager_id in sorted({c.manager_id for c in listed}):
         lines.append(f"conflicts with {_manager(manager_id)}:")
-        lines += [f"- {show_path(c.path)}" for c in conflicts if c.manager_id == manager_id]
-    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+        lines += [f"- {cut_path(show_path(c.path))}" for c in listed if c.manager_id == manager_id]
+    if left_out:
+        lines.append(more(left_out, "conflict"))
+    return f"Apply failed with {len(listed) + left_out} conflicts: " + "\n".join(lines)
 
 
 def _manager(manager_id: str) -> str:

@@ -1,7 +1,9 @@
-"""`metadata.managedFields`: reading and writing its entries, one per manager.
+"""Decoding and encoding of `metadata.managedFields`, which has one entry for each manager.
 
-A manager is known by its identifier, the JSON text of what tells two entries apart: name, operation, version (of updates
-only) and subresource. Follows k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go.
+A manager is identified by the JSON text of the fields that distinguish entries: name, operation, version (of updates only) and
+subresource.
+
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.boundedcache import BoundedCache, bounded
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldSet
@@ -26,7 +28,7 @@ UPDATE: Final = "Update"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one manager owns. `identity` is the manager's name, operation and so on, as in the identifier."""
+    """The fields that one manager owns. `identity` is the decoded identifier: the manager's name, operation and so on."""
 
     identity: Object
     fields: FieldSet
@@ -35,40 +37,48 @@ class Entry:
     time: str | None = None
 
     def owning(self, fields: FieldSet) -> Entry:
+        """Return a copy of the entry with other fields."""
         return replace(self, fields=fields)
 
 
 Managed = dict[str, Entry]
-"""Entries by their managers' identifiers."""
+"""Entries by the identifiers of their managers."""
 
 
-@lru_cache(maxsize=4096)
 def identifier(manager: str, operation: str, api_version: str, subresource: str) -> str:
+    """Return the identifier of a manager, as JSON."""
+    return _identifier((manager, operation, api_version, subresource))
+
+
+@bounded(count=8192, size=4 << 20)
+def _identifier(of: tuple[str, str, str, str]) -> str:
+    manager, operation, api_version, subresource = of
     parts = {"manager": manager, "operation": operation, "apiVersion": api_version, "subresource": subresource}
     return "{" + ",".join(f'"{name}":{scalar_json(value)}' for name, value in parts.items() if value) + "}"
 
 
-@lru_cache(maxsize=4096)
+@bounded(count=8192, size=4 << 20)
 def identity_of(manager_id: str) -> Object:
-    """What an identifier says; not to be changed."""
+    """Return the decoded fields of an identifier. Callers must not change them."""
     identity: Object = orjson.loads(manager_id)
     return identity
 
 
 def new_entry(manager_id: str, fields: FieldSet, api_version: str, *, applied: bool, time: str | None = None) -> Entry:
+    """Return an entry for a manager identifier."""
     return Entry(identity_of(manager_id), fields, api_version, applied, time)
 
 
 def is_reset(entries: Any) -> bool:
-    """Whether a request asks to forget all ownership: an empty list, or one empty entry."""
+    """Return whether a request clears all ownership: an empty list, or a list with one empty entry."""
     return isinstance(entries, list) and (not entries or (len(entries) == 1 and not any((entries[0] or {}).values())))
 
 
 def decode(entries: Any) -> Managed:
-    """The entries of an object's metadata. Of two entries of one manager the later counts.
+    """Decode the entries of an object's metadata. If a manager has two entries, the later one wins.
 
     Raises:
-        ValueError: an entry is not understood.
+        ValueError: an entry is malformed.
     """
     managed: Managed = {}
     for i, entry in enumerate(entries or ()):
@@ -91,22 +101,19 @@ def decode(entries: Any) -> Managed:
 
 
 def _decode_fields(fields: Any) -> FieldSet:
-    """A field set, checked once for each text of it."""
+    """Decode a field set. The result is cached by the JSON text."""
     key = orjson.dumps(fields)
-    known = _decoded.get(key)
-    if known is None:
-        if len(_decoded) >= _DECODED_LIMIT:
-            _decoded.clear()
-        known = _decoded[key] = fieldset.decode(fields)
-    return known
+    known = _decoded.recall(key)
+    return _decoded.keep(key, fieldset.decode(fields)) if known is None else known
 
 
-_DECODED_LIMIT: Final = 2048
-_decoded: dict[bytes, FieldSet] = {}
+_decoded: Final[BoundedCache[bytes, FieldSet]] = BoundedCache(
+    count=4096, size=8 << 20, largest=64 << 10, weigh_entry=lambda text, _: 4 * len(text) + 200
+)
 
 
 def encode(managed: Managed) -> list[Object]:
-    """The entries as they stand in an object's metadata."""
+    """Return the entries as they appear in an object's metadata, in upstream's order."""
     return [_encode_entry(entry) for entry in sorted(managed.values(), key=_entry_order)]
 
 
@@ -132,14 +139,15 @@ def _entry_order(entry: Entry) -> tuple[str, ...]:
 
 
 def now() -> str:
+    """Return the current time in the format of metav1.Time."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _decode_time(text: Any) -> str | None:
-    """A time in UTC to the second, so that times compare as text.
+    """Return a time in UTC, to the second, so that times compare as text.
 
     Raises:
-        ValueError: it is no time.
+        ValueError: the text is not a time.
     """
     if text is None:
         return None

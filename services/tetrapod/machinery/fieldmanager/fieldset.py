@@ -1,9 +1,11 @@
-"""Field sets: which fields of an object somebody owns, in the form that `fieldsV1` has on the wire.
+"""Sets of fields of an object, in the wire form of `fieldsV1`.
 
-A set is a dictionary of path elements (`pathelement.py`) to the *branch* below each. A branch `{}` is a member without
-members below it; otherwise the element itself is a member if the branch has `.`. So decoding is JSON decoding, and most
-sets of two versions of an object share their parts. Sets are never changed, and every dictionary of one is sorted as
-upstream writes it. Follows sigs.k8s.io/structured-merge-diff/fieldpath (set.go, serialize.go).
+A set maps path elements (`pathelement.py`) to the branch below each. An element with the empty branch `{}` is a member without
+members below it. Otherwise the element is a member only if its branch has the key `.`. Decoding is therefore plain JSON
+decoding, and most sets of two versions of an object share their parts. Sets are immutable, and the keys of each dictionary have
+upstream's order.
+
+Upstream: sigs.k8s.io/structured-merge-diff/fieldpath (set.go, serialize.go).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ FieldFilter: TypeAlias = Callable[[FieldSet], FieldSet]
 
 
 def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
-    """The set of paths, each a sequence of path elements."""
+    """Return the set with the given paths, each a sequence of path elements."""
     out: FieldSet = {}
     for path in paths:
         elements = list(path)
@@ -32,15 +34,15 @@ def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
 
 
 def of_fields(paths: Iterable[Iterable[str]]) -> FieldSet:
-    """The set of paths, each a sequence of field names."""
+    """Return the set with the given paths, each a sequence of field names."""
     return of_paths([f"f:{name}" for name in path] for path in paths)
 
 
 def decode(fields: Any) -> FieldSet:
-    """Check a set that came over the wire, in its canonical form; elements of unknown kinds are left out.
+    """Validate a set from the wire and return its canonical form. Elements of unknown kinds are dropped.
 
     Raises:
-        ValueError: it is no field set.
+        ValueError: the value is not a field set.
     """
     if fields is None:
         return {}
@@ -65,17 +67,19 @@ def _decode(fields: Any) -> Branch:
 
 
 def ordered(branch: Branch) -> Branch:
-    """One level of a branch in upstream's order."""
+    """Return a branch with its elements in upstream's order. Only this level is sorted."""
     if len(branch) < 2:
         return branch
     return {element: branch[element] for element in sorted(branch, key=order)}
 
 
 def is_member(branch: Branch | None) -> bool:
+    """Return whether the element with this branch is itself a member of the set."""
     return branch is not None and (not branch or SELF in branch)
 
 
 def has(fields: FieldSet, path: Iterable[str]) -> bool:
+    """Return whether a path is a member of the set."""
     branch: Branch | None = None
     below: Branch | None = fields
     for element in path:
@@ -84,7 +88,7 @@ def has(fields: FieldSet, path: Iterable[str]) -> bool:
 
 
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The members' paths in upstream's order: of each level first all members, then what is below them."""
+    """Yield the paths of all members in upstream's order: at each level first all members, then those below them."""
     for element, branch in fields.items():
         if element != SELF and is_member(branch):
             yield (*prefix, element)
@@ -94,13 +98,22 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def branch_of(member: bool, below: Branch) -> Branch | None:
-    """The branch of an element that is a member or not, with `below` (without `.`) under it; None for nothing at all."""
+    """Return the branch of an element.
+
+    Args:
+        member: whether the element is a member.
+        below: the members below it, without `.`.
+
+    Returns:
+        The branch, or None if neither the element nor anything below it is a member.
+    """
     if not below:
         return {} if member else None
     return {SELF: {}, **below} if member else below
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return the union of two sets."""
     if not left or left is right:
         return right
     return _merge(left, right) if right else left
@@ -118,17 +131,18 @@ def _union(left: Branch, right: Branch) -> Branch:
 
 def _merge(left: Branch, right: Branch) -> Branch:
     out = dict(left)
-    grown = False
+    has_new = False
     for element, branch in right.items():
         if element in out:
             out[element] = _union(out[element], branch) if element != SELF else {}
         else:
             out[element] = branch
-            grown = True
-    return ordered(out) if grown else out
+            has_new = True
+    return ordered(out) if has_new else out
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return the intersection of two sets."""
     out: FieldSet = {}
     for element, branch in left.items():
         other = right.get(element)
@@ -141,7 +155,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """`left` without the members of `right`; what is below a removed member stays."""
+    """Return `left` without the members of `right`. Members below a removed member are kept."""
     if not right:
         return left
     out: FieldSet = {}
@@ -152,14 +166,14 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
         if other is None:
             out[element] = branch
             continue
-        rest = branch_of(is_member(branch) and not is_member(other), _below(difference(branch, other)))
-        if rest is not None:
-            out[element] = rest
+        remaining = branch_of(is_member(branch) and not is_member(other), _below(difference(branch, other)))
+        if remaining is not None:
+            out[element] = remaining
     return out
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """`left` without the members of `right` and all that is below them."""
+    """Return `left` without the members of `right` and without everything below them."""
     if not right:
         return left
     out: FieldSet = {}
@@ -171,9 +185,9 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
             out[element] = branch
         elif not is_member(other):
             below = _below(recursive_difference(branch, other))
-            rest = branch_of(is_member(branch), below)
-            if rest is not None:
-                out[element] = rest
+            remaining = branch_of(is_member(branch), below)
+            if remaining is not None:
+                out[element] = remaining
     return out
 
 
@@ -182,12 +196,12 @@ def _below(branch: Branch) -> Branch:
 
 
 def exclude(fields: FieldSet) -> FieldFilter:
-    """A filter that drops these fields with all that is below them (a strategy's reset fields)."""
+    """Return a filter that removes `fields` and everything below them (the reset fields of a strategy)."""
     return lambda of: recursive_difference(of, fields)
 
 
 def include(*patterns: tuple[str, ...]) -> FieldFilter:
-    """A filter that keeps what begins with one of these paths of elements; the element `*` matches any."""
+    """Return a filter that keeps the members whose path begins with one of the patterns. The element `*` matches any element."""
     return lambda of: _included(of, list(patterns))
 
 
@@ -196,10 +210,10 @@ def _included(fields: FieldSet, patterns: list[tuple[str, ...]]) -> FieldSet:
         return fields
     out: FieldSet = {}
     for element, branch in fields.items():
-        rest = [p[1:] for p in patterns if p[0] in ("*", element)]
-        if element == SELF or not rest:
+        remaining = [p[1:] for p in patterns if p[0] in ("*", element)]
+        if element == SELF or not remaining:
             continue
-        kept = branch_of(is_member(branch), _below(_included(branch, rest)))
+        kept = branch_of(is_member(branch), _below(_included(branch, remaining)))
         if kept is not None:
             out[element] = kept
     return out

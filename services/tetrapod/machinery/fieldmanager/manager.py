@@ -1,9 +1,10 @@
-"""`FieldManager`: keeps `metadata.managedFields` of one kind through every write, and merges server-side applies.
+"""Maintenance of `metadata.managedFields` of one kind on every write, and merging of server-side applies.
 
-The endpoints call `update` once a create, update or patch has its final object (before validation), and `apply` for an
-apply patch. Nothing that is passed in is changed. Upstream's chain of managers is one method each here, in its order:
-version check, last-applied annotation, tracking from the first apply, capping, manager identity, time, system fields.
-Follows k8s.io/apimachinery/pkg/util/managedfields (internal/fieldmanager.go and its neighbours).
+The endpoints call `update` when a create, update or patch has its final object (before validation), and `apply` for an apply patch.
+Arguments are never modified. Each of upstream's chained managers is one method here, in the same order: version check, last-applied
+annotation, tracking from the first apply, capping, manager identity, time, system fields.
+
+Upstream: k8s.io/apimachinery/pkg/util/managedfields (internal/fieldmanager.go and the files beside it).
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _SYSTEM_FIELDS: Final = fieldset.of_fields(
         ),
     ]
 )
-"""What never has an owner."""
+"""Fields that no manager ever owns."""
 Finish = Callable[[Object, bool], Object]
-"""What becomes of an applied object, and whether anything of the live one changed."""
+"""A function that returns the final form of an applied object, given whether the apply changed anything."""
 
 
 class FieldManager:
-    """Of one endpoint: a kind in the version that requests use, or one of its subresources."""
+    """The field manager of one endpoint: a kind in the version that requests use, or one of its subresources."""
 
     def __init__(
         self,
@@ -70,17 +71,16 @@ class FieldManager:
         subresource: str = "",
         thorough: bool = False,
     ) -> None:
-        """
-        Args:
-            kind: what a request to this endpoint has as `apiVersion` and `kind`.
-            node_for: the schema of the kind in an `apiVersion`; None or LookupError where there is no such version.
-            convert: an object of the kind in another `apiVersion`, LookupError where there is none; only needed if the
-                kind has several versions. It must not change what it is given.
-            hub: the `apiVersion` of the objects that `update` and `apply` take and give; the request's if empty.
-            reset_fields: by version, a filter for what users of this endpoint cannot own (`fieldset.exclude`, `include`).
-            subresource: noted in the entries.
-            thorough: look at whole objects before an update is tracked, in every version that somebody manages: custom resources
-                need not fit their schema.
+        """Args:
+        kind: the `apiVersion` and `kind` of requests to this endpoint.
+        node_for: returns the schema of the kind in an `apiVersion`; None or LookupError means that there is no such version.
+        convert: converts an object of the kind to another `apiVersion`, raising LookupError if there is none. It is needed only
+            if the kind has several versions. It must not modify its argument.
+        hub: the `apiVersion` of the objects that `update` and `apply` take and return; if empty, that of requests.
+        reset_fields: by version, a filter for the fields that users of this endpoint cannot own (`fieldset.exclude`, `include`).
+        subresource: the subresource of the entries.
+        thorough: whether to validate whole objects, in every version that a manager uses, before tracking an update. Needed for
+            custom resources, because stored objects may not match their schema.
         """
         self._kind = kind
         self._version = kind.api_version
@@ -93,9 +93,12 @@ class FieldManager:
         self._updater = Updater(self._type_for, self._convert, reset_fields or {}, thorough=thorough)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """`new` with the managed fields it has after `manager` made it out of `live` (None: it is a create).
+        """Return `new` with the managed fields that result from `manager` changing `live` to it.
 
-        An object that does not fit its schema keeps the live one's managed fields.
+        If an object does not match its schema, the managed fields of `live` are kept.
+
+        Args:
+            live: the existing object, or None on create.
         """
         managed, kept = self._decode_live_or_new(live, new)
         bare = _without_managed_fields(new)
@@ -109,14 +112,19 @@ class FieldManager:
     def apply(
         self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish = lambda applied, changed: applied
     ) -> Object:
-        """The live object (None: there is none yet) merged with an applied configuration, with its managed fields.
+        """Merge an applied configuration into the existing object. Return the result with its managed fields.
 
-        `finish` makes a new object of what was merged, and is told whether anything was. If so it defaults and normalizes
-        (upstream decodes it into Go structs at this point): there may be nulls where the configuration had them or where
-        a map lost its last member. A live object of which nothing changes stays as it is: it gets no new defaults.
+        `finish` produces the final object from the merged one, given whether the apply changed anything. If it did, `finish` sets
+        defaults and
+        normalizes; upstream decodes the object into Go structs at this point. The merged object may have nulls, where the configuration
+        had them or where a map lost its last member. If nothing changed, the existing object is kept as it is, without new defaults.
+
+        Args:
+            live: the existing object, or None if the apply creates it.
+            force: whether to take over fields that other managers own.
 
         Raises:
-            StatusError: 400 for a configuration that is of another kind or does not fit the schema, 409 for conflicts.
+            StatusError: 400 if the configuration is of another kind or does not match the schema, 409 for conflicts.
         """
         if (gvk := _kind_of(config)) != self._kind:
             raise bad_request(f"invalid object type: {gvk}")
@@ -144,7 +152,7 @@ class FieldManager:
 
     def _update(self, live: Object | None, new: Object, managed: Managed, manager: str) -> Managed:
         if not managed and _metadata(live).get("uid"):
-            # Tracking starts with the creation or the first apply, not with any update in between.
+            # Tracking starts with the creation or the first apply, not with an update in between.
             return managed
         old = self._empty() if live is None else self._convert(_without_managed_fields(live), self._version)
         if self._thorough:
@@ -160,10 +168,12 @@ class FieldManager:
         return cap_update_managers(managed)
 
     def _before_first_apply(self, live: Object) -> Managed:
-        """An object that nobody owns anything of is owned as it is (upstream: skipnonapplied.go).
+        """Return managed fields in which one manager owns all fields of an object without managed fields.
+
+        Upstream: skipnonapplied.go.
 
         Raises:
-            StatusError: it does not fit its schema.
+            StatusError: the object does not match its schema.
         """
         try:
             return self._update(None, live, {}, _BEFORE_FIRST_APPLY)
@@ -172,39 +182,43 @@ class FieldManager:
             raise _failure(f"failed to create manager for existing fields: {text}") from error
 
     def _faults(self, live: Object, error: SchemaError) -> str:
-        """All that does not fit its schema, of which `error` is the first."""
-        found = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)
-        return join(found or [str(error)])
+        """Return all schema errors of the object as one text. `error` is the first of them."""
+        errors = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)
+        return join(errors or [str(error)])
 
     def _check(self, obj: Object, managed: Managed) -> None:
-        """
+        """Validate an object in the requested version and in every version that a manager uses.
+
         Raises:
-            SchemaError: the object does not fit.
+            SchemaError: the object does not match the schema.
         """
         for version in {self._version, *(entry.api_version for entry in managed.values())}:
             try:
                 of = self._type_for(version)
-                found = validate(self._convert(obj, version), of, allow_duplicates=True)
+                errors = validate(self._convert(obj, version), of, allow_duplicates=True)
             except MissingVersionError:
                 continue
-            if found:
-                raise SchemaError(join(found))
+            if errors:
+                raise SchemaError(join(errors))
 
     def _decode_live_or_new(self, live: Object | None, new: Object) -> tuple[Managed, Any]:
-        """The managers before the update: the request's own idea of them counts if it makes sense, on the main resource."""
-        kept, sent = _metadata(live).get("managedFields"), _metadata(new).get("managedFields")
+        """Return the managers before the update, and the managed fields to keep on failure.
+
+        On the main resource, valid managed fields in the request replace the stored ones.
+        """
+        stored, requested = _metadata(live).get("managedFields"), _metadata(new).get("managedFields")
         if not self._subresource:
-            if is_reset(sent):
-                return {}, kept
-            if sent and sent != kept:
+            if is_reset(requested):
+                return {}, stored
+            if requested and requested != stored:
                 try:
-                    return decode(sent), kept
+                    return decode(requested), stored
                 except ValueError:
                     pass
         try:
-            return decode(kept), kept
+            return decode(stored), stored
         except ValueError:
-            return {}, kept
+            return {}, stored
 
     # --- apply ---
 
@@ -215,9 +229,9 @@ class FieldManager:
             if manager != lastapplied.KUBECTL:
                 raise
             of = self._type_for(self._version)
-            left = lastapplied.left_over(error.conflicts, self._convert(live, self._version), self._version, of)
-            if left:
-                raise Conflicts(left) from error
+            remaining = lastapplied.left_over(error.conflicts, self._convert(live, self._version), self._version, of)
+            if remaining:
+                raise Conflicts(remaining) from error
         return self._apply(live, config, managed, manager, force=True)
 
     def _apply(self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool) -> tuple[Object, Managed]:
@@ -239,10 +253,10 @@ class FieldManager:
     # --- versions ---
 
     def _type_for(self, version: str) -> Type:
-        found = self._types.get(version)
-        if found is None:
-            found = self._types[version] = compile_root(self._node(version), load(OBJECT_META))
-        return found
+        compiled = self._types.get(version)
+        if compiled is None:
+            compiled = self._types[version] = compile_root(self._node(version), load(OBJECT_META))
+        return compiled
 
     def _node(self, version: str) -> SchemaNode:
         try:
@@ -262,7 +276,10 @@ class FieldManager:
             raise self._unknown(version) from error
 
     def _unknown(self, version: str) -> Exception:
-        """Upstream forgets who owns what in a version that is gone, but not of custom resources: their converter fails otherwise."""
+        """Return the error for a version that does not exist.
+
+        Upstream drops the managers of a version that was removed. For custom resources the conversion fails before it gets that far.
+        """
         if self._thorough:
             return _failure(f"request to convert CR to an invalid group/version: {version}")
         return MissingVersionError(version)
@@ -289,7 +306,7 @@ def _with_managed_fields(obj: Object, entries: Any) -> Object:
 
 
 def _are_managed_fields(value: Any) -> bool:
-    """Whether this is what it ought to be; what is not passes as absent here, and is refused by the schema."""
+    """Return whether the value is a valid list of managed fields. Invalid values count as absent here and are rejected by the schema."""
     entry = load(OBJECT_META).properties["managedFields"].items
     assert entry is not None
     return isinstance(value, list) and all(isinstance(item, dict) and first_error(entry, copy_object(item)) is None for item in value)
@@ -310,7 +327,7 @@ def _describe(obj: Object) -> str:
 
 
 def _failure(message: str) -> StatusError:
-    """Upstream answers these with a bare 500; what fails is the client's object, so we say 400."""
+    """Return a 400 error. Upstream answers these with a plain 500, although the client's object is at fault."""
     return bad_request(message)
 
 

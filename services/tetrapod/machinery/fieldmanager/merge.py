@@ -1,7 +1,8 @@
-"""Merging an applied configuration into the live object: what it says wins, what it leaves out stays.
+"""Merging of an applied configuration into the existing object: values in the configuration win, all others are kept.
 
-Lists known by keys take the configuration's order, with the live list's other elements worked in.
-Follows sigs.k8s.io/structured-merge-diff/typed/merge.go.
+Map lists get the order of the configuration, with the other elements of the existing list interleaved.
+
+Upstream: sigs.k8s.io/structured-merge-diff/typed/merge.go.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ _ABSENT: Final = object()
 
 
 def merge(live: Any, config: Any, of: Type) -> Any:
-    """The merged object; parts of both are shared, neither is changed. The configuration was validated.
+    """Return the merged object. It shares parts of both arguments, which are not modified. The configuration must be valid.
 
     Raises:
-        SchemaError: the live object has a list element without a key.
+        SchemaError: the existing object has a list element without a key.
     """
     merged = _merge(live, config, of)
     return {} if merged is _ABSENT else merged
@@ -53,48 +54,48 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], of: Type) -> dict[
 
 
 def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
-    """Interleave: shared elements in the configuration's order, those of one side only near their neighbours."""
+    """Merge two lists: shared elements in the order of the configuration, elements of one list near their neighbours."""
     items = of.items
     assert items is not None
     live_elements, config_elements = [of.element_of(v) for v in live], [of.element_of(v) for v in config]
-    of_live: dict[str, Any] = {}
+    live_values: dict[str, Any] = {}
     for element, value in zip(live_elements, live, strict=True):
-        # Elements that are there twice are not merged with the configuration's: it replaces them.
-        of_live[element] = None if element in of_live else value
-    of_config = dict(zip(config_elements, config, strict=True))
-    shared = deque(e for e in config_elements if e in of_live)
+        # Elements that occur twice in the existing list are not merged: the one of the configuration replaces them.
+        live_values[element] = None if element in live_values else value
+    config_values = dict(zip(config_elements, config, strict=True))
+    shared = deque(e for e in config_elements if e in live_values)
     next_shared = shared.popleft() if shared else None
     taken: set[str] = set()
     out: list[Any] = []
 
     def take(element: str) -> None:
         taken.add(element)
-        out.append(_merge(of_live.get(element, _ABSENT), of_config[element], items))
+        out.append(_merge(live_values.get(element, _ABSENT), config_values[element], items))
 
-    left, right = 0, 0
-    while left < len(live) or right < len(config):
-        if left < len(live) and right < len(config):
-            element = live_elements[left]
-            if element == config_elements[right]:
+    live_index, config_index = 0, 0
+    while live_index < len(live) or config_index < len(config):
+        if live_index < len(live) and config_index < len(config):
+            element = live_elements[live_index]
+            if element == config_elements[config_index]:
                 take(element)
-                left, right = left + 1, right + 1
+                live_index, config_index = live_index + 1, config_index + 1
                 next_shared = shared.popleft() if shared else None
                 continue
-            if element in of_config and next_shared is not None and next_shared != element:
-                left += 1
+            if element in config_values and next_shared is not None and next_shared != element:
+                live_index += 1
                 continue
-        if left < len(live):
-            element = live_elements[left]
-            if element not in of_config:
-                out.append(live[left])
-                left += 1
+        if live_index < len(live):
+            element = live_elements[live_index]
+            if element not in config_values:
+                out.append(live[live_index])
+                live_index += 1
                 continue
             if element in taken:
-                left += 1
-        if right < len(config):
-            element = config_elements[right]
+                live_index += 1
+        if config_index < len(config):
+            element = config_elements[config_index]
             take(element)
-            right += 1
+            config_index += 1
             if next_shared == element:
                 next_shared = shared.popleft() if shared else None
     return [value for value in out if value is not _ABSENT]

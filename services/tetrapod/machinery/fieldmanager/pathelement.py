@@ -1,8 +1,9 @@
-"""Path elements: how one step into an object is written in `fieldsV1`, ordered, and shown in messages.
+"""Path elements: the encoding of one step into an object in `fieldsV1`, their order, and their form in messages.
 
-A field set is kept in its wire form (see `fieldset.py`), so a path element is its wire text: `f:NAME` a field, `k:{…}` a
-list element by its keys, `v:VALUE` an element of a set, `i:N` an element by its place; `.` is the containing element itself.
-Follows sigs.k8s.io/structured-merge-diff/fieldpath (element.go, serialize-pe.go) and value/value.go.
+Field sets are kept in their wire form (see `fieldset.py`), so a path element is its wire text: `f:NAME` for a field, `k:{…}` for a list
+element by its keys, `v:VALUE` for an element of a set, `i:N` for an element by its index, and `.` for the containing element itself.
+
+Upstream: sigs.k8s.io/structured-merge-diff/fieldpath (element.go, serialize-pe.go) and value/value.go.
 """
 
 from __future__ import annotations
@@ -10,47 +11,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gofloat import go_float
 
 SELF: Final = "."
 _plain = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch
-"""What stands in JSON as it is: printable ASCII but quotes, backslashes and HTML's characters."""
+"""Matches strings that JSON contains unescaped: printable ASCII except quotes, backslashes and the characters of HTML."""
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def value_element(value: Any) -> str:
+    """Return the element of a set that has this value."""
     return "v:" + scalar_json(value)
 
 
 def key_element(fields: Iterable[tuple[str, Any]]) -> str:
-    """The element whose key fields have these values; the pairs are sorted by name."""
+    """Return the list element whose key fields have these values. The pairs are sorted by name."""
     return "k:{" + ",".join(f'"{name}":{scalar_json(value)}' for name, value in fields) + "}"
 
 
 def scalar_json(value: Any) -> str:
-    """A value as Go writes it in JSON: HTML characters escaped, keys sorted, floats as json-iterator has them."""
+    """Return a value as Go encodes it in JSON: HTML characters escaped, keys sorted, floats formatted as by json-iterator."""
     if isinstance(value, str):
         return f'"{value}"' if _plain(value) else orjson.dumps(value).decode().translate(_HTML)
     if isinstance(value, float):
         if value.is_integer() and abs(value) < 1e21:
             return str(int(value))
-        text = repr(value)  # its exponents have two digits, as Go's
+        text = repr(value)  # exponents have at least two digits, as in Go
         return format(Decimal(text), "f") if 1e-6 <= abs(value) < 1e21 else text
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
 
 
-@lru_cache(maxsize=8192)
+@bounded(count=16_384, size=4 << 20)
 def canonical(element: str) -> str | None:
-    """The one spelling of an element that others may have spelled differently; None for a kind unknown to us.
+    """Return the canonical spelling of a path element from a client, or None if its kind is unknown.
 
     Raises:
-        ValueError: it is no path element.
+        ValueError: the text is not a path element.
     """
     kind, text = element[:2], element[2:]
     if len(element) < 2:
@@ -73,9 +75,9 @@ def canonical(element: str) -> str | None:
             return None
 
 
-@lru_cache(maxsize=8192)
+@bounded(count=16_384, size=4 << 20)
 def order(element: str) -> tuple[Any, ...]:
-    """The sort key of an element among its siblings: fields, then keys, values, places; numbers by size."""
+    """Return the sort key of an element among its siblings: fields, then keys, values and indexes; numbers by size."""
     kind, text = element[:2], element[2:]
     match kind:
         case ".":
@@ -106,9 +108,9 @@ def _value_order(value: Any) -> tuple[int, Any]:
             return (5, 0)
 
 
-@lru_cache(maxsize=8192)
+@bounded(count=16_384, size=4 << 20)
 def show(element: str) -> str:
-    """An element as messages show it: `.spec`, `[name="c"]`, `[="x"]`, `[0]`."""
+    """Return an element as messages show it: `.spec`, `[name="c"]`, `[="x"]`, `[0]`."""
     kind, text = element[:2], element[2:]
     match kind:
         case "f:":
@@ -140,4 +142,5 @@ def _show_value(value: Any) -> str:
 
 
 def show_path(path: Iterable[str]) -> str:
+    """Return a path as messages show it."""
     return "".join(map(show, path))

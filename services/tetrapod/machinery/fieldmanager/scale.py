@@ -1,7 +1,8 @@
-"""Ownership through `/scale`: the owner of a resource's replicas seen as the owner of the scale's, and back.
+"""Mapping of managed fields between a resource and its Scale: the owner of the replicas field owns `spec.replicas` of the Scale.
 
-Called by the scale endpoint around an update of the Scale object. The entry that it adds to the resource has no time.
-Follows k8s.io/apimachinery/pkg/util/managedfields/scalehandler.go.
+The scale endpoint calls it around an update of the Scale object. Entries that it adds to the resource have no time.
+
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/scalehandler.go.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ _SCALE_PATH: Final = ("f:spec", "f:replicas")
 
 
 class ScaleHandler:
+    """The managed fields of one resource, and the path of its replicas in each version."""
+
     def __init__(self, parent_entries: Any, api_version: str, replicas_paths: Mapping[str, Sequence[str] | None]) -> None:
-        """`replicas_paths`: the fields that lead to the replicas, by version of the resource; None where it has no scale.
+        """Args:
+            parent_entries: the managedFields of the resource.
+            api_version: the version of the resource to which new entries belong.
+            replicas_paths: the path of the replicas field by version of the resource, None for a version without scale.
 
         Raises:
-            ValueError: the entries are not understood.
+            ValueError: the entries are malformed.
         """
         self._parent = decode(parent_entries)
         self._api_version = api_version
         self._paths = {v: None if path is None else tuple(f"f:{name}" for name in path) for v, path in replicas_paths.items()}
 
     def to_subresource(self) -> list[Object]:
-        """The entries of the Scale object: who owns the replicas."""
+        """Return the managedFields of the Scale object: the owners of the replicas."""
         out: Managed = {}
         for manager, entry in self._parent.items():
             path = self._paths.get(entry.api_version)
@@ -39,10 +45,10 @@ class ScaleHandler:
         return encode(out)
 
     def to_parent(self, scale_entries: Any) -> list[Object]:
-        """The entries of the resource after the Scale object was updated.
+        """Return the managedFields of the resource after an update of the Scale object.
 
         Raises:
-            ValueError: the entries are not understood.
+            ValueError: the entries are malformed.
         """
         scale = decode(scale_entries)
         out: Managed = {}
@@ -55,11 +61,11 @@ class ScaleHandler:
             elif manager in scale:
                 out[manager] = entry
                 del scale[manager]
-            elif rest := fieldset.difference(entry.fields, fieldset.of_paths([path])):
-                out[manager] = entry.owning(rest)
-        own = self._paths.get(self._api_version)
+            elif remaining := fieldset.difference(entry.fields, fieldset.of_paths([path])):
+                out[manager] = entry.owning(remaining)
+        replicas_path = self._paths.get(self._api_version)
         for manager, entry in scale.items():
-            if own is not None and fieldset.has(entry.fields, _SCALE_PATH):
+            if replicas_path is not None and fieldset.has(entry.fields, _SCALE_PATH):
                 time = self._parent[manager].time if manager in self._parent else None
-                out[manager] = new_entry(manager, fieldset.of_paths([own]), self._api_version, applied=entry.applied, time=time)
+                out[manager] = new_entry(manager, fieldset.of_paths([replicas_path]), self._api_version, applied=entry.applied, time=time)
         return encode(out)

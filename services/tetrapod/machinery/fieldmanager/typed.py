@@ -1,8 +1,9 @@
-"""`Type`: what structured merge knows of a value's type, compiled from a `SchemaNode`.
+"""The types of structured merge, compiled from `SchemaNode`.
 
-Every walker of this package goes by it: is a value a leaf, a map whose members are owned one by one, or a list whose
-elements are known by keys or by value? Nodes are compiled when first met and keep their `Type`.
-Follows k8s.io/kube-openapi/pkg/schemaconv (openapi.go, smd.go) and sigs.k8s.io/structured-merge-diff/typed/helpers.go.
+A type determines whether a value is a leaf, a map whose members are owned individually, or a list whose elements are identified by
+keys or by value. Nodes are compiled on first use and keep their `Type`.
+
+Upstream: k8s.io/kube-openapi/pkg/schemaconv (openapi.go, smd.go) and sigs.k8s.io/structured-merge-diff/typed/helpers.go.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class SchemaError(Exception):
-    """A value does not fit its type in a way that leaves it without a field set."""
+    """A value does not match its type, so that it has no field set."""
 
 
 class Type:
-    """A type may allow a scalar, a list and a map at once; then the value says what it is."""
+    """The type of a value. It may allow a scalar, a list and a map at once; then the value decides which one applies."""
 
     __slots__ = (
         "_fields",
@@ -48,45 +49,47 @@ class Type:
 
     def __init__(self, scalar: str = "") -> None:
         self.scalar = scalar
-        """ "numeric", "string", "boolean", "untyped"; "" where none is allowed."""
+        """One of numeric, string, boolean and untyped, or an empty string if no scalar is allowed."""
         self.takes_list = self.takes_map = False
         self.list_atomic = self.map_atomic = False
         self.keys: tuple[str, ...] = ()
-        """The key fields of a list's elements, sorted; a set has none."""
+        """The key fields of a list's elements, sorted; empty for a set."""
         self.items: Type | None = None
         self.element: Type | None = None
-        """The type of a map's members other than its declared fields; None refuses them."""
+        """The type of a map's members that are not declared fields. None means that such members are rejected."""
         self.deduced = False
-        """A map of anything and no declared fields."""
+        """Whether this is a map with arbitrary members and no declared fields."""
         self.built_in = False
-        """Whether values were decoded by schema: then `==` tells them apart (it does not tell true from 1)."""
+        """Whether values were decoded by a schema. Then `==` is sufficient to compare them, although it does not distinguish true
+        from 1.
+        """
         self._keys: tuple[tuple[str, Any], ...] = ()
         self._node: SchemaNode | None = None
         self._preserve = False
         self._fields: dict[str, Type | None] = {}
-        """The declared fields; None until first looked at."""
+        """The declared fields; the value is None until the field is first used."""
 
     def field(self, name: str) -> Type | None:
-        """The type of a declared field; None if it is not declared."""
-        found = self._fields.get(name)
-        if found is None and name in self._fields:
+        """Return the type of a declared field, or None if the field is not declared."""
+        field_type = self._fields.get(name)
+        if field_type is None and name in self._fields:
             assert self._node is not None
-            found = self._fields[name] = compile_node(self._node.properties[name], preserve=self._preserve)
-        return found
+            field_type = self._fields[name] = compile_node(self._node.properties[name], preserve=self._preserve)
+        return field_type
 
     def member(self, name: str) -> Type:
-        """The type of a member, declared or not.
+        """Return the type of a member, declared or not.
 
         Raises:
-            SchemaError: undeclared, and no others are allowed.
+            SchemaError: the field is not declared and the type allows no others.
         """
-        found = self.field(name) or self.element
-        if found is None:
+        member_type = self.field(name) or self.element
+        if member_type is None:
             raise SchemaError(f".{name}: field not declared in schema")
-        return found
+        return member_type
 
     def kind_of(self, value: Any) -> int:
-        """As what a value is treated: what it is if the type allows that, else the first of map, scalar, list that it allows."""
+        """Return how a value is treated: by its own kind if the type allows that, else the first of map, scalar and list that it allows."""
         if isinstance(value, dict):
             if self.takes_map:
                 return MAP
@@ -98,10 +101,10 @@ class Type:
         return MAP if self.takes_map else SCALAR if self.scalar else LIST
 
     def element_of(self, item: Any) -> str:
-        """The path element of an item of an associative list.
+        """Return the path element of an item of a set or map list.
 
         Raises:
-            SchemaError: the item has none.
+            SchemaError: the item has no key, or its type is not allowed.
         """
         if not self._keys:
             if isinstance(item, dict):
@@ -112,8 +115,8 @@ class Type:
                 raise SchemaError("associative list without keys has an element that's an explicit null")
             return value_element(item)
         if not isinstance(item, dict):
-            what = "a null element" if item is None else "non-map elements"
-            raise SchemaError(f"associative list with keys may not have {what}")
+            description = "a null element" if item is None else "non-map elements"
+            raise SchemaError(f"associative list with keys may not have {description}")
         if len(self._keys) == 1:
             name, default = self._keys[0]
             value = item.get(name, default)
@@ -129,32 +132,36 @@ class Type:
         return key_element(fields)
 
     def child(self, element: str) -> Type | None:
-        """The type below a path element, as far as the type can tell."""
+        """Return the type below a path element, or None if the type does not specify it."""
         if element[:2] == "f:" and self.takes_map:
             return self.field(element[2:]) or self.element
         return self.items if self.takes_list and element != SELF else None
 
 
 def compile_node(node: SchemaNode, *, preserve: bool = False) -> Type:
-    """The type of a node; `preserve`: unknown fields are kept because a schema around the node says so."""
-    # A field may say otherwise than its definition whether it is owned as a whole; the two share what is compiled.
+    """Return the type of a node.
+
+    Args:
+        preserve: whether unknown fields are kept because of an enclosing schema.
+    """
+    # The field and the definition that it refers to share compiled types, but the field may override the map type.
     key = f"fieldmanager {node.map_type} {preserve}"
-    found: Type | None = node.compiled.get(key)
-    if found is None:
-        # Put there before its parts are compiled: types may be circles.
-        found = node.compiled[key] = Type()
-        _fill(found, node, preserve)
-    return found
+    compiled: Type | None = node.compiled.get(key)
+    if compiled is None:
+        # Stored before its parts are compiled, because types may be recursive.
+        compiled = node.compiled[key] = Type()
+        _fill(compiled, node, preserve)
+    return compiled
 
 
 def compile_root(node: SchemaNode, object_meta: SchemaNode) -> Type:
-    """The type of a kind: `metadata` is always an ObjectMeta, whatever a custom resource's schema says of it."""
-    found: Type | None = node.compiled.get("fieldmanager root")
-    if found is None:
-        found = node.compiled["fieldmanager root"] = Type()
-        _fill(found, node, False)
-        _add_object_fields(found, object_meta)
-    return found
+    """Return the type of a kind. `metadata` is always an ObjectMeta, even if the schema of a custom resource says otherwise."""
+    compiled: Type | None = node.compiled.get("fieldmanager root")
+    if compiled is None:
+        compiled = node.compiled["fieldmanager root"] = Type()
+        _fill(compiled, node, False)
+        _add_object_fields(compiled, object_meta)
+    return compiled
 
 
 def _add_object_fields(of: Type, object_meta: SchemaNode) -> None:
@@ -227,13 +234,13 @@ def _default(node: SchemaNode | None, name: str) -> Any:
 
 
 def _fill_untyped(of: Type) -> None:
-    """Anything, as one leaf."""
+    """Make the type allow any value, as one leaf."""
     of.scalar, of.takes_list, of.takes_map, of.list_atomic, of.map_atomic = "untyped", True, True, True, True
     of.items = of.element = UNTYPED
 
 
 def _fill_deduced(of: Type) -> None:
-    """Anything: maps by their members, lists as one leaf."""
+    """Make the type allow any value: maps are owned by members, lists as one leaf."""
     of.scalar, of.takes_list, of.takes_map, of.list_atomic = "untyped", True, True, True
     of.items, of.element, of.deduced = UNTYPED, DEDUCED, True
 

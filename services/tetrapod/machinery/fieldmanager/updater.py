@@ -1,6 +1,8 @@
-"""Who owns what after an update or an apply: taking fields over, giving them up, and what an apply removes.
+"""Computation of ownership after an update or an apply, and of the fields that an apply removes.
 
-Works on one kind whose managers may use several of its versions. Follows sigs.k8s.io/structured-merge-diff/merge/update.go.
+It works on one kind whose managers may use several versions.
+
+Upstream: sigs.k8s.io/structured-merge-diff/merge/update.go.
 """
 
 from __future__ import annotations
@@ -22,20 +24,22 @@ from tetrapod.machinery.status import StatusError
 
 
 class MissingVersionError(Exception):
-    """Objects of the kind cannot be had in a version (any more)."""
+    """A version of the kind does not exist, or no longer exists."""
 
 
 class Misfit(SchemaError):
-    """An object does not fit the schema of another version that somebody manages it in."""
+    """An object does not match the schema of another version that one of its managers uses."""
 
 
 class Conflict(NamedTuple):
+    """A field that an apply would take from another manager."""
+
     manager_id: str
     path: tuple[str, ...]
 
 
 class Conflicts(Exception):
-    """What an apply would take from other managers."""
+    """Raised with the fields that an apply would take from other managers."""
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
@@ -43,6 +47,8 @@ class Conflicts(Exception):
 
 
 class Updater:
+    """The ownership rules of one kind."""
+
     def __init__(
         self,
         type_for: Callable[[str], Type],
@@ -51,24 +57,28 @@ class Updater:
         *,
         thorough: bool = False,
     ) -> None:
-        """`type_for` and `convert` raise MissingVersionError; `filters` drop what an endpoint's users cannot own, by version;
-        `thorough`: what is converted need not fit."""
+        """Args:
+        type_for: returns the type of the kind in a version, raising MissingVersionError.
+        convert: converts an object to a version, raising MissingVersionError.
+        filters: by version, filters that remove the fields that users of the endpoint cannot own.
+        thorough: whether converted objects must be validated.
+        """
         self._type_for = type_for
         self._convert = convert
         self._filters = filters
         self._thorough = thorough
 
     def update(self, live: Object, new: Object, version: str, managed: Managed, manager: str) -> Managed:
-        """The managers after `manager` has made `new` out of `live`, both in `version`; its entry holds this change only.
+        """Return the managers after `manager` has changed `live` to `new`, both in `version`. The manager's entry has only this change.
 
         Raises:
-            SchemaError: a changed part does not fit the schema.
+            SchemaError: a changed part does not match the schema.
         """
         managed = self._reconciled(managed)
         managed, changes = self._take(live, new, version, managed, manager, force=True)
-        own = managed[manager].fields if manager in managed else {}
-        own = fieldset.union(fieldset.difference(own, changes.removed), changes.touched)
-        managed[manager] = new_entry("{}", self._filtered(version, own), version, applied=False)
+        owned = managed[manager].fields if manager in managed else {}
+        owned = fieldset.union(fieldset.difference(owned, changes.removed), changes.touched)
+        managed[manager] = new_entry("{}", self._filtered(version, owned), version, applied=False)
         if not managed[manager].fields:
             del managed[manager]
         return managed
@@ -76,24 +86,25 @@ class Updater:
     def apply(
         self, live: Object, config: Object, version: str, managed: Managed, manager: str, *, force: bool
     ) -> tuple[Object | None, Managed]:
-        """The merged object (None if it is what it was) and the managers after `manager` has applied `config`.
+        """Return the merged object (None if it equals `live`) and the managers after `manager` has applied `config`.
 
         Raises:
-            Conflicts: others own what the configuration changes, and `force` is not set.
-            SchemaError: the live object does not fit the schema.
+            Conflicts: other managers own fields that the configuration changes, and `force` is not set.
+            SchemaError: the existing object does not match the schema.
         """
         of = self._type_for(version)
         managed = self._reconciled(managed)
         merged = merge(live, config, of)
-        last = managed.get(manager)
-        mine = self._filtered(version, field_set(config, of))
-        time = last.time if last is not None else None
-        managed[manager] = new_entry(manager, mine, version, applied=True, time=time)
-        merged = self._pruned(merged, version, managed, last)
+        last_entry = managed.get(manager)
+        applied_fields = self._filtered(version, field_set(config, of))
+        time = last_entry.time if last_entry is not None else None
+        managed[manager] = new_entry(manager, applied_fields, version, applied=True, time=time)
+        merged = self._pruned(merged, version, managed, last_entry)
         managed, _ = self._take(live, merged, version, managed, manager, force=force)
         return (None if same(live, merged) else merged), managed
 
     def _reconciled(self, managed: Managed) -> Managed:
+        """Return the managers with their fields adapted to the current schema, without managers of versions that do not exist."""
         out: Managed = {}
         for manager, entry in managed.items():
             try:
@@ -104,18 +115,22 @@ class Updater:
         return out
 
     def _filtered(self, version: str, fields: FieldSet) -> FieldSet:
-        of_version = self._filters.get(version)
-        return fields if of_version is None else of_version(fields)
+        version_filter = self._filters.get(version)
+        return fields if version_filter is None else version_filter(fields)
 
     def _changes(self, live: Object, new: Object, version: str) -> Changes:
-        found = compare(live, new, self._type_for(version))
+        changes = compare(live, new, self._type_for(version))
         if version not in self._filters:
-            return found
-        return Changes(self._filtered(version, found.touched), self._filtered(version, found.removed))
+            return changes
+        return Changes(self._filtered(version, changes.touched), self._filtered(version, changes.removed))
 
     def _take(self, live: Object, new: Object, version: str, managed: Managed, manager: str, *, force: bool) -> tuple[Managed, Changes]:
-        """Take what changed from the other managers."""
-        of_version = {version: self._changes(live, new, version)}
+        """Remove the changed fields from all other managers. Return the remaining managers and the changes in `version`.
+
+        Raises:
+            Conflicts: other managers own changed fields, and `force` is not set.
+        """
+        changes_by_version = {version: self._changes(live, new, version)}
         conflicts: list[Conflict] = []
         out: Managed = {}
         for other in sorted(managed):
@@ -124,7 +139,7 @@ class Updater:
                 out[other] = entry
                 continue
             try:
-                changes = self._changes_in(entry.api_version, of_version, live, new)
+                changes = self._changes_in(entry.api_version, changes_by_version, live, new)
             except MissingVersionError:
                 continue
             taken = fieldset.intersection(entry.fields, changes.touched)
@@ -132,7 +147,7 @@ class Updater:
             out[other] = _without(entry, taken, changes.removed)
         if conflicts and not force:
             raise Conflicts(conflicts)
-        return {other: entry for other, entry in out.items() if entry.fields}, of_version[version]
+        return {other: entry for other, entry in out.items() if entry.fields}, changes_by_version[version]
 
     def _changes_in(self, version: str, known: dict[str, Changes], live: Object, new: Object) -> Changes:
         if version not in known:
@@ -140,59 +155,66 @@ class Updater:
         return known[version]
 
     def _converted(self, obj: Object, version: str, which: str) -> Object:
-        """
+        """Return an object converted to another version.
+
+        Upstream builds a typed value from the converted object. It converts the old object earlier, when it reconciles managers with
+        the schema;
+        therefore errors of the old object have no prefix.
+
+        Args:
+            which: "old" or "new".
+
         Raises:
-            Misfit: upstream makes a typed value of what it has converted. It converts the old object before, when it reconciles owners
-                with the schema, and says no more there than what is wrong.
-            StatusError: the converter's own.
+            Misfit: the converted object does not match its schema.
+            StatusError: the converter failed.
         """
-        told = "" if which == "old" else "failed to convert new object: "
+        prefix = "" if which == "old" else "failed to convert new object: "
         try:
             converted = self._convert(obj, version)
         except StatusError as error:
-            raise StatusError(error.code, error.reason, told + error.message) from None
+            raise StatusError(error.code, error.reason, prefix + error.message) from None
         if self._thorough and (errors := validate(converted, self._type_for(version), allow_duplicates=True)):
-            raise Misfit(f"{told}{join(errors)}")
+            raise Misfit(f"{prefix}{join(errors)}")
         return converted
 
     def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:
-        """`merged` without what the manager applied last time, does not apply now, and nobody else owns."""
+        """Return `merged` without the fields that the manager applied last time, does not apply now, and that no other manager owns."""
         if last is None or not last.fields:
             return merged
         try:
             of = self._type_for(last.api_version)
-            in_last = self._convert(merged, last.api_version)
+            in_last_version = self._convert(merged, last.api_version)
         except MissingVersionError:
             return merged
-        pruned = remove_items(in_last, with_named_fields(last.fields, of), of)
-        pruned = self._with_owned(in_last, pruned, last.api_version, managed)
-        pruned = self._with_dangling(in_last, pruned, of, last)
+        pruned = remove_items(in_last_version, with_named_fields(last.fields, of), of)
+        pruned = self._with_owned(in_last_version, pruned, last.api_version, managed)
+        pruned = self._with_dangling(in_last_version, pruned, of, last)
         return pruned if last.api_version == version else self._convert(pruned, version)
 
     def _with_owned(self, merged: Object, pruned: Any, version: str, managed: Managed) -> Any:
-        """Put back what any manager owns."""
+        """Restore the fields that any manager owns."""
         owned: dict[str, FieldSet] = {version: {}}
         for entry in managed.values():
             owned[entry.api_version] = fieldset.union(owned.get(entry.api_version, {}), entry.fields)
-        at = version
-        for of_version, fields in owned.items():
+        current_version = version
+        for owned_version, fields in owned.items():
             try:
-                of = self._type_for(of_version)
-                if of_version != at:
-                    merged, pruned = self._convert(merged, of_version), self._convert(pruned, of_version)
+                of = self._type_for(owned_version)
+                if owned_version != current_version:
+                    merged, pruned = self._convert(merged, owned_version), self._convert(pruned, owned_version)
             except MissingVersionError:
                 continue
-            at = of_version
+            current_version = owned_version
             kept = fieldset.union(with_named_fields(field_set(pruned, of), of), with_named_fields(fields, of))
             pruned = remove_items(merged, fieldset.difference(with_named_fields(field_set(merged, of), of), kept), of)
-        return pruned if at == version else self._convert(pruned, version)
+        return pruned if current_version == version else self._convert(pruned, version)
 
     @staticmethod
     def _with_dangling(merged: Object, pruned: Any, of: Type, last: Entry) -> Any:
-        """Put back what the manager had not applied last time: removing is only for its own."""
-        before, after = with_named_fields(field_set(merged, of), of), with_named_fields(field_set(pruned, of), of)
-        gone = fieldset.difference(before, after)
-        return remove_items(merged, fieldset.intersection(gone, with_named_fields(last.fields, of)), of)
+        """Restore the fields that the manager had not applied last time, because an apply removes only its own fields."""
+        merged_fields, pruned_fields = with_named_fields(field_set(merged, of), of), with_named_fields(field_set(pruned, of), of)
+        removed_fields = fieldset.difference(merged_fields, pruned_fields)
+        return remove_items(merged, fieldset.intersection(removed_fields, with_named_fields(last.fields, of)), of)
 
 
 def _without(entry: Entry, *removed: FieldSet) -> Entry:

@@ -1,24 +1,27 @@
-"""Does an applied configuration fit its type? The complaints carry upstream's texts and paths.
+"""Validation of an applied configuration against its type, with upstream's error texts and paths.
 
-Follows sigs.k8s.io/structured-merge-diff/typed/validate.go.
+Upstream: sigs.k8s.io/structured-merge-diff/typed/validate.go.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tetrapod.machinery.bounds import MAX_ERRORS, cut_path, more
 from tetrapod.machinery.fieldmanager.pathelement import show
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
 from tetrapod.machinery.patch.goformat import GoValue, plain, syntax, type_name
 
 
 def validate(value: Any, of: Type, *, allow_duplicates: bool = False) -> list[str]:
-    """The complaints about a whole object, each with its path."""
-    return [f"{path}: {message}" if path else message for path, message in _value(value, of, allow_duplicates)]
+    """Return the errors of a whole object, each with its path. The validation ends after MAX_ERRORS errors."""
+    errors = _value(value, of, allow_duplicates)
+    texts = [f"{cut_path(path)}: {message}" if path else message for path, message in errors[:MAX_ERRORS]]
+    return [*texts, more(0)] if len(errors) > MAX_ERRORS else texts
 
 
 def join(errors: list[str]) -> str:
-    """Several complaints as one text."""
+    """Return several errors as one text."""
     return errors[0] if len(errors) == 1 else "\n".join(["errors:", *(f"  {error}" for error in errors)])
 
 
@@ -61,12 +64,14 @@ def _scalar(value: Any, scalar: str) -> str:
 def _members(value: dict[str, Any], of: Type, allow_duplicates: bool) -> _Errors:
     errors: _Errors = []
     for name, member in value.items():
-        found = of.field(name) or of.element
-        if found is None:
-            # The first undeclared field ends the walk, as upstream's does.
+        if len(errors) > MAX_ERRORS:
+            break
+        member_type = of.field(name) or of.element
+        if member_type is None:
+            # As upstream, the first undeclared field ends the validation of the map.
             errors.append((f".{name}", "field not declared in schema"))
             break
-        errors += [(f".{name}{path}", message) for path, message in _value(member, found, allow_duplicates)]
+        errors += [(cut_path(f".{name}{path}"), message) for path, message in _value(member, member_type, allow_duplicates)]
     return errors
 
 
@@ -75,6 +80,8 @@ def _items(value: list[Any], of: Type, allow_duplicates: bool) -> _Errors:
     errors: _Errors = []
     seen: set[str] = set()
     for i, item in enumerate(value):
+        if len(errors) > MAX_ERRORS:
+            break
         if of.list_atomic:
             shown = f"[{i}]"
         else:
@@ -86,5 +93,5 @@ def _items(value: list[Any], of: Type, allow_duplicates: bool) -> _Errors:
             if element in seen and not allow_duplicates:
                 errors.append(("", f"duplicate entries for key {shown}"))
             seen.add(element)
-        errors += [(shown + path, message) for path, message in _value(item, of.items, allow_duplicates)]
+        errors += [(cut_path(shown + path), message) for path, message in _value(item, of.items, allow_duplicates)]
     return errors

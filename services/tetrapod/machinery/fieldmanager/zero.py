@@ -1,7 +1,8 @@
-"""The empty object of a kind: what a create is compared with.
+"""The empty object of a kind, with which a created object is compared.
 
-Fields that are always written, whether set or not (Go structs and values without omitempty), exist in it already, so a
-create does not "add" them: that is why nobody owns `spec` of a Deployment, but somebody owns `spec` of a custom resource.
+It already has the fields that Go always encodes (structs and values without omitempty), so a create does not add them. Therefore `spec`
+of
+a Deployment has no owner, while `spec` of a custom resource has one.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ _ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 _NULLS: Final = ("apis.meta.v1.Time", "apis.meta.v1.MicroTime", "pkg.runtime.RawExtension")
-"""A time or an object of any kind that is not given is written as null."""
+"""Types whose unset values are encoded as null."""
 
 
 def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
-    """An object of a kind with nothing set; it is shared and not to be changed. Custom resources have only their kind."""
-    found: Object | None = node.compiled.get("fieldmanager empty")
-    if found is None:
-        found = {"kind": kind.kind, "apiVersion": kind.api_version}
+    """Return an object of the kind with no fields set, which must not be modified. For custom resources it has only apiVersion and kind."""
+    empty: Object | None = node.compiled.get("fieldmanager empty")
+    if empty is None:
+        empty = {"kind": kind.kind, "apiVersion": kind.api_version}
         if node.definition:
-            found.update(_zero(node, ()))
-        node.compiled["fieldmanager empty"] = found
-    return found
+            empty.update(_zero(node, ()))
+        node.compiled["fieldmanager empty"] = empty
+    return empty
 
 
 def _zero(node: SchemaNode, inside: tuple[str, ...]) -> Any:

@@ -1,36 +1,46 @@
-"""JSON patch (RFC 6902) with the liberties of evanphx/json-patch, which clients have come to rely on.
+"""JSON patch (RFC 6902) with the deviations of evanphx/json-patch, on which clients rely.
 
-Called by the PATCH endpoint and by mutating webhooks and policies. `replace` of a missing member creates it, a `test` for
-null passes where nothing is, an index may be negative, the text before the first `/` of a path is ignored.
-Follows gopkg.in/evanphx/json-patch.v4/patch.go and k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
+The PATCH endpoint, mutating webhooks and mutating policies call it. The deviations: `replace` of a missing member creates it, a `test`
+for
+null passes if the member is missing, an index may be negative, and the text before the first `/` of a path is ignored.
+
+Upstream: gopkg.in/evanphx/json-patch.v4/patch.go and k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.depth import TooDeepError, ensure_depth, is_depth_error
 from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.patch.pieces import PIECE, Pieces
 from tetrapod.machinery.status import StatusError, bad_request, request_entity_too_large
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+_LONG: Final = 2 * PIECE
+"""The length from which on a list is modified in pieces."""
+_ESCAPED: Final = re.compile("~([01])")
+_MAX_DIGITS: Final = 18
+"""The maximum number of digits of an index. Go's Atoi fails beyond 64 bits, Python beyond 4,300 digits."""
 
 
 class JSONPatchError(Exception):
-    """An operation that does not apply, with evanphx's text (which the API server hides from its clients)."""
+    """An operation that cannot be applied. The text is that of evanphx, which the API server does not show to its clients."""
 
 
 class TestFailed(JSONPatchError):
-    """A `test` that found another value."""
+    """A `test` operation that found a different value."""
 
 
 def parse(body: Any) -> list[dict[str, Any]]:
-    """Check the decoded body of a JSON patch request.
+    """Validate the decoded body of a JSON patch request and return its operations.
 
     Raises:
-        StatusError: 400 where it is no list of operations, 413 where it is too long.
+        StatusError: 400 if it is not a list of operations, 413 if it has too many.
     """
     if body is None:
         return []
@@ -53,10 +63,10 @@ def parse(body: Any) -> list[dict[str, Any]]:
 
 
 def apply(document: Any, operations: Any) -> Any:
-    """The patched document; the given one is left alone. `operations` is the decoded request body.
+    """Return the patched document. The given one is not modified. `operations` is the decoded request body.
 
     Raises:
-        StatusError: 400 and 413 as `parse`; 422 where an operation fails, whose cause upstream does not tell.
+        StatusError: 400 and 413 as in `parse`; 422 if an operation fails. Like upstream, that error does not tell the cause.
     """
     try:
         return apply_operations(document, parse(operations))
@@ -65,26 +75,48 @@ def apply(document: Any, operations: Any) -> Any:
 
 
 def apply_operations(document: Any, operations: list[dict[str, Any]]) -> Any:
-    """As `apply`, for callers that want to know why it failed (webhooks, policies).
+    """Return the patched document, for callers that report the cause of a failure (webhooks, policies).
 
     Raises:
-        JSONPatchError: an operation does not apply.
+        JSONPatchError: an operation cannot be applied, or the result is nested too deeply.
     """
     work = _Document(document)
-    for operation in operations:
-        work.run(operation)
-    return work.root
+    try:
+        for operation in operations:
+            work.run(operation)
+        patched = work.finish()
+        if operations:
+            ensure_depth(patched)
+    except (RecursionError, TypeError, TooDeepError) as error:
+        if is_depth_error(error):
+            raise JSONPatchError("exceeded max depth") from None
+        raise
+    return patched
 
 
 class _Document:
-    """The document being patched: containers are copied before their first change."""
+    """The document being patched. Containers are copied before their first change.
+
+    From its first insertion or removal on, a long list has its elements in pieces, until it is copied or the patch is complete. Only
+    then is
+    the list in the document updated.
+    """
 
     def __init__(self, root: Any) -> None:
         self.root = root
         self._owned: dict[int, Any] = {}
+        self._in_pieces: dict[int, tuple[list[Any], Pieces]] = {}
         self._copied_bytes = 0
 
+    def finish(self) -> Any:
+        """Assemble all lists from their pieces and return the document."""
+        for elements, pieces in self._in_pieces.values():
+            elements[:] = pieces
+        self._in_pieces.clear()
+        return self.root
+
     def run(self, operation: dict[str, Any]) -> None:
+        """Apply one operation."""
         kind = operation.get("op")
         match kind:
             case "add":
@@ -111,15 +143,18 @@ class _Document:
         container, key = self._find(path, missing, write=True)
         if isinstance(container, dict):
             container[key] = value
-        elif key == "-":
-            container.append(value)
+            return
+        elements = self._changing(container)
+        if key == "-":
+            elements.append(value)
         else:
-            container.insert(_index(key, len(container) + 1, f"error in {kind} for path: '{path}'"), value)
+            elements.insert(_index(key, len(elements) + 1, f"error in {kind} for path: '{path}'"), value)
 
     def _remove(self, path: str, failed: str, missing: str) -> None:
         container, key = self._find(path, missing, write=True)
         if isinstance(container, list):
-            del container[_index(key, len(container), failed)]
+            elements = self._changing(container)
+            del elements[_index(key, len(elements), failed)]
         elif key not in container:
             raise JSONPatchError(f"{failed}: Unable to remove nonexistent key: {key}: missing value")
         else:
@@ -137,11 +172,12 @@ class _Document:
         if isinstance(container, dict):
             container[key] = value
         else:
+            elements = self._elements(container)
             try:
-                index = _index(key, len(container), "")
+                index = _index(key, len(elements), "")
             except JSONPatchError:
                 raise JSONPatchError(f"replace operation does not apply: doc is missing key: {path}: missing value") from None
-            container[index] = value
+            elements[index] = value
 
     def _move(self, operation: dict[str, Any]) -> None:
         source = _text(operation, "from", "move")
@@ -157,6 +193,7 @@ class _Document:
         path = _text(operation, "path", "copy")
         missing = f"copy operation does not apply: doc is missing destination path: {path}"
         self._find(path, missing, write=False)
+        self._put_together(value)
         self._copied_bytes += len(orjson.dumps(value))
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise JSONPatchError(
@@ -168,20 +205,21 @@ class _Document:
 
     def _test(self, operation: dict[str, Any]) -> None:
         path = _text(operation, "path", "test")
-        wanted = operation.get("value")
-        found = self.root if path == "" else self._get(path, "test operation does not apply: is missing path: ", "error in test for path")
-        if not equal(found, wanted):
+        expected = operation.get("value")
+        actual = self.root if path == "" else self._get(path, "test operation does not apply: is missing path: ", "error in test for path")
+        if not self._equal(actual, expected):
             raise TestFailed(f"testing value {path} failed: test failed")
 
     def _get(self, path: str, missing: str, failed: str) -> Any:
-        """The value at a path; None where a member is missing, an error where an index is."""
+        """Return the value at a path, or None if a member is missing. A missing index is an error."""
         container, key = self._find(path, missing + path, write=False)
         if isinstance(container, dict):
             return container.get(key)
-        return container[_index(key, len(container), f"{failed}: '{path}'")]
+        elements = self._elements(container)
+        return elements[_index(key, len(elements), f"{failed}: '{path}'")]
 
     def _find(self, path: str, missing: str, *, write: bool) -> tuple[Any, str]:
-        """The container that a path's last token selects from, safe to change if `write`."""
+        """Return the container that the last token of a path refers to, and that token. With `write` the container may be modified."""
         tokens = path.split("/")
         if len(tokens) < 2:
             raise JSONPatchError(f"{missing}: missing value")
@@ -190,40 +228,66 @@ class _Document:
         container = self.root
         for token in map(_unescape, tokens[1:-1]):
             key: Any = token
+            members = container
             if isinstance(container, list):
-                key = _index(token, len(container), missing)
+                members = self._elements(container)
+                key = _index(token, len(members), missing)
             elif token not in container:
                 raise JSONPatchError(f"{missing}: missing value")
-            child = container[key]
+            child = members[key]
             if not isinstance(child, dict | list):
                 raise JSONPatchError(f"{missing}: missing value")
             if write:
-                child = container[key] = self._own(child)
+                child = members[key] = self._own(child)
             container = child
         return container, _unescape(tokens[-1])
 
     def _own(self, container: Any) -> Any:
+        """Return a container that may be modified: itself, or a copy on the first change."""
         if id(container) in self._owned:
             return container
-        mine = container.copy()
-        # Kept alive on purpose: a freed container's id could be given to another one.
-        self._owned[id(mine)] = mine
-        return mine
+        owned_copy = container.copy()
+        # The copy must stay referenced: otherwise its id could be reused for another container.
+        self._owned[id(owned_copy)] = owned_copy
+        return owned_copy
 
     def _disown(self, value: Any) -> None:
-        """It is in two places now: it is copied again before it changes in one of them."""
+        """Mark a value that is now at two places, so that it is copied again before it changes at one of them."""
         if self._owned.pop(id(value), None) is not None:
             for child in value.values() if isinstance(value, dict) else value:
                 self._disown(child)
 
+    def _elements(self, container: list[Any]) -> list[Any] | Pieces:
+        """Return the elements of a list, which may be held in pieces."""
+        held = self._in_pieces.get(id(container))
+        return container if held is None else held[1]
 
-def equal(left: Any, right: Any) -> bool:
-    """Equality of JSON texts: 1 is neither 1.0 nor true."""
-    if isinstance(left, dict):
-        return isinstance(right, dict) and len(left) == len(right) and all(k in right and equal(v, right[k]) for k, v in left.items())
-    if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
-    return type(left) is type(right) and bool(left == right)
+    def _changing(self, container: list[Any]) -> list[Any] | Pieces:
+        """Return the elements of a list whose length is about to change."""
+        elements = self._elements(container)
+        if isinstance(elements, list) and len(elements) >= _LONG:
+            elements = Pieces(container)
+            self._in_pieces[id(container)] = container, elements  # also referenced by `_owned`, so that the id is not reused
+        return elements
+
+    def _put_together(self, value: Any) -> None:
+        """Assemble all lists in a value from their pieces. Containers that are not owned have none."""
+        if id(value) not in self._owned:
+            return
+        if (held := self._in_pieces.pop(id(value), None)) is not None:
+            value[:] = held[1]
+        for child in value.values() if isinstance(value, dict) else value:
+            self._put_together(child)
+
+    def _equal(self, left: Any, right: Any) -> bool:
+        """Compare as JSON texts: 1 differs from 1.0 and from true."""
+        if isinstance(left, dict):
+            same_keys = isinstance(right, dict) and len(left) == len(right)
+            return same_keys and all(key in right and self._equal(value, right[key]) for key, value in left.items())
+        if isinstance(left, list):
+            elements = self._elements(left)
+            return isinstance(right, list) and len(elements) == len(right) and all(map(self._equal, elements, right))
+        return type(left) is type(right) and bool(left == right)
 
 
 def _text(operation: dict[str, Any], name: str, kind: str) -> str:
@@ -235,9 +299,9 @@ def _text(operation: dict[str, Any], name: str, kind: str) -> str:
 
 
 def _index(token: str, length: int, failed: str) -> int:
-    """A list index below `length`; negative ones count from there."""
+    """Return a list index below `length`. Negative indexes count from the end."""
     digits = token[1:] if token[:1] in ("-", "+") else token
-    if not (digits.isascii() and digits.isdigit()):
+    if not (digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) <= _MAX_DIGITS):
         raise JSONPatchError(f"{failed}: value was not a proper array index: '{token}'")
     index = int(token)
     if not -length <= index < length:
@@ -246,17 +310,5 @@ def _index(token: str, length: int, failed: str) -> int:
 
 
 def _unescape(token: str) -> str:
-    if "~" not in token:
-        return token
-    # One pass from the left, as strings.NewReplacer does: "~01" is "~1", not "/".
-    out, rest = "", token
-    while rest:
-        before, tilde, after = rest.partition("~")
-        out += before
-        if tilde and after[:1] in ("0", "1"):
-            out += "~" if after[0] == "0" else "/"
-            rest = after[1:]
-        else:
-            out += tilde
-            rest = after
-    return out
+    """Replace `~0` and `~1` in one pass from the left, like Go's strings.NewReplacer: "~01" becomes "~1", not "/"."""
+    return _ESCAPED.sub(lambda escaped: "~" if escaped[1] == "0" else "/", token) if "~" in token else token

@@ -1,7 +1,8 @@
-"""JSON merge patch (RFC 7386) as evanphx/json-patch applies it.
+"""JSON merge patch (RFC 7386) as evanphx/json-patch applies it. The PATCH endpoint calls it.
 
-Called by the PATCH endpoint. Follows gopkg.in/evanphx/json-patch.v4/merge.go, whose one departure from the RFC is kept:
-nulls inside a list of the patch are pruned, unless that list takes the place of an object.
+It has evanphx's one deviation from the RFC: nulls inside a list of the patch are pruned, unless that list replaces an object.
+
+Upstream: gopkg.in/evanphx/json-patch.v4/merge.go.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from tetrapod.machinery.status import bad_request
 
 
 def parse(body: Any) -> Object:
-    """Check the decoded body of a merge patch request.
+    """Validate the decoded body of a merge patch request and return it.
 
     Raises:
-        StatusError: 400, it is no object.
+        StatusError: 400 if it is not an object.
     """
     if body is None:
         raise bad_request("Invalid JSON Patch")
@@ -27,10 +28,10 @@ def parse(body: Any) -> Object:
 
 
 def apply(document: Object, patch: Any) -> Object:
-    """The merged object; both given ones are left alone.
+    """Return the merged object. The arguments are not modified.
 
     Raises:
-        StatusError: 400, the patch is no object.
+        StatusError: 400 if the patch is not an object.
     """
     return _merge_objects(document, parse(patch))
 
@@ -41,16 +42,16 @@ def _merge_objects(current: Object, patch: Object) -> Object:
         if value is None:
             merged.pop(name, None)
             continue
-        old = merged.get(name)
-        if isinstance(old, dict):
-            merged[name] = _merge_objects(old, value) if isinstance(value, dict) else value
+        existing = merged.get(name)
+        if isinstance(existing, dict):
+            merged[name] = _merge_objects(existing, value) if isinstance(value, dict) else value
         else:
             merged[name] = prune_nulls(value)
     return merged
 
 
 def prune_nulls(value: Any) -> Any:
-    """A copy without the members that are null; null items of lists stay."""
+    """Return a copy without members that are null. Null items of lists are kept."""
     if isinstance(value, dict):
         return {k: prune_nulls(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):

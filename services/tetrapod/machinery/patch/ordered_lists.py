@@ -1,36 +1,44 @@
-"""Putting a merged list in order: the patch's order, with the live list's other elements worked in.
+"""Ordering of merged lists: the order of the patch, with the other elements of the existing list interleaved.
 
-Used by strategic merge patch. Follows normalizeElementOrder and its helpers in
-k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
+Strategic merge patch uses it.
+
+Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go, normalizeElementOrder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.machinery.patch.goformat import syntax, type_name
 from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, no_merge_key, refusal
 
+_INSERTION_SORTED: Final = 12
+"""The number of elements up to which Go's sort.Slice uses insertion sort. With more elements, the position of elements without a place
+depends on its pivots.
+"""
+
 
 def identity(value: Any) -> Hashable:
-    """What makes two scalars the same: type and value (1, 1.0 and true all differ)."""
+    """Return the identity of a scalar: its type and value, so that 1, 1.0 and true differ."""
     return (type(value), syntax(value) if isinstance(value, dict | list) else value)
 
 
 def keys_of(values: Iterable[Any]) -> set[Hashable]:
+    """Return the identities of the values."""
     return {identity(v) for v in values}
 
 
 def distinct(values: list[Any]) -> list[Any]:
+    """Return the values without duplicates, each at its first position."""
     return list({identity(v): v for v in values}.values())
 
 
 def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key: str, of_maps: bool) -> list[Any]:
-    """`merged`, its elements that `wanted` names in that order, between them the others as they stood in `live`.
+    """Return `merged` in order: elements in `wanted` in that order, and between them the others in the order of `live`.
 
     Raises:
-        StatusError: 400, an element has no merge key.
+        StatusError: 400 if an element has no merge key.
     """
     key = _key_function(merge_key) if of_maps and merge_key else identity
     if of_maps and merge_key:
@@ -55,15 +63,18 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
 
 
 def _check_all_are_maps(wanted: list[Any], present: set[Hashable], merge_key: str) -> None:
-    """Upstream looks for each element in the order list, and complains of what it finds there before it (or at all)."""
-    left = set(present)
+    """Raise an error for an element of the order list that is not a map.
+
+    Upstream searches the order list for each element, and reports values of a wrong type that it meets before finding the element.
+    """
+    remaining = set(present)
     for i, value in enumerate(wanted):
-        if not left:
+        if not remaining:
             return
         if not isinstance(value, dict):
             raise refusal(f"value for key {i} is not a map")
         if merge_key in value:
-            left.discard(identity(value[merge_key]))
+            remaining.discard(identity(value[merge_key]))
 
 
 def _key_function(merge_key: str) -> Callable[[Any], Hashable]:
@@ -87,7 +98,9 @@ def _places(values: list[Any], key: Callable[[Any], Hashable]) -> dict[Hashable,
 def _sorted(named: list[tuple[Hashable, Any]], places: dict[Hashable, int]) -> list[tuple[Hashable, Any]]:
     if all(k in places for k, _ in named):
         return sorted(named, key=lambda item: places[item[0]])
-    # Upstream's comparison calls an unlisted element smaller than any: its insertion sort moves it to the front.
+    if len(named) > _INSERTION_SORTED:
+        return [item for item in named if item[0] not in places] + _sorted([item for item in named if item[0] in places], places)
+    # Upstream's comparison treats an element without a place as smaller than any other, so its insertion sort moves it to the front.
     out: list[tuple[Hashable, Any]] = []
     for item in named:
         at = len(out)

@@ -1,12 +1,15 @@
-"""Strategic merge patch: merging by what a type's schema says about its lists and maps.
+"""Strategic merge patch: merging as the schema of a type specifies for its lists and maps.
 
-Called by the PATCH endpoint for built-in types. Maps merge; a list is replaced unless its field has the strategy `merge`,
-then maps merge by their merge key and primitives as a set (`ordered_lists.py`). Directives: `$patch`, `$retainKeys`,
-`$setElementOrder/F`, `$deleteFromPrimitiveList/F`. Follows k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
+The PATCH endpoint calls it for built-in types. Maps are merged. A list is replaced unless its field has the strategy `merge`: then
+maps are merged by their merge key, and primitives as a set (`ordered_lists.py`). Directives are `$patch`, `$retainKeys`,
+`$setElementOrder/F` and `$deleteFromPrimitiveList/F`.
+
+Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Final
 
 from tetrapod.machinery.gvk import Object
@@ -23,19 +26,51 @@ from tetrapod.machinery.patch.mergepatch_errors import (
     refusal,
 )
 from tetrapod.machinery.shapes.node import SchemaNode
-from tetrapod.machinery.status import bad_request
+from tetrapod.machinery.status import bad_request, request_entity_too_large
 
 DIRECTIVE: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"
 DELETE_PREFIX: Final = "$deleteFromPrimitiveList"
 ORDER_PREFIX: Final = "$setElementOrder"
+MAX_REPEATED_STEPS: Final = 200_000
+"""List elements and map members that are merged once more because several elements of a patch have one merge key, up to 6 µs each.
+Real patches repeat a merge key for small elements only (a port of TCP and of UDP). Thousands of elements that each merge one list again
+take quadratic time; upstream has no limit.
+"""
+
+
+class _Steps:
+    """The remaining budget of repeated steps of one merge. Other steps are free, because the size of the body bounds them.
+
+    Args:
+        left: the shared budget, or None for steps that are not charged.
+    """
+
+    def __init__(self, left: list[int] | None = None) -> None:
+        self._charged = left is not None
+        self._left = [MAX_REPEATED_STEPS] if left is None else left
+
+    def repeated(self) -> _Steps:
+        """Return charged steps, for merging an element that was merged before."""
+        return _Steps(self._left)
+
+    def spend(self, count: int) -> None:
+        """Take steps from the budget if they are charged.
+
+        Raises:
+            StatusError: 413 if the budget is exhausted.
+        """
+        if self._charged:
+            self._left[0] -= count
+            if self._left[0] < 0:
+                raise request_entity_too_large("the strategic merge patch merges the same elements too many times")
 
 
 def parse(body: Any) -> Object:
-    """Check the decoded body of a strategic merge patch request; null is an empty patch.
+    """Validate the decoded body of a strategic merge patch request and return it. Null is an empty patch.
 
     Raises:
-        StatusError: 400, it is no object.
+        StatusError: 400 if it is not an object.
     """
     if body is None:
         return {}
@@ -45,21 +80,24 @@ def parse(body: Any) -> Object:
 
 
 def apply(original: Object, patch: Any, node: SchemaNode) -> Object:
-    """The merged object; `original` is left alone, of `patch` remains what upstream shows of it in a refusal of the outcome.
+    """Return the merged object. `original` is not modified.
+
+    `patch` is modified: the parts remain that upstream shows in an error about the merged object.
 
     Raises:
-        StatusError: 400 or 422, the patch misuses a directive or a merge list.
+        StatusError: 400 or 422 if the patch misuses a directive or a merge list; 413 if it takes too many steps.
     """
-    return _merge_maps(original, parse(patch), node)
+    return _merge_maps(original, parse(patch), node, _Steps())
 
 
-def _merge_maps(original: Object, patch: Object, node: SchemaNode | None) -> Object:
+def _merge_maps(original: Object, patch: Object, node: SchemaNode | None, steps: _Steps) -> Object:
     if DIRECTIVE in patch:
         return _whole_map_directive(patch)
+    steps.spend(len(original))
     merged = dict(original)
     _retain_keys(merged, patch)
     for key in [k for k in patch if k.startswith(ORDER_PREFIX)]:
-        _set_element_order(merged, patch, key, node)
+        _set_element_order(merged, patch, key, node, steps)
     for key, value in patch.items():
         if key.startswith(DELETE_PREFIX):
             name = _field_of(key, DELETE_PREFIX)
@@ -67,11 +105,11 @@ def _merge_maps(original: Object, patch: Object, node: SchemaNode | None) -> Obj
                 merged.pop(name, None)
             elif isinstance(merged.get(name), list) and isinstance(value, list):
                 child, _, merge_key = _child(node, name)
-                merged[name] = _merge_lists(merged[name], value, child, merge_key, deleting=True)
+                merged[name] = _merge_lists(merged[name], value, child, merge_key, steps, deleting=True)
         elif value is None:
             merged.pop(key, None)
         else:
-            _merge_field(merged, key, value, node)
+            _merge_field(merged, key, value, node, steps)
     return merged
 
 
@@ -86,40 +124,48 @@ def _whole_map_directive(patch: Object) -> Object:
             raise bad_patch_type(other, patch)
 
 
-def _merge_field(merged: Object, key: str, value: Any, node: SchemaNode | None) -> None:
-    old = merged.get(key)
-    if isinstance(old, dict) and isinstance(value, dict):
+def _merge_field(merged: Object, key: str, value: Any, node: SchemaNode | None, steps: _Steps) -> None:
+    existing = merged.get(key)
+    if isinstance(existing, dict) and isinstance(value, dict):
         child, strategy, _ = _child(node, key)
-        merged[key] = value if strategy == "replace" else _merge_maps(old, value, child)
-    elif isinstance(old, list) and isinstance(value, list):
+        merged[key] = value if strategy == "replace" else _merge_maps(existing, value, child, steps)
+    elif isinstance(existing, list) and isinstance(value, list):
         child, strategy, merge_key = _child(node, key)
-        merged[key] = _merge_lists(old, value, child, merge_key) if strategy == "merge" else value
+        merged[key] = _merge_lists(existing, value, child, merge_key, steps) if strategy == "merge" else value
     elif _is_directive(value):
         merged.pop(key, None)
     else:
         merged[key] = _clean(value)
 
 
-def _merge_lists(original: list[Any], patch: list[Any], node: SchemaNode | None, merge_key: str, *, deleting: bool = False) -> list[Any]:
-    """Merge two lists of one kind of element, in the order of the patch, then of the original."""
+def _merge_lists(
+    original: list[Any], patch: list[Any], node: SchemaNode | None, merge_key: str, steps: _Steps, *, deleting: bool = False
+) -> list[Any]:
+    """Merge two lists with elements of one kind, in the order of the patch and then of the original.
+
+    Args:
+        deleting: whether the patch lists primitives to delete.
+    """
     if not original and not patch:
         return original
+    steps.spend(len(original) + len(patch))
     if not _element_is_map(original, patch):
         if deleting:
-            drop = ordered_lists.keys_of(patch)
-            return [v for v in original if ordered_lists.identity(v) not in drop]
+            deleted = ordered_lists.keys_of(patch)
+            return [v for v in original if ordered_lists.identity(v) not in deleted]
         merged = ordered_lists.distinct([*original, *patch])
         return ordered_lists.in_order(merged, wanted=patch, live=original, merge_key=merge_key, of_maps=False)
     if not merge_key:
         raise refusal("cannot merge lists without merge key for struct")
     original, patch = _list_directives(original, patch, merge_key)
-    merged = _merge_elements(original, patch, merge_key, node)
+    merged = _merge_elements(original, patch, merge_key, node, steps)
     return ordered_lists.in_order(merged, wanted=patch, live=original, merge_key=merge_key, of_maps=True)
 
 
 def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Carry out `$patch: delete` and `$patch: replace` elements; the two lists that are left to merge."""
+    """Apply the elements `$patch: delete` and `$patch: replace`. Return the two lists that remain to be merged."""
     kept: list[Any] = []
+    deleted: set[Hashable] = set()
     replace = False
     for element in patch:
         if DIRECTIVE not in element:
@@ -129,20 +175,24 @@ def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> t
             case "delete":
                 if merge_key not in element:
                     raise no_merge_key(element, merge_key)
-                gone = ordered_lists.identity(element[merge_key])
-                original = [v for v in original if merge_key not in v or ordered_lists.identity(v[merge_key]) != gone]
+                deleted.add(ordered_lists.identity(element[merge_key]))
             case "replace":
                 replace = True
             case "merge":
                 raise refusal("merging lists cannot yet be specified in the patch")
             case other:
                 raise bad_patch_type(other, element)
-    return (kept, []) if replace else (original, kept)
+    if replace:
+        return kept, []
+    if deleted:
+        original = [v for v in original if merge_key not in v or ordered_lists.identity(v[merge_key]) not in deleted]
+    return original, kept
 
 
-def _merge_elements(original: list[Any], patch: list[Any], merge_key: str, node: SchemaNode | None) -> list[Any]:
+def _merge_elements(original: list[Any], patch: list[Any], merge_key: str, node: SchemaNode | None, steps: _Steps) -> list[Any]:
     merged = list(original)
-    places: dict[Any, int] = {}
+    places: dict[Hashable, int] = {}
+    changed: set[int] = set()
     for i, element in enumerate(merged):
         if merge_key in element:
             places.setdefault(ordered_lists.identity(element[merge_key]), i)
@@ -151,7 +201,8 @@ def _merge_elements(original: list[Any], patch: list[Any], merge_key: str, node:
             raise no_merge_key(element, merge_key)
         place = places.setdefault(ordered_lists.identity(element[merge_key]), len(merged))
         if place < len(merged):
-            merged[place] = _merge_maps(merged[place], element, node)
+            merged[place] = _merge_maps(merged[place], element, node, steps.repeated() if place in changed else steps)
+            changed.add(place)
         else:
             merged.append(element)
     return merged
@@ -171,8 +222,8 @@ def _retain_keys(merged: Object, patch: Object) -> None:
         del merged[key]
 
 
-def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode | None) -> None:
-    """Merge the list that `$setElementOrder/F` orders, and take both out of the patch."""
+def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode | None, steps: _Steps) -> None:
+    """Merge the list that `$setElementOrder/F` orders, and remove the list and the directive from the patch."""
     order = patch.pop(key)
     if not isinstance(order, list):
         raise bad_argument_type("[]interface {}", type_name(order))
@@ -184,38 +235,42 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
     child, strategy, merge_key = _child(node, name)
     _check_order(changes or [], order, merge_key)
     if name in merged and name in patch:
-        both = _merge_lists(merged[name], patch[name], child, merge_key) if strategy == "merge" else patch[name]
+        result = _merge_lists(merged[name], patch[name], child, merge_key, steps) if strategy == "merge" else patch[name]
     elif name in patch:
-        both = _without_directives(patch[name])
+        result = _without_directives(patch[name])
     elif name in merged:
-        both = merged[name]
+        result = merged[name]
     else:
         return
     if not original and not changes:
         raise refusal("no elements in any of the given slices")
     of_maps = _element_is_map(original or [], changes or [])
-    merged[name] = ordered_lists.in_order(both, wanted=order, live=original or [], merge_key=merge_key, of_maps=of_maps)
+    merged[name] = ordered_lists.in_order(result, wanted=order, live=original or [], merge_key=merge_key, of_maps=of_maps)
     patch.pop(name, None)
 
 
 def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
-    """The patch's elements must be among those of the order list, and in that order."""
+    """Raise an error unless the elements of the patch are in the order list, in the same order."""
     if not order or not changes:
         return
-    left = [c for c in changes if not (_is_directive(c) and c[DIRECTIVE] == "delete")] if merge_key else changes
+    remaining = [c for c in changes if not (_is_directive(c) and c[DIRECTIVE] == "delete")] if merge_key else changes
     i = j = 0
-    while i < len(left) and j < len(order):
-        if _is_directive(left[i]):
+    wanted: Hashable = None  # the merge value of remaining[i], cached because it can be long and is compared with many
+    while i < len(remaining) and j < len(order):
+        if _is_directive(remaining[i]):
             i += 1
             continue
-        if _merge_value(left[i], merge_key) == _merge_value(order[j], merge_key):
+        if wanted is None:
+            wanted = _merge_value(remaining[i], merge_key)
+        if wanted == _merge_value(order[j], merge_key):
             i += 1
+            wanted = None
         j += 1
-    if i < len(left):
+    if i < len(remaining):
         raise refusal(f"The order in patch list:\n{plain(changes)}\n doesn't match {ORDER_PREFIX} list:\n{plain(order)}\n")
 
 
-def _merge_value(element: Any, merge_key: str) -> Any:
+def _merge_value(element: Any, merge_key: str) -> Hashable:
     if not merge_key:
         return ordered_lists.identity(element)
     if not isinstance(element, dict):
@@ -226,17 +281,17 @@ def _merge_value(element: Any, merge_key: str) -> Any:
 
 
 def _child(node: SchemaNode | None, name: str) -> tuple[SchemaNode | None, str, str]:
-    """The node of a field (of its items, if it is a list), its strategy other than retainKeys, and its merge key."""
+    """Return the node of a field (of its items, if it is a list), its merge strategy apart from retainKeys, and its merge key."""
     if node is None:
         return None, "", ""
-    found = node.properties.get(name)
-    if found is None:
+    field_node = node.properties.get(name)
+    if field_node is None:
         if node.properties or node.additional_properties is None:
             owner = node.definition.rpartition(".")[2]
             raise refusal(f'unable to find api field in struct {owner} for the json field "{name}"')
         raise refusal("merging an object in json but data type is not struct, instead is: map")
-    strategy = next((s for s in found.patch_strategy if s != "retainKeys"), "")
-    return (found.items if found.items is not None else found), strategy, found.patch_merge_key
+    strategy = next((s for s in field_node.patch_strategy if s != "retainKeys"), "")
+    return (field_node.items if field_node.items is not None else field_node), strategy, field_node.patch_merge_key
 
 
 def _field_of(key: str, prefix: str) -> str:
@@ -247,7 +302,7 @@ def _field_of(key: str, prefix: str) -> str:
 
 
 def _element_is_map(*lists: list[Any]) -> bool:
-    """Whether lists hold maps; all elements must be of one type, and not lists."""
+    """Return whether the lists hold maps. Raise an error unless all elements have the same type, or if they are lists."""
     names = {type_name(v): None for elements in lists for v in elements}
     if next(iter(names), "") == "[]interface {}":
         raise NO_LISTS_OF_LISTS()
@@ -261,7 +316,7 @@ def _is_directive(value: Any) -> bool:
 
 
 def _clean(value: Any) -> Any:
-    """A new field's value: without its null members and without elements and members that are directives."""
+    """Return the value of a new field without null members, and without elements and members that are directives."""
     _drop_nulls(value)
     return _without_directives(value)
 

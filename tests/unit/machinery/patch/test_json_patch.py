@@ -1,4 +1,4 @@
-"""JSON patch: what was recorded of a real server, and laws."""
+"""Tests of JSON patch: results recorded from a real server, and algebraic laws."""
 
 from __future__ import annotations
 
@@ -117,3 +117,47 @@ def test_what_was_added_tests_equal_and_nothing_else_changed(document: dict[str,
     assert result == {**before, key: value}
     assert document == before
     assert json_patch.apply(result, [{"op": "remove", "path": path}]) == {k: v for k, v in before.items() if k != key}
+
+
+LONG = 10_000
+CHANGES = st.lists(st.tuples(st.sampled_from(["add", "remove", "replace", "move", "test", "copy"]), st.integers(0, LONG + 20)), max_size=12)
+
+
+@given(CHANGES)
+def test_a_long_list_changes_as_a_short_one(changes: list[tuple[str, int]]) -> None:
+    expected: list[Any] = list(range(LONG))
+    operations: list[dict[str, Any]] = []
+    copies = 0
+    for op, place in changes:
+        index = min(place, len(expected) - 1)
+        path = f"/list/{index}"
+        match op:
+            case "add":
+                operations.append({"op": op, "path": path, "value": place})
+                expected.insert(index, place)
+            case "remove":
+                operations.append({"op": op, "path": path})
+                del expected[index]
+            case "replace":
+                operations.append({"op": op, "path": path, "value": -place})
+                expected[index] = -place
+            case "move":
+                operations.append({"op": op, "from": path, "path": "/list/-"})
+                expected.append(expected.pop(index))
+            case "test":
+                operations += [{"op": op, "path": path, "value": expected[index]}, {"op": op, "path": "/list", "value": expected.copy()}]
+            case _:
+                operations += [{"op": "copy", "from": "/list", "path": "/copy"}, {"op": "add", "path": "/copy/0", "value": "only there"}]
+                copies += 1
+    document = {"list": list(range(LONG))}
+    result = json_patch.apply(document, operations)
+    assert result["list"] == expected
+    assert ("copy" in result) == bool(copies)
+    assert document == {"list": list(range(LONG))}
+
+
+def test_an_index_of_many_digits_does_not_apply() -> None:
+    for digits in ("9" * 19, "9" * 5_000):
+        with pytest.raises(json_patch.JSONPatchError, match="value was not a proper array index"):
+            json_patch.apply_operations({"a": [1]}, [{"op": "remove", "path": f"/a/{digits}"}])
+    assert json_patch.apply({"a": [1]}, [{"op": "remove", "path": f"/a/{'0' * 30}"}]) == {"a": []}

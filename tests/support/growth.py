@@ -1,0 +1,56 @@
+"""Check that the time of an operation grows linearly: CPU time of this thread, at a size and at sixteen times that size."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+TIMES: Final = 16
+MOST: Final = 64.0
+"""Times as long for an input `TIMES` as large. A linear operation takes 16 to 45 times as long, because the caches of the CPU do not hold
+the larger input and its memory is mapped anew. A quadratic one takes 256 times as long.
+"""
+_ENOUGH: Final = 0.002
+"""Seconds of CPU at the smaller size. Less is noise: the size is doubled until an operation takes as long."""
+_LARGEST: Final = 16_000
+_RUNS: Final = 3
+_ATTEMPTS: Final = 4
+
+
+def assert_linear(operation: Callable[[Any], object], make: Callable[[int], Any], size: int = 500) -> None:
+    """Run `operation` on inputs of a size and of `TIMES` that size.
+
+    Args:
+        operation: may change its input and may raise StatusError. It gets a new input each time.
+        make: an input of a size.
+        size: the first size that is tried.
+    """
+    once = _fastest(operation, make, size)
+    while once < _ENOUGH and size < _LARGEST:
+        size *= 2
+        once = _fastest(operation, make, size)
+    ratios = []
+    for _ in range(_ATTEMPTS):  # others use this CPU's caches meanwhile
+        ratios.append(_fastest(operation, make, TIMES * size) / once)
+        if ratios[-1] <= MOST:
+            return
+        once = _fastest(operation, make, size)
+    raise AssertionError(f"{TIMES} times {size} takes {min(ratios):.1f} times as long ({once * 1000:.0f} ms at {size})")
+
+
+def _fastest(operation: Callable[[Any], object], make: Callable[[int], Any], size: int) -> float:
+    return min(_seconds(operation, make(size)) for _ in range(_RUNS))
+
+
+def _seconds(operation: Callable[[Any], object], given: Any) -> float:
+    gc.disable()
+    start = time.thread_time()
+    try:
+        operation(given)
+    except Exception:
+        pass
+    finally:
+        gc.enable()
+    return time.thread_time() - start

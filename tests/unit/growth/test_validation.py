@@ -1,0 +1,129 @@
+"""Tests that validation takes time linear in the lists of an object, also if their elements repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.growth import assert_linear
+from tetrapod.core.validation import (
+    admission_policies,
+    claim_status,
+    csi,
+    devices,
+    flow_schemas,
+    job_policies,
+    node_kinds,
+    nodes,
+    pods,
+    scheduling,
+    service_addresses,
+    signing_requests,
+    slice_devices,
+    webhooks,
+)
+from tetrapod.machinery.equality import repeated
+from tetrapod.machinery.gvk import Object
+
+
+def names(size: int) -> list[str]:
+    return [f"a{i}" for i in range(size)]
+
+
+def policy(**spec: Any) -> Object:
+    return {"metadata": {"name": "p"}, "spec": {"failurePolicy": "Fail", "matchConstraints": {}, **spec}}
+
+
+def conditions(size: int) -> Object:
+    return {"status": {"conditions": [{"type": name, "status": "True"} for name in names(size)]}}
+
+
+def claim(size: int) -> Object:
+    results = [{"driver": "d.io", "pool": "p", "device": name, "request": "r"} for name in names(size)]
+    listed = [{"driver": "d.io", "pool": "p", "device": name} for name in names(size)]
+    users = [{"resource": "pods", "name": name, "uid": name} for name in names(size)]
+    return {
+        "metadata": {"name": "c", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "status": {"allocation": {"devices": {"results": results}}, "devices": listed, "reservedFor": users},
+    }
+
+
+def webhook_rules(size: int) -> Object:
+    rule = {"apiGroups": names(size), "apiVersions": names(size), "resources": names(size), "operations": ["CREATE"] * size}
+    return {"metadata": {"name": "w"}, "webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(size), "rules": [rule]}]}
+
+
+CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
+    "variables": (
+        admission_policies.validate,
+        lambda n: policy(variables=[{"name": name, "expression": "1"} for name in names(n)]),
+    ),
+    "audit annotations": (
+        admission_policies.validate,
+        lambda n: policy(auditAnnotations=[{"key": name, "valueExpression": "'a'"} for name in names(n)]),
+    ),
+    "validation actions": (
+        admission_policies.validate_binding,
+        lambda n: {"metadata": {"name": "b"}, "spec": {"validationActions": names(n)}},
+    ),
+    "resource names of policies": (
+        admission_policies.validate,
+        lambda n: policy(matchConstraints={"resourceRules": [{"resourceNames": names(n)}]}),
+    ),
+    "webhooks": (webhooks.validate, webhook_rules),
+    "reviewed versions": (
+        webhooks.validate,
+        lambda n: {"webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(n)}]},
+    ),
+    "tolerations of a class": (
+        node_kinds.validate_runtime,
+        lambda n: {"metadata": {"name": "r"}, "scheduling": {"tolerations": [{"key": name} for name in names(n)]}},
+    ),
+    "topology spread": (
+        lambda given: scheduling.spread(given, "spec"),
+        lambda n: [{"topologyKey": name, "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1} for name in names(n)],
+    ),
+    "tolerations of a pod": (
+        lambda given: pods._tolerations(given, given[::-1]),
+        lambda n: [{"key": name, "operator": "Exists"} for name in names(n)],
+    ),
+    "addresses of a node": (
+        lambda given: nodes.validate_status(given, {}),
+        lambda n: {"metadata": {}, "status": {"addresses": [{"type": "Hostname", "address": name} for name in names(n)]}},
+    ),
+    "a claim": (lambda given: claim_status.validate_status(given, claim(2)), claim),
+    "topology keys": (
+        csi.validate_node,
+        lambda n: {"metadata": {"name": "n"}, "spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": names(n)}]}},
+    ),
+    "conditions of a flow schema": (lambda given: flow_schemas.validate_status(given, {}), conditions),
+    "conditions of a signing request": (
+        lambda given: signing_requests._conditions(given, given),
+        lambda n: conditions(n)["status"]["conditions"],
+    ),
+    "exit codes": (
+        lambda given: job_policies._exit_codes(given, set(), "path"),
+        lambda n: {"operator": "In", "values": list(range(1, n))},
+    ),
+    "families": (lambda given: service_addresses.addresses_and_families(given, {}), lambda n: {"ipFamilies": names(n)}),
+    "devices": (
+        lambda given: slice_devices.check_devices(given, None, devices.Complaints()),
+        lambda n: {"driver": "d", "devices": [{"name": name} for name in names(n)]},
+    ),
+    "binding conditions": (
+        lambda given: devices.binding(given, "path", devices.Complaints()),
+        lambda n: {"bindingConditions": names(n), "bindingFailureConditions": names(n)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_validation_is_linear(case: str) -> None:
+    assert_linear(*CASES[case])
+
+
+def test_repeated_values_are_found() -> None:
+    assert repeated(["a", "b", "a", "a"]) == {2, 3}
+    assert repeated([{"a": 1, "b": [1]}, {"b": [1], "a": 1}, {"a": 1}]) == {1}
