@@ -1,6 +1,7 @@
-"""`complaints`: what ANTLR's runtime says about a text, over the automata of cel-go's grammar.
+"""The syntax errors that ANTLR reports for an expression, computed with the automata of cel-go's grammar.
 
-The loop of `_Reader` does what ANTLR's generated code does, state by state (the runtime's own ParserInterpreter does not work).
+`syntax` calls `complaints` for expressions that `parser` rejects. The loop of `_Reader` does what ANTLR's generated code
+does, state by state, because the runtime's own ParserInterpreter does not work.
 """
 
 from __future__ import annotations
@@ -29,28 +30,31 @@ _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null
 _SYNCED: Final = (ATNState.PLUS_BLOCK_START, ATNState.STAR_LOOP_BACK)
 
 Complaint = tuple[int, int, str]
-"""Line from 1, column from 0, message."""
+"""Line (from 1), column (from 0) and message of a syntax error."""
 
 
 def complaints(text: str) -> list[Complaint]:
-    found = _Complaints()
+    """Return the syntax errors of an expression in the order in which ANTLR reports them."""
+    listener = _Complaints()
     lexer = _Lexer(InputStream(text))
     lexer.removeErrorListeners()
-    lexer.addErrorListener(found)
+    lexer.addErrorListener(listener)
     reader = _Reader(CommonTokenStream(lexer))
     reader.removeErrorListeners()
-    reader.addErrorListener(found)
+    reader.addErrorListener(listener)
     reader._errHandler = _Strategy()
     with suppress(_EnoughError):
         reader.read()
-    return found.all
+    return listener.all
 
 
 class _EnoughError(Exception):
-    """No use in going on."""
+    """Raised to stop parsing after too many errors."""
 
 
 class _Complaints(ErrorListener):  # type: ignore[misc]
+    """An error listener that collects the errors, with cel-go's changes to ANTLR's messages."""
+
     def __init__(self) -> None:
         self.all: list[Complaint] = []
 
@@ -63,7 +67,10 @@ class _Complaints(ErrorListener):  # type: ignore[misc]
 
 
 class _Strategy(DefaultErrorStrategy):  # type: ignore[misc]
-    """ANTLR's own, so many times."""
+    """ANTLR's default error strategy, limited to `_MAX_RECOVERIES` attempts to recover.
+
+    Upstream: cel-go parser/parser.go, recoveryLimitErrorStrategy.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +92,7 @@ class _Strategy(DefaultErrorStrategy):  # type: ignore[misc]
 
 
 class _Automaton:
-    """A grammar as ANTLR writes it into an .interp file."""
+    """A grammar, read from the .interp file that ANTLR generates."""
 
     def __init__(self, name: str) -> None:
         text = (Path(__file__).parent / "data" / name).read_text()
@@ -111,21 +118,24 @@ def _automaton(name: str) -> _Automaton:
 class _Lexer(Lexer):  # type: ignore[misc]
     def __init__(self, text: InputStream) -> None:
         super().__init__(text)
-        made = _automaton("CELLexer.interp")
-        self.atn = made.atn
-        self._interp = LexerATNSimulator(self, made.atn, made.decisions, made.cache)
+        automaton = _automaton("CELLexer.interp")
+        self.atn = automaton.atn
+        self._interp = LexerATNSimulator(self, automaton.atn, automaton.decisions, automaton.cache)
 
 
 class _Reader(Parser):  # type: ignore[misc]
+    """A parser that walks the grammar's automaton."""
+
     def __init__(self, tokens: CommonTokenStream) -> None:
         super().__init__(tokens)
-        made = _automaton("CEL.interp")
-        self.atn = made.atn
-        self.literalNames, self.symbolicNames, self.ruleNames = made.literals, made.symbols, made.rules
-        self._interp = ParserATNSimulator(self, made.atn, made.decisions, made.cache)
+        automaton = _automaton("CEL.interp")
+        self.atn = automaton.atn
+        self.literalNames, self.symbolicNames, self.ruleNames = automaton.literals, automaton.symbols, automaton.rules
+        self._interp = ParserATNSimulator(self, automaton.atn, automaton.decisions, automaton.cache)
         self.buildParseTrees = False
 
     def read(self) -> None:
+        """Parse the whole text, starting at the grammar's first rule."""
         self.state = 0
         self._rule(self.atn.ruleToStartState[0], -1, 0)
 
@@ -133,6 +143,7 @@ class _Reader(Parser):  # type: ignore[misc]
         return True
 
     def _rule(self, start: Any, invoking: int, precedence: int) -> None:
+        """Parse one rule of the grammar, and report and recover from its errors."""
         parent = self._ctx
         context = InterpreterRuleContext(parent, invoking, start.ruleIndex)
         if start.isPrecedenceRule:
@@ -152,12 +163,13 @@ class _Reader(Parser):  # type: ignore[misc]
                 self.exitRule()
 
     def _walk(self, state: Any, parent: Any, invoking: int) -> None:
-        again = False  # behind the end of a loop, where the state was looked at already
+        """Follow the automaton from a rule's start state to its end."""
+        sync_done = False  # true after the end of a loop, where sync() has run already
         while state.stateType != ATNState.RULE_STOP:
             self.state = state.stateNumber
-            if (len(state.transitions) > 1 and not again) or state.stateType in _SYNCED:
+            if (len(state.transitions) > 1 and not sync_done) or state.stateType in _SYNCED:
                 self._errHandler.sync(self)
-            again = state.stateType == ATNState.STAR_LOOP_BACK
+            sync_done = state.stateType == ATNState.STAR_LOOP_BACK
             edge = 1
             if len(state.transitions) > 1:
                 self.state = state.stateNumber
@@ -165,6 +177,7 @@ class _Reader(Parser):  # type: ignore[misc]
             state = self._step(state, state.transitions[edge - 1], parent, invoking)
 
     def _step(self, state: Any, transition: Any, parent: Any, invoking: int) -> Any:
+        """Take one transition of the automaton and return the next state."""
         match transition.serializationType:
             case Transition.EPSILON:
                 loops = isinstance(state, StarLoopEntryState) and state.isPrecedenceDecision

@@ -1,6 +1,8 @@
-"""Which types go into which others, with type parameters bound on the way.
+"""The assignability of types, which binds type parameters on the way.
 
-Upstream: cel-go checker/types.go. Bindings are kept in a `Substitutions`, which forgets what a failed attempt bound.
+The checker uses it to match arguments with overloads. Bindings are kept in a `Substitutions`, which removes those of a failed attempt.
+
+Upstream: cel-go checker/types.go.
 """
 
 from __future__ import annotations
@@ -15,24 +17,27 @@ _SCALARS = ("bool", "bytes", "double", "int", "string", "uint", "any", "duration
 
 
 def is_dyn(kind: CelType) -> bool:
+    """Return whether a type is `dyn` or `any`."""
     return kind.kind in _DYN
 
 
 def is_optional(kind: CelType) -> bool:
+    """Return whether a type is an optional."""
     return kind.kind == "opaque" and kind.name == "optional_type"
 
 
 def unwrapped(kind: CelType) -> tuple[CelType, bool]:
-    """What an optional type wraps, and whether it was one."""
+    """Return the type inside an optional and True, or the type itself and False if it is not an optional."""
     return (kind.params[0], True) if is_optional(kind) else (kind, False)
 
 
 def has_params(kind: CelType) -> bool:
+    """Return whether a type is or contains a type parameter."""
     return kind.kind == "param" or any(has_params(p) for p in kind.params)
 
 
 class Substitutions:
-    """What type parameters stand for."""
+    """The types that are bound to type parameters."""
 
     def __init__(self) -> None:
         self._bound: dict[str, CelType] = {}
@@ -40,35 +45,37 @@ class Substitutions:
         self._count = 0
 
     def fresh(self) -> CelType:
+        """Return a new type parameter."""
         self._count += 1
         return CelType("param", f"_var{self._count - 1}")
 
     def assign(self, target: CelType, value: CelType) -> bool:
-        """Whether a value may be where the target is; bindings are kept if so."""
+        """Return whether a value of type `value` is assignable to `target`. Bindings are kept only if it is."""
         return self.assign_all((target,), (value,))
 
     def assign_all(self, targets: Sequence[CelType], values: Sequence[CelType]) -> bool:
+        """Return whether each value's type is assignable to the target at the same position. Bindings are kept only if all are."""
         if len(targets) != len(values):
             return False
         mark = len(self._log)
         if all(self._assign(t, v) for t, v in zip(targets, values, strict=True)):
             del self._log[:]
             return True
-        for name, before in reversed(self._log[mark:]):
-            if before is None:
+        for name, previous in reversed(self._log[mark:]):
+            if previous is None:
                 del self._bound[name]
             else:
-                self._bound[name] = before
+                self._bound[name] = previous
         del self._log[mark:]
         return False
 
     def apply(self, kind: CelType, *, to_dyn: bool = False) -> CelType:
-        """The type with its parameters replaced; those that are free by dyn, if wanted."""
+        """Return the type with its bound parameters replaced. With `to_dyn`, unbound parameters become `dyn`."""
         while kind.kind == "param":
-            found = self._bound.get(kind.name)
-            if found is None:
+            bound = self._bound.get(kind.name)
+            if bound is None:
                 return DYN if to_dyn else kind
-            kind = found
+            kind = bound
         if not kind.params:
             return kind
         params = tuple(self.apply(p, to_dyn=to_dyn) for p in kind.params)
@@ -79,6 +86,7 @@ class Substitutions:
         self._bound[name] = kind
 
     def _assign(self, t1: CelType, t2: CelType) -> bool:
+        """Return whether `t2` is assignable to `t1`. Bindings are kept even if it is not; `assign_all` removes them then."""
         if t2.kind == "param":
             valid, bound = self._substitutes(t1, t2)
             if valid:
@@ -101,7 +109,11 @@ class Substitutions:
         return all(self._assign(p1, p2) for p1, p2 in zip(t1.params, t2.params, strict=True))
 
     def _substitutes(self, t1: CelType, param: CelType) -> tuple[bool, bool]:
-        """Whether `t1` can be what the parameter stands for, and whether it stood for something."""
+        """Bind a parameter to a type, or compare the type with the existing binding.
+
+        Returns:
+            Whether the type is allowed for the parameter, and whether the parameter was bound before.
+        """
         if t1 == param:
             return True, True
         bound = self._bound.get(param.name)
@@ -120,6 +132,7 @@ class Substitutions:
         return False, False
 
     def _absent(self, param: CelType, within: CelType) -> bool:
+        """Return whether a parameter does not occur inside a type (the occurs check, which prevents recursive types)."""
         if param == within:
             return False
         if within.kind == "param":
@@ -129,10 +142,12 @@ class Substitutions:
 
 
 def most_general(t1: CelType, t2: CelType) -> CelType:
+    """Return the less specific of two types."""
     return t1 if _less_specific(t1, t2) else t2
 
 
 def _less_specific(t1: CelType, t2: CelType) -> bool:
+    """Return whether `t1` is less specific than `t2`, or equal to it."""
     if is_dyn(t1) or t1.kind == "param":
         return True
     if is_dyn(t2) or t2.kind == "param" or t1.kind != t2.kind:

@@ -1,7 +1,9 @@
-"""Attributes: a variable or another operand, with fields and indexes applied to it in one go.
+"""Attributes: a variable or another operand, together with the fields and indexes that are applied to it.
 
-Upstream: cel-go interpreter/attributes.go. What they cost is part of what they are: 1 for the attribute and 1 for every qualifier that
-was applied; a conditional costs nothing itself, and its branches no longer their 1.
+`plan` builds them for selections, indexes and conditionals. An attribute costs 1, plus 1 for every qualifier that was applied. A
+conditional costs nothing itself, and its branches cost only their qualifiers.
+
+Upstream: cel-go interpreter/attributes.go.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ _ODD: Final = (Lazy, Failed, type(MISSING))
 
 
 class Qualifier:
-    """A key that is known (`key`) or computed (`run`)."""
+    """A field or index: a constant (`key`) or computed by a function (`run`).
+
+    `optional` marks `?.` and `[?]`; `test` marks the field of `has()`.
+    """
 
     __slots__ = ("key", "optional", "run", "test")
 
@@ -29,7 +34,7 @@ class Qualifier:
 
 
 class Attribute:
-    """Of a variable (`slot` and its name) or of an operand."""
+    """An attribute of a variable (`slot`, `name`) or of another operand."""
 
     def __init__(self, operand: Eval | None, slot: int = -1, name: str = "") -> None:
         self._operand = operand
@@ -38,10 +43,15 @@ class Attribute:
         self.qualifiers: list[Qualifier] = []
 
     def add(self, qualifier: Qualifier) -> None:
+        """Append a qualifier."""
         self.qualifiers.append(qualifier)
 
     def resolver(self, own: int) -> Eval:
-        """The value, for `own` and what the qualifiers cost."""
+        """Return a function that evaluates the attribute.
+
+        Args:
+            own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+        """
         root = self._operand or self._variable()
         if all(q.run is None and not q.optional and not q.test for q in self.qualifiers):
             return self._plain(root, own)
@@ -58,12 +68,13 @@ class Attribute:
                 elif value is MISSING:
                     raise no_such_attribute(name)
                 elif value.__class__ is Failed:
-                    raise value.error
+                    raise value.failure.error()
             return value
 
         return read
 
     def _plain(self, root: Eval, own: int) -> Eval:
+        """Return the fast evaluation function, for constant qualifiers without `?` and `has()`."""
         keys = tuple(q.key for q in self.qualifiers)
         if not keys:
             if own == 0:
@@ -100,6 +111,7 @@ class Attribute:
         return walk
 
     def _general(self, root: Eval, own: int) -> Eval:
+        """Return the evaluation function for any qualifiers."""
         qualifiers = self.qualifiers
 
         def walk(f: Frame) -> Any:
@@ -112,7 +124,7 @@ class Attribute:
 
 
 class Conditional:
-    """`c ? a : b`, where the qualifiers that follow apply to either branch."""
+    """A conditional `c ? a : b`; qualifiers that follow it apply to either branch."""
 
     def __init__(self, condition: Eval, true: Attribute | Conditional, false: Attribute | Conditional) -> None:
         self._condition = condition
@@ -120,10 +132,12 @@ class Conditional:
         self._false = false
 
     def add(self, qualifier: Qualifier) -> None:
+        """Append a qualifier to both branches."""
         self._true.add(qualifier)
         self._false.add(qualifier)
 
     def resolver(self, own: int) -> Eval:
+        """Return a function that evaluates the condition and then one branch. `own` is ignored: a conditional costs nothing itself."""
         condition, true, false = self._condition, self._true.resolver(0), self._false.resolver(0)
 
         def choose(f: Frame) -> Any:
@@ -138,6 +152,7 @@ class Conditional:
 
 
 def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], own: int) -> Any:
+    """Apply qualifiers to the value inside an optional root. The result is an optional, or a bool for `has()`."""
     if value is NONE or not qualifiers:
         f.cost += own
         return (False if qualifiers and qualifiers[-1].test else value) if value is NONE else value
@@ -145,6 +160,7 @@ def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], ow
 
 
 def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optional: bool) -> Any:
+    """Apply qualifiers one after another. The result is an optional if `optional` is set or a qualifier is optional."""
     f.cost += own
     for q in qualifiers:
         optional = optional or q.optional
@@ -153,19 +169,19 @@ def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optio
             f.cost += 1
             value = qualify(value, key)
             continue
-        found = lookup(value, key)
+        selected = lookup(value, key)
         if q.test:
-            f.cost += found is not _ABSENT or not optional
-            return found is not _ABSENT
-        if found is _ABSENT:
+            f.cost += selected is not _ABSENT or not optional
+            return selected is not _ABSENT
+        if selected is _ABSENT:
             return NONE
         f.cost += 1
-        value = found
+        value = selected
     return Optional(value) if optional else value
 
 
 def qualify(value: Any, key: Any) -> Any:
-    """A field or an element. Raises EvaluationError."""
+    """Return the field or element of a value. Raises EvaluationError if it is missing or the key has the wrong type."""
     if value.__class__ is dict or isinstance(value, ObjectLike):
         try:
             return find(value, _hashable(key))
@@ -180,7 +196,10 @@ def qualify(value: Any, key: Any) -> Any:
 
 
 def lookup(value: Any, key: Any) -> Any:
-    """As `qualify`, but `_ABSENT` for what is not there."""
+    """Return the field or element of a value, or `_ABSENT` if it is missing.
+
+    Raises EvaluationError for a key of a wrong type.
+    """
     if value.__class__ is dict or isinstance(value, ObjectLike):
         try:
             return find(value, _hashable(key))
@@ -199,6 +218,7 @@ def _hashable(key: Any) -> Any:
 
 
 def _index(key: Any) -> int:
+    """Return the index that a key means. Raises EvaluationError for a key that cannot be an index."""
     if key.__class__ is int or key.__class__ is Uint:
         return int(key)
     if key.__class__ is float:

@@ -1,7 +1,10 @@
-"""What calls are estimated to cost, and how large their results can be.
+"""The estimated costs of calls, and the estimated sizes of their results.
 
-Upstream: cel-go ext/lists.go and ext/sets.go (by overload), then k8s.io/apiserver/pkg/cel/library/cost.go (by function), then
-cel-go checker/cost.go, functionCost (by overload).
+`estimate` uses them before an expression is evaluated; `runtime_costs` has the actual costs. Each call is looked up in three places:
+
+- by overload: cel-go ext/lists.go and ext/sets.go
+- by function: k8s.io/apiserver/pkg/cel/library/cost.go
+- by overload: cel-go checker/cost.go, functionCost
 """
 
 from __future__ import annotations
@@ -24,29 +27,38 @@ _UNIT_EQUALITY: Final = frozenset(
 )
 
 Costed: TypeAlias = tuple[Range, Range | None]
+"""The cost of a call, and the size of its result (None if the call does not determine it)."""
 _Rule: TypeAlias = Callable[[Sizes, Operand | None, Sequence[Operand]], Costed | None]
 
 
 def call_cost(sizes: Sizes, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]) -> Costed:
-    """The cost, with that of the arguments, and the size of the result where the call decides it."""
+    """Return the cost of a call including its arguments, and the size of its result if the call determines it.
+
+    Args:
+        overload: one of the overloads that the call may resolve to.
+        costs: the costs of the arguments.
+    """
     rule = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(node.function)
-    found = rule(sizes, target, args) if rule is not None else None
-    if found is None and node.function == "_==_":
-        found = _library_equality(sizes, args)
-    if found is None and (overload in ("logical_and", "logical_or", "conditional") or overload.startswith("add_")):
+    estimated = rule(sizes, target, args) if rule is not None else None
+    if estimated is None and node.function == "_==_":
+        estimated = _library_equality(sizes, args)
+    if estimated is None and (overload in ("logical_and", "logical_or", "conditional") or overload.startswith("add_")):
         special = _operator(sizes, node, overload, args, costs)
         if special is not None:
             return special
-    if found is None and overload in _DEFAULTS:
-        found = _DEFAULTS[overload](sizes, target, args)
-    cost, size = found or (ONE, None)
-    for each in costs:
-        cost = cost.plus(each)
+    if estimated is None and overload in _DEFAULTS:
+        estimated = _DEFAULTS[overload](sizes, target, args)
+    cost, size = estimated or (ONE, None)
+    for argument_cost in costs:
+        cost = cost.plus(argument_cost)
     return cost, size
 
 
 def _operator(sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]) -> Costed | None:
-    """Calls that do not cost all of their arguments, or whose result has the entries of those."""
+    """Return the cost of an operator that does not evaluate all of its arguments, or whose result contains their entries.
+
+    Returns None for an overload without such a rule.
+    """
     if overload in ("logical_and", "logical_or"):
         return Range(costs[0].min, costs[0].plus(costs[1]).max), None
     if overload == "conditional":
@@ -62,6 +74,7 @@ def _operator(sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], 
 
 
 def _computed(operand: Operand) -> Range:
+    """Return the computed size of an operand; declared sizes are ignored."""
     return Range(0, MAX) if operand.size is None else operand.size
 
 
@@ -74,12 +87,14 @@ def _check(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Cos
 
 
 def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    """Return the cost of a field or label selector: of parsing its text, and of a requirement for every second character."""
     length = sizes.size_of(args[0])
     requirements = length.scaled(0.5).scaled(float(LIST_COST + STRUCT_COST))
     return fixed(LIST_COST).plus(length.scaled(_TENTH)).plus(requirements), None
 
 
 def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    """Return the cost of visiting all elements of a list, or all characters of a string."""
     if target is None:
         return None
     size, elements, each = sizes.size_of(target), sizes.elements(target), ONE
@@ -91,6 +106,8 @@ def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]
 
 
 def _argument(factor: float, *, keeps_size: bool = False) -> _Rule:
+    """Return a rule that charges `factor` for each unit of the first argument's size."""
+
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         if not args:
             return None
@@ -108,6 +125,7 @@ def _receiver(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    """Return the cost of `replace`, and the size of the result, which depends on how often `old` may occur in the string."""
     if target is None or len(args) < 2:
         return None
     size, old, new = sizes.size_of(target), sizes.size_of(args[0]), sizes.size_of(args[1])
@@ -176,7 +194,7 @@ def _validate(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
-    """Of values that are no plain CEL."""
+    """Return the cost of `==` for values of Kubernetes' library types, or None for other types."""
     kind = args[0].type
     if kind != args[1].type:
         return None
@@ -191,11 +209,12 @@ def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
 
 
 def _listed(factor: float, size: Range) -> Costed:
-    """A call that makes a list."""
+    """Return the cost of a call that makes a list of `size` elements."""
     return size.scaled(factor).plus(ONE).plus(fixed(LIST_COST)), size
 
 
 def _literal_int(operand: Operand, default: int) -> int:
+    """Return the value of an int literal, at least 0, or `default` for other operands."""
     node = operand.node
     if not isinstance(node, Literal) or node.value.__class__ is not int:
         return default
@@ -230,6 +249,7 @@ def _distinct(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _sorting(name: str, by_argument: bool) -> _Rule:
+    """Return a rule for the sorting of a list by its elements (`by_argument` is False) or by a list of keys."""
     factor = 2.0 + (_TENTH if name in ("string", "bytes") else 0.0)
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
@@ -243,6 +263,8 @@ def _sorting(name: str, by_argument: bool) -> _Rule:
 
 
 def _sets(factor: int) -> _Rule:
+    """Return a rule for comparing each element of one list with each element of another."""
+
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         return sizes.size_of(args[0]).times(sizes.size_of(args[1])).scaled(float(factor)).plus(ONE), None
 
@@ -250,11 +272,15 @@ def _sets(factor: int) -> _Rule:
 
 
 def _scan(operand: int) -> _Rule:
-    """Of an argument whose size is computed; -1 for the receiver."""
+    """Return a rule that charges for reading one argument.
+
+    Args:
+        operand: the index of the argument; -1 means the receiver.
+    """
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-        found = target if operand < 0 else args[operand]
-        return None if found is None else (_computed(found).scaled(_TENTH), None)
+        scanned = target if operand < 0 else args[operand]
+        return None if scanned is None else (_computed(scanned).scaled(_TENTH), None)
 
     return rule
 
@@ -323,7 +349,7 @@ _BY_FUNCTION: Final[Mapping[str, _Rule]] = {
     "containsCIDR": _contains_cidr,
     "validate": _validate,
 }
-"""Functions that cost 1 are left out: so does what is in no table."""
+"""Functions that are in none of the tables cost 1."""
 
 _DEFAULTS: Final[Mapping[str, _Rule]] = {
     "string_format": _scan(-1),

@@ -1,6 +1,8 @@
-"""The type checker: gives every node its type and overloads, or says what does not fit, in cel-go's words.
+"""The type checker: it assigns each node its type and overloads, and reports type errors with cel-go's messages.
 
-Upstream: cel-go checker/checker.go and env.go, with comparisons across numeric types, as Kubernetes sets it.
+`environment` runs it after parsing. Comparisons across numeric types are allowed, as Kubernetes configures cel-go.
+
+Upstream: cel-go checker/checker.go and checker/env.go.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.assignable import Substitutions, is_dyn, is_optional, most_general, unwrapped
+from tetrapod.machinery.cel.declarations import DeclType
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode, children
 from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
 from tetrapod.machinery.cel.reserved import RESERVED
@@ -28,7 +31,7 @@ _SCALARS: Final = (
     types.UINT,
 )
 _LIBRARIES: Final = (types.opaque("net.IP"), types.opaque("net.CIDR"))
-"""Of all the types of Kubernetes' libraries, those that an expression can name."""
+"""The only types of Kubernetes' libraries that an expression can name."""
 _TYPE_NAMES: Final = {kind.name: kind for kind in (*_SCALARS, *_LIBRARIES)} | {
     "type": types.TYPE,
     "list": types.list_of(DYN),
@@ -37,43 +40,52 @@ _TYPE_NAMES: Final = {kind.name: kind for kind in (*_SCALARS, *_LIBRARIES)} | {
 }
 _SCALAR_NAMES: Final = {"duration": types.DURATION, "timestamp": types.TIMESTAMP}
 _NO_TYPE: Final = types.opaque("")
-"""Of a field that there is not, where upstream says nothing but that: nothing can be assigned to it."""
+"""The type of an undeclared field of JSONPatch. As upstream, nothing is assignable to it, and no `undefined field` error is reported."""
 _PATCH_FIELDS: Final = {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": DYN}
 
 
 class Scope:
-    """What names mean: variables, named types, fields of objects (`objects`: by type name and escaped field name)."""
+    """The names that an expression can use: variables, named types, and fields of object types.
 
-    def __init__(self, variables: Mapping[str, CelType], objects: Mapping[str, Mapping[str, CelType]], *, patch_types: bool) -> None:
+    Args:
+        objects: the fields of each object type, by type name and escaped field name.
+        patch_types: whether `Object`, `Object.…` and `JSONPatch` are known.
+    """
+
+    def __init__(self, variables: Mapping[str, CelType], objects: Mapping[str, Mapping[str, DeclType]], *, patch_types: bool) -> None:
         self.variables = variables
         self._objects = objects
         self._patch = patch_types
 
     def type_named(self, name: str) -> CelType | None:
-        """The type that a name is for, as a type: `int`, `Object.spec`."""
-        found = _TYPE_NAMES.get(name) or (_SCALAR_NAMES.get(name) if self._objects else None)
-        if found is not None:
-            return found
+        """Return the type with this name (`int`, `Object.spec`), or None."""
+        kind = _TYPE_NAMES.get(name) or (_SCALAR_NAMES.get(name) if self._objects else None)
+        if kind is not None:
+            return kind
         return types.object_type(name) if self.is_struct(name) else None
 
     def is_struct(self, name: str) -> bool:
+        """Return whether a name is that of an object type."""
         return name in self._objects or (self._patch and (name in ("Object", "JSONPatch") or name.startswith("Object.")))
 
     def field(self, struct: str, name: str) -> CelType | None:
+        """Return the type of a field of an object type, or None if the field is not declared."""
         fields = self._objects.get(struct)
         if fields is not None:
-            return fields.get(name) or (fields.get(f"__{name}__") if name in RESERVED else None)
+            decl = fields.get(name) or (fields.get(f"__{name}__") if name in RESERVED else None)
+            return None if decl is None else decl.cel
         if self._patch and struct == "JSONPatch":
             return _PATCH_FIELDS.get(name, _NO_TYPE)
         return DYN if self._patch and (struct == "Object" or struct.startswith("Object.")) else None
 
     def function(self, name: str) -> tuple[Overload, ...] | None:
+        """Return the overloads of a function, or None if it is unknown."""
         name = name.removeprefix(".")
         return functions().get(name) if self._patch or name not in PATCH_FUNCTIONS else None
 
 
 class Checker:
-    """Of one tree; `problems` are offsets and messages."""
+    """The checker of one tree. `problems` contains the offset and message of each error."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -82,13 +94,13 @@ class Checker:
         self.problems: list[tuple[int, str]] = []
 
     def check(self, node: Node) -> CelType:
-        """The type of the whole; all nodes' types are final then."""
+        """Set the type of every node of a tree and return the type of its root. Errors are appended to `problems`."""
         self._check(node)
         todo = [node]
         while todo:
-            found = todo.pop()
-            found.type = self._subs.apply(found.type, to_dyn=True)
-            todo += children(found)
+            current = todo.pop()
+            current.type = self._subs.apply(current.type, to_dyn=True)
+            todo += children(current)
         return node.type
 
     def _problem(self, at: int, message: str) -> None:
@@ -120,10 +132,10 @@ class Checker:
         return None
 
     def _global(self, node: Ident, name: str) -> bool:
-        """Whether a name means a variable or a type; the node is told."""
-        found = self._scope.variables.get(name)
-        if found is not None:
-            node.type = found
+        """Resolve a name to a variable or a type and set the node's type. Returns whether the name is known."""
+        variable = self._scope.variables.get(name)
+        if variable is not None:
+            node.type = variable
             return True
         kind = self._scope.type_named(name)
         if kind is None:
@@ -145,6 +157,7 @@ class Checker:
         node.name = f".{bare}" if self._local(bare) is not None else bare
 
     def _select(self, node: Select) -> None:
+        """Check a selection, which may be the dotted name of a variable or type."""
         name = None if node.test_only else _qualified(node)
         if name is not None and self._local(name.partition(".")[0]) is None:
             resolved = Ident(node.at, name.removeprefix("."))
@@ -155,6 +168,7 @@ class Checker:
         node.type = BOOL if node.test_only else self._subs.apply(result)
 
     def _field(self, node: Node, operand: Node, name: str, *, optional: bool) -> CelType:
+        """Return the type of a field of an operand, which may be an optional."""
         self._check(operand)
         target, was_optional = unwrapped(self._subs.apply(operand.type))
         result = ERROR
@@ -175,12 +189,13 @@ class Checker:
         if not self._scope.is_struct(struct):
             self._problem(at, f"unexpected failed resolution of '{struct}'")
             return None
-        found = self._scope.field(struct, name)
-        if found is None:
+        field_type = self._scope.field(struct, name)
+        if field_type is None:
             self._problem(at, f"undefined field '{name}'")
-        return found
+        return field_type
 
     def _call(self, node: Call) -> None:
+        """Check a call, which may be a function with a dotted name (`optional.of`)."""
         if node.function == "_?._":
             operand, field = node.args
             assert isinstance(field, Literal)
@@ -206,13 +221,14 @@ class Checker:
         self._resolve(node, overloads)
 
     def _resolve(self, node: Call, overloads: Sequence[Overload]) -> None:
+        """Set a call's overloads and type. If the results of matching overloads differ, the type is `dyn`."""
         operands = node.operands
         if node.function in ("_&&_", "_||_"):
             self._logic(node, overloads[0])
             return
         given = [operand.type for operand in operands]
         result: CelType | None = None
-        found = []
+        matching = []
         for overload in overloads:
             if overload.member != (node.target is not None):
                 continue
@@ -223,7 +239,7 @@ class Checker:
                 returned = _instance(returned, fresh)
             if not self._subs.assign_all(given, args):
                 continue
-            found.append(overload.id)
+            matching.append(overload.id)
             returned = self._subs.apply(returned)
             if result is None:
                 result = returned
@@ -236,7 +252,7 @@ class Checker:
             self._problem(node.at, text)
             node.type = ERROR
             return
-        node.type, node.overloads = result, tuple(found)
+        node.type, node.overloads = result, tuple(matching)
 
     def _logic(self, node: Call, overload: Overload) -> None:
         node.type, node.overloads = BOOL, (overload.id,)
@@ -266,7 +282,7 @@ class Checker:
         node.type = types.map_of(keys, values)
 
     def _given(self, value: Node, optional: bool) -> CelType:
-        """The type that an entry gives, which may be wrapped."""
+        """Return the type of an element or entry. For an optional one (`?value`), it is the type inside the optional."""
         if not optional:
             return value.type
         inner, was_optional = unwrapped(value.type)
@@ -275,11 +291,12 @@ class Checker:
         return inner
 
     def _join(self, node: Node, previous: CelType | None, current: CelType) -> CelType:
+        """Return the common type of the elements so far (`previous`) and the next element."""
         if previous is None:
             return current
         if self._subs.assign(previous, current):
             return most_general(previous, current)
-        return DYN  # which `literals` does not let pass
+        return DYN  # `literals` rejects lists and maps of mixed types
 
     def _struct(self, node: StructNode) -> None:
         name = node.type_name.removeprefix(".")
@@ -335,7 +352,7 @@ class Checker:
 
 
 def _qualified(node: Node) -> str | None:
-    """`a.b.c` of such a chain."""
+    """Return the dotted name (`a.b.c`) of a chain of selections, or None for other nodes."""
     names: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         names.append(node.field)
@@ -347,6 +364,7 @@ def _qualified(node: Node) -> str | None:
 
 
 def _instance(kind: CelType, fresh: Mapping[str, CelType]) -> CelType:
+    """Return an overload's type with its parameters replaced by fresh ones."""
     if kind.kind == "param":
         return fresh.get(kind.name, kind)
     return CelType(kind.kind, kind.name, tuple(_instance(p, fresh) for p in kind.params)) if kind.params else kind

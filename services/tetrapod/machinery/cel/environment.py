@@ -1,12 +1,13 @@
-"""`Environment` and `Program`: the door of this package.
+"""`Environment` and `Program`: the entry points of this package.
 
     environment = Environment({"self": decl, "oldSelf": decl})
     program = environment.compile("self.replicas <= 5")      # CompileError
     program.output_type == types.BOOL
     value = program.evaluate({"self": {...}}, meter)         # EvaluationError, CostLimitExceeded
 
-Everything that Kubernetes 1.37 enables is there (k8s.io/apiserver/pkg/cel/environment/base.go). Expressions are parsed, checked,
-estimated and evaluated by rules ported from cel-go (see ARCHITECTURE.md). Import it where an expression is met, never at start-up.
+The language and the libraries are those that Kubernetes 1.37 enables (k8s.io/apiserver/pkg/cel/environment/base.go). Expressions are
+parsed, checked, estimated and evaluated by rules ported from cel-go. Import this module where an expression is first needed, never at
+start-up.
 """
 
 from __future__ import annotations
@@ -45,17 +46,20 @@ __all__ = [
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what evaluations cost; the count holds after errors too."""
+    """A counter of the cost of evaluations. Evaluations that fail are counted too."""
 
     cost: int = 0
 
 
 class Environment:
-    """What an expression may name.
+    """The variables and types that an expression can use. An environment is immutable.
 
-    `variables`: a `CelType`, or a `DeclType` whose object types (and theirs) become known; a name may have dots in it
-    (`authorizer.requestResource`). `declared` are more types that are known by name. `patch_types` allows `Object{…}`, `Object.spec{…}`,
-    `JSONPatch{…}` and `jsonpatch.escapeKey`; `binds` allows `cel.bind`. An environment is never changed.
+    Args:
+        variables: the type of each variable. The object types within a `DeclType` become known by name. A variable's name may contain
+            dots (`authorizer.requestResource`).
+        declared: further types that are known by name.
+        patch_types: whether `Object{…}`, `Object.spec{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey` are allowed.
+        binds: whether `cel.bind` is allowed.
     """
 
     def __init__(
@@ -72,13 +76,16 @@ class Environment:
         self.binds = binds
 
     def extend(self, variables: Mapping[str, CelType | DeclType], declared: tuple[DeclType, ...] = ()) -> Environment:
-        """This environment and more variables (a later one of the same name wins) and types."""
+        """Return this environment with more variables and types. A new variable replaces an existing one of the same name."""
         return Environment(
             {**self.variables, **variables}, declared=self.declared + declared, patch_types=self.patch_types, binds=self.binds
         )
 
     def compile(self, expression: str) -> Program:
-        """Parses and checks. Raises CompileError, whose text callers put behind `compilation failed: `."""
+        """Parse and check an expression.
+
+        Raises CompileError, whose text callers put after `compilation failed: `.
+        """
         source = Source(expression)
         try:
             node = _parsed(expression, source, self.binds)
@@ -95,7 +102,7 @@ class Environment:
     def _scope(self) -> Scope:
         variables = {name: kind.cel if isinstance(kind, DeclType) else kind for name, kind in self.variables.items()}
         decls = [kind for kind in (*self.variables.values(), *self.declared) if isinstance(kind, DeclType)]
-        objects = {found.name: {name: decl.cel for name, decl in (found.fields or {}).items()} for d in decls for found in d.objects()}
+        objects = {nested.name: nested.fields for d in decls for nested in d.objects() if nested.fields is not None}
         return Scope(variables, objects, patch_types=self.patch_types)
 
 
@@ -113,23 +120,35 @@ class Program:
             raise CompileError((), str(error), node.type) from None
 
     def references(self, variable: str) -> bool:
-        """Whether the expression uses a variable (`oldSelf`) anywhere."""
+        """Return whether the expression uses a variable (such as `oldSelf`) anywhere."""
         return variable in self._plan.variables
 
     def selects(self, field: str, of: str = "") -> bool:
-        """Whether a field of this name is selected anywhere (`x.field`, `x.?field`, `has(x.field)`); `of`: of this variable only."""
+        """Return whether the expression selects a field anywhere (`x.field`, `x.?field`, `has(x.field)`).
+
+        Args:
+            of: count only selections directly from this variable; "" means from anything.
+        """
         return selects(self._node, field, of)
 
     def cost_estimate(self) -> CostEstimate:
-        """What an evaluation can cost, with the sizes that the variables' declared types allow."""
+        """Estimate the cost of an evaluation, from the largest sizes that the variables' declared types allow."""
         return estimate(self._node, self._environment.variables)
 
     def evaluate(self, bindings: Mapping[str, Any], meter: Meter | None = None, limit: int = PER_CALL_LIMIT) -> Any:
-        """The value, as `values` describes: None, bool, int, float, str, bytes, list, dict or one of its classes.
+        """Evaluate the expression and return its value: None, bool, int, float, str, bytes, list, dict or a class of `values`.
 
-        `bindings` holds JSON as it was decoded, or values of `values`; nothing is changed or converted beforehand. What a variable's
-        value costs to make may be put off: `values.Lazy(function)`; `values.LazyFields({name: function})` is an object whose fields are
-        made at first use (`variables.x`). Raises EvaluationError, CostLimitExceeded, or what a binding's Interrupt is.
+        Args:
+            bindings: the value of each variable: decoded JSON, or values of `values`. They are neither changed nor converted. A value that
+                is expensive to compute can be a `values.Lazy(function)`; `values.LazyFields({name: function})` is an object whose fields
+                are computed at first use (such as `variables.x`).
+            meter: counts the cost, also when the evaluation fails.
+            limit: the cost limit of this evaluation.
+
+        Raises:
+            EvaluationError: the result is an error.
+            CostLimitExceeded: the evaluation cost more than `limit`.
+            Interrupt: a binding raised it.
         """
         slots = self._plan.frame_slots()
         for name, slot in self._plan.variables.items():
@@ -149,6 +168,7 @@ class Program:
 
 
 def _parsed(expression: str, source: Source, binds: bool) -> Node:
+    """Parse an expression, raising CompileError with all errors that cel-go would report."""
     if len(expression) > MAX_SIZE:
         text = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_SIZE}"
         raise source.error([source.issue(-1, text)])
@@ -161,8 +181,8 @@ def _parsed(expression: str, source: Source, binds: bool) -> Node:
     except (LexicalError, SyntaxProblem):
         from tetrapod.machinery.cel.syntax import syntax_issues
 
-        before = [] if parser is None else parser.problems
-        raise source.error(syntax_issues(expression, source) + [source.issue(*problem) for problem in before]) from None
+        collected = [] if parser is None else parser.problems
+        raise source.error(syntax_issues(expression, source) + [source.issue(*problem) for problem in collected]) from None
     if parser.problems:
         raise source.error([source.issue(at, message) for at, message in parser.problems])
     return node

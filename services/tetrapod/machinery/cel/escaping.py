@@ -1,11 +1,11 @@
-"""Names of fields as identifiers of CEL, and back. Upstream: k8s.io/apiserver/pkg/cel/escaping.go."""
+"""Escaping of field names as CEL identifiers. Upstream: k8s.io/apiserver/pkg/cel/escaping.go."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.cel.reserved import RESERVED
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
@@ -13,9 +13,9 @@ _ESCAPED: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/"
 _UNESCAPED: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
 
 
-@lru_cache(maxsize=4096)
+@bounded(count=8192, size=2 << 20)
 def escape(name: str) -> str | None:
-    """None for a name that no expression can reach."""
+    """Return the CEL identifier of a field name, or None if no expression can refer to the field."""
     if not name or name[0] in "0123456789" or not _PLAIN.fullmatch(name):
         return None
     if name in RESERVED:
@@ -23,8 +23,9 @@ def escape(name: str) -> str | None:
     return re.sub(r"__|[-./]", lambda match: _ESCAPED[match[0]], name)
 
 
-@lru_cache(maxsize=4096)
+@bounded(count=8192, size=2 << 20)
 def unescape(name: str) -> str | None:
+    """Return the field name of a CEL identifier, or None if the identifier contains an invalid escape sequence."""
     if "__" not in name:
         return name
     pieces, at = [], 0

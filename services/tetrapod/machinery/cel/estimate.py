@@ -1,7 +1,9 @@
-"""The static estimate of what an expression costs at least and at most.
+"""The static estimate of the lowest and the highest cost of an expression.
 
-Upstream: cel-go checker/cost.go; calls are estimated in `call_costs`. The sizes of variables' values come from their declared types
-(apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go, sizeEstimator).
+The validation of CRDs and policies uses it to reject expressions that are too expensive. `call_costs` estimates calls. The sizes of
+variables come from their declared types.
+
+Upstream: cel-go checker/cost.go; apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go, sizeEstimator.
 """
 
 from __future__ import annotations
@@ -24,33 +26,39 @@ _SELECTABLE: Final = ("map", "struct", "param")
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
+    """The lowest and the highest cost of an evaluation."""
+
     min: int
     max: int
 
 
 class Entries(NamedTuple):
-    """Sizes of what is in a list or map."""
+    """The sizes of the keys and values in a list or map."""
 
     kind: str
     key: Range
     value: Range
 
     def union(self, other: Entries | None) -> Entries | None:
+        """Return the entries that include those of both, or None if the other's are unknown."""
         return None if other is None else Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
 
 
 class _Local(NamedTuple):
+    """A variable or accumulator of a comprehension."""
+
     path: Path
     size: Range | None
     entries: Entries | None
 
 
 def estimate(node: Node, variables: Mapping[str, CelType | DeclType]) -> CostEstimate:
+    """Estimate the cost of a checked expression."""
     return CostEstimate(*Estimator(variables).cost(node))
 
 
 class Estimator:
-    """One walk over an expression; it is the `Sizes` that calls are estimated with."""
+    """One walk over an expression. It implements `Sizes` for the rules of calls."""
 
     def __init__(self, variables: Mapping[str, CelType | DeclType]) -> None:
         self._variables = variables
@@ -60,6 +68,7 @@ class Estimator:
         self._entries: dict[int, Entries] = {}
 
     def cost(self, node: Node) -> Range:
+        """Return the cost of a node and all nodes below it."""
         match node:
             case Literal():
                 return ZERO
@@ -80,19 +89,19 @@ class Estimator:
         return ZERO
 
     def size_of(self, operand: Operand) -> Range:
-        """Computed, declared, or unknown."""
+        """Return the computed size of an operand, else its declared size, else `UNKNOWN`."""
         if operand.size is not None:
             return operand.size
         return self._declared(operand.path) or UNKNOWN
 
     def elements(self, operand: Operand) -> Operand | None:
-        """The elements of a list as an operand (upstream: listElementNode)."""
+        """Return an operand for the elements of a list, or None if their type is unknown. Upstream: listElementNode."""
         if not operand.type.params:
             return None
         return Operand(None, operand.type.params[0], (*operand.path, "@items") if operand.path else (), None)
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """A node has the entries of two others."""
+        """Record that `node` has the entries of two other nodes."""
         left = self._entries_of(first)
         joined = None if left is None else left.union(self._entries_of(second))
         if joined is not None:
@@ -138,8 +147,8 @@ class Estimator:
             target = self._operand(node.target)
         cost, size = EMPTY, None
         for overload in node.overloads:
-            found, result = call_cost(self, node, overload, target, operands, costs)
-            cost = cost.union(found)
+            overload_cost, result = call_cost(self, node, overload, target, operands, costs)
+            cost = cost.union(overload_cost)
             if result is not None:
                 size = result if size is None else size.union(result)
             if overload in ("index_list", "index_map"):
@@ -197,15 +206,16 @@ class Estimator:
                 self._sizes[id(node)] = size
         elif isinstance(node.init, (ListNode, MapNode)):
             self._sizes[id(node)] = count
-            made = self._entries_of(node.step)
-            if made is not None:
-                self._entries[id(node)] = made
+            step_entries = self._entries_of(node.step)
+            if step_entries is not None:
+                self._entries[id(node)] = step_entries
         return total
 
     def _push(self, name: str, local: _Local) -> None:
         self._locals.setdefault(name, []).append(local)
 
     def _iterators(self, node: Comprehension) -> dict[str, _Local]:
+        """Return the variables of a comprehension, with their paths and sizes."""
         entries, path = self._entries_of(node.range), self._path(node.range)
         kind = node.range.type.kind if entries is None else entries.kind
         key = None if entries is None else entries.key
@@ -230,6 +240,7 @@ class Estimator:
         return Operand(node, node.type, path, self._size(node))
 
     def _copy(self, target: Node, source: Node) -> None:
+        """Copy the known sizes of one node to another."""
         size, entries = self._size(source), self._entries_of(source)
         if size is not None:
             self._sizes[id(target)] = size
@@ -237,6 +248,7 @@ class Estimator:
             self._entries[id(target)] = entries
 
     def _size(self, node: Node) -> Range | None:
+        """Return the computed or declared size of a node, or None if it is unknown."""
         known = self._sizes.get(id(node)) or _literal_size(node)
         if known is not None:
             return known
@@ -257,9 +269,9 @@ class Estimator:
         return known
 
     def _declared(self, path: Path) -> Range | None:
-        """The greatest size that the declared type of a variable allows at a path in it.
+        """Return the largest size that the declared type of a variable allows at a path, or None if it is unknown.
 
-        Where there is a `self`, upstream takes everything else that begins a path (types, elements of literals) for it.
+        As upstream does, a path that does not begin with a variable of a declared type is looked up in `self`, if there is one.
         """
         if not path:
             return None

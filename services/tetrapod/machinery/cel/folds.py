@@ -1,7 +1,8 @@
 """Comprehensions: the folds that macros such as `all`, `map` and `optMap` expand to.
 
-Upstream: cel-go interpreter/interpretable.go (evalFold, folder). `all` and `exists` have loops of their own, which cost what the
-steps of the fold cost.
+`plan` calls this module. `all` and `exists` have loops of their own, with the same costs as the steps of the fold.
+
+Upstream: cel-go interpreter/interpretable.go, evalFold and folder.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ from typing import Any
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.frame import Eval, Failed, Frame
 from tetrapod.machinery.cel.values import Lazy, ObjectLike, find, go_type, no_such_overload
+from tetrapod.machinery.failure import Failure
 
 _Bind = Callable[[Frame, Any], Iterable[None]]
 
 
 def binder(slot: int, slot2: int | None) -> _Bind:
-    """Iterates over a range and puts each element into the variables' slots."""
+    """Return a generator function that iterates over a range and stores each element in the variables' slots.
+
+    Args:
+        slot2: the slot of the second variable; None if there is only one.
+    """
     if slot2 is None:
 
         def one(f: Frame, over: Any) -> Iterable[None]:
@@ -49,11 +55,14 @@ def binder(slot: int, slot2: int | None) -> _Bind:
 
 
 def plan_quantifier(over: Eval, bind: _Bind, predicate: Eval, stop: bool) -> Eval:
-    """`all` stops at False, `exists` at True. A step costs the condition (2 or 3) and the accumulator (1)."""
+    """Plan `all` (`stop` is False) or `exists` (`stop` is True); `stop` is the predicate's value that ends the loop.
+
+    A step costs the condition (2 for `all`, 3 for `exists`) and the accumulator (1).
+    """
     condition = 3 if stop else 2
 
     def run(f: Frame) -> Any:
-        error: EvaluationError | None = None
+        error: Failure[EvaluationError] | None = None
         done = False
         items = over(f)
         for _ in bind(f, items):
@@ -64,24 +73,24 @@ def plan_quantifier(over: Eval, bind: _Bind, predicate: Eval, stop: bool) -> Eva
             try:
                 value = predicate(f)
             except EvaluationError as raised:
-                error = error or raised
+                error = error or Failure(raised)
                 continue
             if value is stop:
                 done = True
             elif value is not True and value is not False:
-                error = error or no_such_overload()
+                error = error or Failure(no_such_overload())
         f.cost += 1
         if done:
             return stop
         if error is not None:
-            raise error
+            raise error.error()
         return not stop
 
     return run
 
 
 def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | None, step: Eval, result: Eval) -> Eval:
-    """`condition` None: always."""
+    """Plan a general comprehension. A `condition` of None is always true."""
 
     def run(f: Frame) -> Any:
         items = over(f)
@@ -100,7 +109,7 @@ def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | 
 
 
 def plan_binding(accu: int, init: Eval, result: Eval) -> Eval:
-    """A variable that is computed when it is used, as in `optMap`."""
+    """Plan a variable that is computed at first use, as in `optMap` and `cel.bind`."""
 
     def run(f: Frame) -> Any:
         f.slots[accu] = Lazy(lambda: init(f))

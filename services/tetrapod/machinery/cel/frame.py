@@ -1,4 +1,4 @@
-"""`Frame`: the state of one evaluation; a planned node is a function of it that gives the node's value."""
+"""`Frame`: the state of one evaluation. Planned nodes are functions that take a frame and return the node's value."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+from tetrapod.machinery.failure import Failure
 
 MISSING: Final = object()
-"""In the slot of a variable that the caller did not bind."""
+"""Content of the slot of a variable that the caller did not bind."""
 
 
 class Frame:
-    """`slots` holds the variables, those of comprehensions too; `cost` is what was spent."""
+    """The state of one evaluation: `slots` has the variables, including those of comprehensions, and `cost` is the cost so far."""
 
     __slots__ = ("cost", "limit", "slots")
 
@@ -22,22 +23,24 @@ class Frame:
         self.cost = 0
 
     def spend(self, cost: int) -> None:
+        """Add to the cost, raising CostLimitExceeded if it exceeds the limit."""
         self.cost += cost
         if self.cost > self.limit:
             raise CostLimitExceeded
 
 
 class Failed:
-    """In the slot of an accumulator whose step failed: the fold goes on, since a later step may not want it."""
+    """Content of an accumulator's slot after its step failed. The fold continues, because a later step may not read the accumulator."""
 
-    __slots__ = ("error",)
+    __slots__ = ("failure",)
 
     def __init__(self, error: EvaluationError) -> None:
-        self.error = error
+        self.failure = Failure(error)
 
 
 Eval: TypeAlias = Callable[[Frame], Any]
 
 
 def no_such_attribute(name: str) -> EvaluationError:
+    """Return the error for a variable that the caller did not bind."""
     return EvaluationError(f"no such attribute(s): {name}")

@@ -1,4 +1,7 @@
-"""Tokens of CEL (cel-go parser/gen/CEL.g4) and the meaning of escapes in literals (parser/unescape.go)."""
+"""The lexer of CEL, and the values of string and bytes literals.
+
+Upstream: cel-go parser/gen/CEL.g4 and parser/unescape.go.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ _SIMPLE: Final = {
 
 
 class Token(NamedTuple):
-    """`kind` is the text itself of operators and keywords, the rule's name of others, "<EOF>" at the end."""
+    """A token. `kind` is the text of an operator or keyword, the rule's name of other tokens, and "<EOF>" at the end of the text.
+
+    `at` is the offset in code points.
+    """
 
     kind: str
     text: str
@@ -48,33 +54,33 @@ class Token(NamedTuple):
 
 
 class LexicalError(ValueError):
-    """Something at an offset is no token."""
+    """A character that begins no token; the argument is its offset."""
 
 
 class BadLiteral(ValueError):
-    """An escape in a literal is none; the text is upstream's."""
+    """A literal with an invalid escape sequence. The text is upstream's."""
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens, and the end. Raises LexicalError."""
-    found: list[Token] = []
+    """Return all tokens, followed by an "<EOF>" token. Raises LexicalError."""
+    result: list[Token] = []
     at, end = 0, len(text)
     match = _TOKEN.match
     while at < end:
-        hit = match(text, at)
-        if hit is None:
+        token_match = match(text, at)
+        if token_match is None:
             raise LexicalError(at)
-        kind = hit.lastgroup or ""
+        kind = token_match.lastgroup or ""
         if kind != "SPACE":
-            piece = hit[0]
-            found.append(Token(piece if kind == "OP" or piece in _KEYWORDS else kind, piece, at))
-        at = hit.end()
-    found.append(Token("<EOF>", "<EOF>", end))
-    return found
+            piece = token_match[0]
+            result.append(Token(piece if kind == "OP" or piece in _KEYWORDS else kind, piece, at))
+        at = token_match.end()
+    result.append(Token("<EOF>", "<EOF>", end))
+    return result
 
 
 def string_of(text: str) -> str:
-    """The value of a string literal. Raises BadLiteral."""
+    """Return the value of a string literal. Raises BadLiteral."""
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body
@@ -85,7 +91,7 @@ def string_of(text: str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """The value of a bytes literal without its prefix. Raises BadLiteral."""
+    """Return the value of a bytes literal whose prefix `b` was removed. Raises BadLiteral."""
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body.encode("utf-8", "surrogatepass")
@@ -101,6 +107,7 @@ def bytes_of(text: str) -> bytes:
 
 
 def _body(text: str) -> tuple[str, bool]:
+    r"""Return the text between the quotes, with line ends normalized to `\n`, and whether the literal is raw."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     raw = text[0] in "rR"
     if raw:

@@ -1,6 +1,6 @@
-"""What is checked of literals once an expression's types are right: durations, timestamps, patterns, the types in aggregates.
+"""Checks of literals in an expression that passed the type checker: durations, timestamps, patterns, and the types in lists and maps.
 
-Upstream: cel-go cel/validator.go, with the validators that Kubernetes enables, and ext/formatting.go's.
+Upstream: cel-go cel/validator.go, with the validators that Kubernetes enables, and the validator of ext/formatting.go.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
 
 def literal_problems(root: Node) -> list[tuple[int, str]]:
-    """Offsets and messages, validator by validator."""
+    """Return the offset and message of each invalid literal, in the order of upstream's validators."""
     nodes = _preorder(root)
     calls = [node for node, _ in nodes if isinstance(node, Call)]
     problems: list[tuple[int, str]] = []
     for name in ("duration", "timestamp", "matches"):
-        given = [call.args[0] for call in calls if call.function == name and call.args]
-        wrong = [arg for arg in given if isinstance(arg, Literal) and not _valid(name, arg.value)]
-        problems += [(arg.at, f"invalid {name} argument") for arg in wrong]
+        literal_args = [call.args[0] for call in calls if call.function == name and call.args]
+        invalid = [arg for arg in literal_args if isinstance(arg, Literal) and not _valid(name, arg.value)]
+        problems += [(arg.at, f"invalid {name} argument") for arg in invalid]
     for node, formatted in nodes:
         if isinstance(node, ListNode) and not formatted:
             problems += _list_problems(node)
@@ -37,15 +37,15 @@ def literal_problems(root: Node) -> list[tuple[int, str]]:
 
 
 def _preorder(root: Node) -> list[tuple[Node, bool]]:
-    """All nodes, and whether they are in a call of `format`, whose arguments may be of several types."""
-    found: list[tuple[Node, bool]] = []
+    """Return all nodes in preorder, each with whether it is inside a call of `format`, whose arguments may have different types."""
+    result: list[tuple[Node, bool]] = []
     todo = [(root, False)]
     while todo:
         node, formatted = todo.pop()
-        found.append((node, formatted))
+        result.append((node, formatted))
         formatted = formatted or (isinstance(node, Call) and node.function == "format")
         todo += [(child, formatted) for child in reversed(children(node))]
-    return found
+    return result
 
 
 def _valid(name: str, value: Any) -> bool:
@@ -65,7 +65,7 @@ def _valid(name: str, value: Any) -> bool:
 
 
 def _same(a: CelType, b: CelType) -> bool:
-    """Types that differ in the names of their parameters only are the same."""
+    """Return whether two types are equal except for the names of type parameters."""
     if a.kind != b.kind or len(a.params) != len(b.params) or (a.kind != "param" and a.name != b.name):
         return False
     return all(_same(x, y) for x, y in zip(a.params, b.params, strict=True))

@@ -1,6 +1,8 @@
-"""The abstract syntax tree. The checker notes on a node its type and the overloads that it may be.
+"""The abstract syntax tree. The checker stores a type on each node, and on calls the overloads that they may resolve to.
 
-Upstream: cel-go common/ast. `at` is the offset in code points of the token that stands for the node in messages.
+`at` is the offset, in code points, of the token at which messages about the node point.
+
+Upstream: cel-go common/ast.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from tetrapod.machinery.cel.types import ERROR, CelType
 
 
 class Node:
+    """A node of the tree."""
+
     __slots__ = ("at", "overloads", "type")
 
     def __init__(self, at: int) -> None:
@@ -20,6 +24,8 @@ class Node:
 
 
 class Literal(Node):
+    """A constant."""
+
     __slots__ = ("value",)
 
     def __init__(self, at: int, value: Any) -> None:
@@ -28,7 +34,7 @@ class Literal(Node):
 
 
 class Ident(Node):
-    """`type_name` is the type that the identifier names, as `int` does."""
+    """An identifier. `type_name` is set by the checker if the identifier names a type, such as `int`."""
 
     __slots__ = ("name", "type_name")
 
@@ -39,7 +45,10 @@ class Ident(Node):
 
 
 class Select(Node):
-    """`test_only` for `has()`. `resolved` once it is the name of a variable or a type with dots in it."""
+    """A field selection.
+
+    `test_only` marks `has()`. `resolved` is set by the checker if the whole chain is the dotted name of a variable or type.
+    """
 
     __slots__ = ("field", "operand", "resolved", "test_only")
 
@@ -52,6 +61,8 @@ class Select(Node):
 
 
 class Call(Node):
+    """A call of a function or operator; `target` is the receiver of a member function."""
+
     __slots__ = ("args", "function", "target")
 
     def __init__(self, at: int, function: str, args: list[Node], target: Node | None = None) -> None:
@@ -62,10 +73,13 @@ class Call(Node):
 
     @property
     def operands(self) -> list[Node]:
+        """Return the receiver, if there is one, and the arguments."""
         return self.args if self.target is None else [self.target, *self.args]
 
 
 class ListNode(Node):
+    """A list; `optional` contains the indexes of the elements written as `?element`."""
+
     __slots__ = ("elements", "optional")
 
     def __init__(self, at: int, elements: list[Node], optional: frozenset[int] = frozenset()) -> None:
@@ -75,7 +89,7 @@ class ListNode(Node):
 
 
 class Entry:
-    """Of a map (`key`) or of a struct (`name`)."""
+    """An entry of a map (with `key`) or of an object (with `name`)."""
 
     __slots__ = ("at", "key", "name", "optional", "value")
 
@@ -88,6 +102,8 @@ class Entry:
 
 
 class MapNode(Node):
+    """A map."""
+
     __slots__ = ("entries",)
 
     def __init__(self, at: int, entries: list[Entry]) -> None:
@@ -96,6 +112,8 @@ class MapNode(Node):
 
 
 class StructNode(Node):
+    """An object, such as `Object.spec{…}`."""
+
     __slots__ = ("entries", "type_name")
 
     def __init__(self, at: int, type_name: str, entries: list[Entry]) -> None:
@@ -105,7 +123,7 @@ class StructNode(Node):
 
 
 class Comprehension(Node):
-    """What a macro such as `all` stands for: a fold over a range; `var2` is "" where there is one variable."""
+    """The expansion of a macro such as `all`: a fold over a range. `var2` is "" if there is only one variable."""
 
     __slots__ = ("accu", "condition", "init", "range", "result", "step", "var", "var2")
 
@@ -123,7 +141,7 @@ class Comprehension(Node):
 
 
 def children(node: Node) -> list[Node]:
-    """Below a node, in the order of the source where there is one."""
+    """Return the child nodes, in source order where they have one."""
     match node:
         case Select():
             return [node.operand] if node.resolved is None else []
@@ -139,36 +157,40 @@ def children(node: Node) -> list[Node]:
 
 
 def selects(node: Node, field: str, of: str = "") -> bool:
-    """Whether a field of this name is selected below a node; `of` is the variable that it must be a field of."""
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        match found:
+    """Return whether a field is selected anywhere in a tree.
+
+    Args:
+        of: count only selections directly from this variable; "" means from anything.
+    """
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        match current:
             case Select(field=name, operand=operand) if name == field:
                 pass
             case Call(function="_?._", args=[operand, Literal(value=name)]) if name == field:
                 pass
             case _:
-                waiting.extend(children(found))
+                pending.extend(children(current))
                 continue
         if not of or (isinstance(operand, Ident) and operand.name == of):
             return True
-        waiting.extend(children(found))
+        pending.extend(children(current))
     return False
 
 
 def larger_than(node: Node, size: int) -> bool:
-    """Whether it has more than `size` nodes; takes no longer than to count as many."""
-    waiting = [node]
+    """Return whether a tree has more than `size` nodes, visiting at most `size` of them."""
+    pending = [node]
     for _ in range(size):
-        if not waiting:
+        if not pending:
             return False
-        waiting.extend(children(waiting.pop()))
-    return bool(waiting)
+        pending.extend(children(pending.pop()))
+    return bool(pending)
 
 
 def copy(node: Node) -> Node:
-    """An equal tree of new nodes."""
+    """Return a deep copy of an unchecked tree."""
     match node:
         case Literal():
             return Literal(node.at, node.value)

@@ -1,7 +1,9 @@
-"""Every function's overloads: `data/overloads.txt`, a line `function overload signature`, in upstream's order.
+"""The overloads of all functions, read from `data/overloads.txt`.
 
-They are those of cel-go's standard library and of the libraries that Kubernetes 1.37 enables for new expressions (which are those
-of 1.36, its minimal compatibility version); see k8s.io/apiserver/pkg/cel/environment/base.go.
+Each line is `function overload signature`, in upstream's order. They are those of cel-go's standard library and of the libraries that
+Kubernetes 1.37 enables for new expressions, which are those of 1.36, its minimum compatibility version.
+
+Upstream: k8s.io/apiserver/pkg/cel/environment/base.go.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _BASIC: Final = {
 
 
 class Overload(NamedTuple):
-    """`args` begin with the receiver of a member."""
+    """An overload; `args` of a member function begin with its receiver. `params` are the names of its type parameters."""
 
     id: str
     member: bool
@@ -43,21 +45,21 @@ class Overload(NamedTuple):
 
 @lru_cache(maxsize=1)
 def functions() -> dict[str, tuple[Overload, ...]]:
-    """Read when first needed."""
-    found: dict[str, list[Overload]] = {}
+    """Return the overloads of each function. The file is read at the first call."""
+    by_name: dict[str, list[Overload]] = {}
     for line in (Path(__file__).parent / "data" / "overloads.txt").read_text().splitlines():
         match = _LINE.fullmatch(line)
         assert match is not None, line
         name, overload, target, args, result = match.groups()
         parts = tuple(parse_type(text) for text in ([target] if target else []) + _split(args))
         kinds = (*parts, parse_type(result))
-        found.setdefault(name, []).append(Overload(overload, bool(target), parts, kinds[-1], _params(kinds)))
-    return {name: tuple(overloads) for name, overloads in found.items()}
+        by_name.setdefault(name, []).append(Overload(overload, bool(target), parts, kinds[-1], _params(kinds)))
+    return {name: tuple(overloads) for name, overloads in by_name.items()}
 
 
 @lru_cache(maxsize=256)
 def parse_type(text: str) -> CelType:
-    """A type as messages show it."""
+    """Parse a type as messages show it."""
     if text in _BASIC:
         return _BASIC[text]
     name, paren, inner = text.partition("(")
@@ -77,7 +79,7 @@ def parse_type(text: str) -> CelType:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas outside of parentheses."""
+    """Split a text at the commas outside of parentheses."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         depth += (char == "(") - (char == ")")
@@ -88,6 +90,7 @@ def _split(text: str) -> list[str]:
 
 
 def _params(kinds: tuple[CelType, ...]) -> frozenset[str]:
+    """Return the names of the type parameters in some types."""
     names: set[str] = set()
     todo = list(kinds)
     while todo:

@@ -1,7 +1,9 @@
-"""Expressions to trees, with the macros expanded as cel-go does (parser/parser.go, parser/helper.go).
+"""The parser: it turns an expression into a tree and expands macros as cel-go does.
 
-A text that is no CEL at all raises `SyntaxProblem` at its first wrong token; `syntax` has the words for it. What is wrong beyond
-the grammar (reserved names, literals out of range, macros) is collected.
+A text that does not match the grammar raises `SyntaxProblem` at the first unexpected token; `syntax` then computes cel-go's messages.
+Errors beyond the grammar (reserved names, literals out of range, invalid macros) are collected.
+
+Upstream: cel-go parser/parser.go and parser/helper.go.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from tetrapod.machinery.cel.nodes import Call, Entry, Ident, ListNode, Literal, 
 from tetrapod.machinery.cel.reserved import RESERVED
 from tetrapod.machinery.cel.values import Uint
 
-MAX_DEPTH: Final = 250
-MAX_SIZE: Final = 100_000
+MAX_DEPTH: Final = 250  # also the longest chain of operators or selections
+MAX_SIZE: Final = 100_000  # code points
 _LOWEST, _AND, _RELATION, _SUM, _PRODUCT = range(1, 6)
 _OPERATORS: Final = {
     "||": (_LOWEST, "_||_"),
@@ -26,13 +28,13 @@ _OPERATORS: Final = {
     **{op: (_SUM, f"_{op}_") for op in "+-"},
     **{op: (_PRODUCT, f"_{op}_") for op in "*/%"},
 }
-"""How tightly operators bind, and their functions."""
+"""The precedence of each binary operator, and its function."""
 _INT_MIN: Final = -(1 << 63)
 _INT_MAX: Final = (1 << 63) - 1
 
 
 class SyntaxProblem(ValueError):
-    """A token that cannot stand where it stands."""
+    """An unexpected token."""
 
     def __init__(self, token: Token) -> None:
         super().__init__(token)
@@ -40,11 +42,15 @@ class SyntaxProblem(ValueError):
 
 
 class TooDeep(ValueError):
-    """Nested deeper than anybody's stack should be."""
+    """An expression that is nested deeper than `MAX_DEPTH`."""
 
 
 class Parser:
-    """Of one expression; `problems` are offsets and messages. `binds`: `cel.bind` is a macro."""
+    """The parser of one expression. `problems` contains the offset and message of each collected error.
+
+    Args:
+        binds: whether `cel.bind` is a macro.
+    """
 
     def __init__(self, text: str, *, binds: bool = False) -> None:
         self._tokens = tokens(text)
@@ -54,6 +60,7 @@ class Parser:
         self.problems: list[tuple[int, str]] = []
 
     def parse(self) -> Node:
+        """Parse the whole text. Raises LexicalError, SyntaxProblem and TooDeep."""
         node = self._expr()
         self._expect("<EOF>")
         return node
@@ -97,11 +104,11 @@ class Parser:
         return node
 
     def _binary(self, lowest: int) -> Node:
-        """Operators that bind at least so tightly."""
+        """Parse binary operators whose precedence is at least `lowest`."""
         node = self._unary()
         length = 0
-        while (found := _OPERATORS.get(self._peek())) is not None and found[0] >= lowest:
-            binding, function = found
+        while (operator := _OPERATORS.get(self._peek())) is not None and operator[0] >= lowest:
+            binding, function = operator
             if binding <= _AND:
                 node = self._logic(node, binding, function)
                 continue
@@ -113,6 +120,7 @@ class Parser:
         return node
 
     def _logic(self, first: Node, binding: int, function: str) -> Node:
+        """Parse a chain of one logical operator."""
         terms, places, op = [first], [], self._peek()
         while self._peek() == op:
             places.append(self._next().at)
@@ -206,14 +214,15 @@ class Parser:
         return self._literal(token)
 
     def _named(self, token: Token, dot: str, start: int) -> Node:
-        mark, names = self._index, [token.text]
+        """Parse what begins with an identifier: an object, a call, or the identifier itself."""
+        after_name, names = self._index, [token.text]
         while self._peek() == "." and self._tokens[self._index + 1].kind == "IDENTIFIER":
             self._index += 1
             names.append(self._next().text)
         if self._peek() == "{":
             at = self._next().at
             return StructNode(at, dot + ".".join(names), self._fields())
-        self._index = mark
+        self._index = after_name
         if token.text in RESERVED:
             if self._accept("("):
                 self._arguments()
@@ -298,7 +307,7 @@ class Parser:
 
 
 def _balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:
-    """Long chains of a logical operator as a balanced tree (upstream: logicManager)."""
+    """Build a balanced tree from a chain of one logical operator. Upstream: logicManager."""
     mid = (low + high + 1) // 2
     left = terms[mid] if mid == low else _balanced(function, terms, places, low, mid - 1)
     right = terms[mid + 1] if mid == high else _balanced(function, terms, places, mid + 1, high)

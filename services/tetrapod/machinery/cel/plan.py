@@ -1,7 +1,7 @@
-"""Checked trees to functions: the evaluator, with upstream's constant folding and actual costs.
+"""The planner: it turns a checked tree into functions that evaluate it, with upstream's constant folding and runtime costs.
 
-A plan decides, once, what each part becomes; what is done at each evaluation is in `plan_calls`, `plan_literals`, `folds` (macros) and
-`attributes`.
+A plan decides once how each node is evaluated. The functions that run at each evaluation are in `plan_calls`, `plan_literals`, `folds`
+(macros) and `attributes`.
 
 Upstream: cel-go interpreter/planner.go, decorators.go (constant folding, set membership) and runtimecost.go.
 """
@@ -29,24 +29,24 @@ _REGEX: Final = frozenset({"matches", "find", "findAll"})
 
 
 class Plan:
-    """The functions of one expression, and the names of the variables in its first slots."""
+    """The evaluation function (`run`) of one expression, and the slots of its variables."""
 
     def __init__(self, node: Node) -> None:
         self.names: list[str] = []
         self._globals: dict[str, int] = {}
         self._locals: list[dict[str, int]] = []
-        self._fresh: set[int] = set()  # slots of accumulators that nobody else holds
+        self._fresh: set[int] = set()  # slots of accumulators to which nothing else refers
         self._size = 0
         self._later: list[tuple[str, int]] = []
         self.run = self._eval(node)
 
     def frame_slots(self) -> list[Any]:
-        """For a `Frame` in which to evaluate: nothing is set yet."""
+        """Return the slots of a new `Frame`, with no variable set."""
         return [MISSING] * self._size
 
     @property
     def variables(self) -> dict[str, int]:
-        """The slot of each variable that the expression names."""
+        """Return the slot of each variable that the expression uses."""
         return self._globals
 
     def _slot(self) -> int:
@@ -104,6 +104,7 @@ class Plan:
         return as_attribute(self._plan(node))
 
     def _call(self, node: Call) -> Planned:
+        """Plan a call. Some operators and functions with constant arguments have plans of their own."""
         match node.function:
             case "_&&_" | "_||_":
                 return plan_logic(self._eval(node.args[0]), self._eval(node.args[1]), stop=node.function == "_||_")
@@ -135,7 +136,10 @@ class Plan:
         return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload))
 
     def _check_pattern(self, node: Call, args: list[Planned]) -> bool:
-        """A pattern that is constant is compiled now. Whether it is."""
+        """Compile the pattern of a regex function if it is constant. Returns whether it is.
+
+        Raises InstantiationError if the pattern is invalid.
+        """
         if node.function in _REGEX and isinstance(args[1], Const) and isinstance(args[1].value, str):
             from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
@@ -161,7 +165,10 @@ class Plan:
         return attribute
 
     def _appends(self, node: Call) -> bool:
-        """Whether it is `accumulator + [element]` of a macro: then nobody else has the list."""
+        """Return whether a call is `accumulator + [element]` within a macro.
+
+        Nothing else refers to that list, so it can be extended in place.
+        """
         left, right = node.args
         return isinstance(left, Ident) and isinstance(right, ListNode) and len(right.elements) == 1 and self._is_fresh(left.name)
 
@@ -173,7 +180,7 @@ class Plan:
         assert isinstance(left, Ident) and isinstance(right, ListNode)
         slot = self._find_slot(left.name)
         element = self._plan(right.elements[0])
-        # 1 for the accumulator, 1 for the call, and the list's cost where it is not a constant.
+        # 1 for the accumulator, 1 for the call, and the cost of the list unless it is a constant.
         cost = 2 if isinstance(element, Const) else 2 + LIST_COST
         return plan_append(slot, finished(element), cost, optional=bool(right.optional))
 
@@ -199,6 +206,7 @@ class Plan:
         return plan_struct(node.type_name, fields)
 
     def _comprehension(self, node: Comprehension) -> Planned:
+        """Plan a comprehension: a binding, a quantifier, or a general fold."""
         over, init = self._eval(node.range), self._plan(node.init)
         accu = self._slot()
         empty = isinstance(node.range, ListNode) and not node.range.elements
@@ -209,8 +217,8 @@ class Plan:
             return plan_binding(accu, finished(init), result)
         if isinstance(init, Const) and isinstance(init.value, (list, dict)) and not init.value:
             self._fresh.add(accu)
-            made = init.value.__class__
-            start: Eval = lambda f: made()  # noqa: E731
+            empty_class = init.value.__class__
+            start: Eval = lambda f: empty_class()  # noqa: E731
         else:
             start = finished(init)
         self._locals.append({node.accu: accu})
@@ -233,7 +241,7 @@ class Plan:
         return plan_fold(over, bind, accu, start, condition, step, result)
 
     def _quantified(self, node: Comprehension) -> tuple[Node, bool] | None:
-        """The predicate of `all` or `exists`, and what ends it."""
+        """Return the predicate of `all` or `exists` and the value that ends the loop, or None for other comprehensions."""
         condition, step = node.condition, node.step
         if not (isinstance(condition, Call) and condition.function == "@not_strictly_false" and isinstance(step, Call)):
             return None

@@ -1,4 +1,4 @@
-"""Calls as functions of a frame: operators that may leave a side out, membership, and functions with what they cost.
+"""Evaluation functions for calls: logical operators, membership, and functions with their costs.
 
 Upstream: cel-go interpreter/interpretable.go (evalAnd, evalOr, evalZeroArity...), decorators.go (set membership), runtimecost.go.
 """
@@ -14,13 +14,14 @@ from tetrapod.machinery.cel.frame import Eval, Frame
 from tetrapod.machinery.cel.planned import Const, Planned, finished
 from tetrapod.machinery.cel.runtime_costs import Cost
 from tetrapod.machinery.cel.values import NONE, Optional, no_such_overload, shown
+from tetrapod.machinery.failure import Failure
 
 _SET_MEMBERS: Final = (str, int, float, bool, type(None))
 _FAILED: Final = object()
 
 
 def insert(*args: Any) -> Any:
-    """Into an accumulator that nobody else has."""
+    """Insert entries into a map in place. The map is an accumulator to which nothing else refers."""
     target = args[0]
     for key, value in [args[1:]] if len(args) == 3 else list(args[1].items()):
         if key in target:
@@ -30,7 +31,10 @@ def insert(*args: Any) -> Any:
 
 
 def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose pattern is constant: upstream puts one in its place that looks at the text itself (OptOptimize)."""
+    """Wrap a regex function with a constant pattern so that a text of a wrong type raises a plain `no such overload`.
+
+    Upstream replaces such a call by an optimized function that checks the text itself (OptOptimize).
+    """
 
     def call(text: Any, *args: Any) -> Any:
         if not isinstance(text, str):
@@ -41,26 +45,26 @@ def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
-    """`&&` and `||`: either side may decide, whatever error the other one is."""
+    """Plan `&&` (`stop` is False) or `||` (`stop` is True). Either side decides the result, even if the other side is an error."""
 
     def run(f: Frame) -> Any:
-        error: EvaluationError | None = None
+        error: Failure[EvaluationError] | None = None
         try:
             value = left(f)
             if value is stop:
                 return stop
             if value is not (not stop):
-                error = no_such_overload()
+                error = Failure(no_such_overload())
         except EvaluationError as raised:
-            error = raised
+            error = Failure(raised)
         try:
             value = right(f)
         except EvaluationError as raised:
-            raise (error or raised) from None
+            raise error.error() if error is not None else raised from None
         if value is stop:
             return stop
         if error is not None:
-            raise error
+            raise error.error()
         if value is not (not stop):
             raise no_such_overload()
         return not stop
@@ -69,21 +73,21 @@ def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
 
 
 def plan_or(left: Eval, right: Eval, *, value: bool) -> Eval:
-    """`or`, and with `value` `orValue`, of an optional: the right side is looked at where there is none."""
+    """Plan `or` of an optional, or `orValue` if `value` is set. The right side is evaluated only if the optional is empty."""
 
     def run(f: Frame) -> Any:
-        found = left(f)
-        if not isinstance(found, Optional):
+        optional_value = left(f)
+        if not isinstance(optional_value, Optional):
             raise no_such_overload()
-        if found is NONE:
+        if optional_value is NONE:
             return right(f)
-        return found.value if value else found
+        return optional_value.value if value else optional_value
 
     return run
 
 
 def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
-    """`x in [constants]` costs nothing but x."""
+    """Plan `x in [constants]`, which costs only the evaluation of `x`. Returns None if a constant is not of a simple type."""
     if not listed:
         return Const(False)
     if any(not isinstance(element, _SET_MEMBERS) for element in listed):
@@ -99,25 +103,28 @@ def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
 
 
 def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
-    """A call; it costs the same when an argument fails, and the second of two arguments is evaluated all the same."""
+    """Plan a call.
+
+    A call costs the same if an argument fails. The second of two arguments is evaluated even if the first fails.
+    """
     if isinstance(cost, int):
         return _called_fixed(run, args, cost)
 
     def call(f: Frame) -> Any:
         values: list[Any] = []
         result: Any = _FAILED
-        error = None
+        error: Failure[EvaluationError] | None = None
         for arg in args:
             try:
                 values.append(arg(f))
             except EvaluationError as raised:
                 if len(args) > 2:
                     raise
-                error = error or raised
+                error = error or Failure(raised)
                 values.append(_FAILED)
         try:
             if error is not None:
-                raise error
+                raise error.error()
             result = run(*values)
         finally:
             f.spend(cost(values, result))
@@ -127,7 +134,7 @@ def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
 
 
 def _called_fixed(run: Callable[..., Any], args: list[Eval], cost: int) -> Eval:
-    """With a cost that is known beforehand, by the number of arguments: nothing is done twice for each evaluation."""
+    """Plan a call whose cost is constant, with a separate function for one and for two arguments to keep evaluations fast."""
     if len(args) == 1:
         (only,) = args
 

@@ -1,7 +1,6 @@
-"""Lists, maps and objects as functions of a frame that build them.
+"""Evaluation functions for lists, maps and objects.
 
-Upstream: cel-go interpreter/interpretable.go (evalList, evalMap, evalObj) and runtimecost.go; JSONPatch is of apiserver's
-pkg/cel/mutation.
+Upstream: cel-go interpreter/interpretable.go (evalList, evalMap, evalObj) and runtimecost.go; apiserver pkg/cel/mutation (JSONPatch).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tetrapod.machinery.cel.values import NONE, Optional, StructValue, shown, ty
 
 
 def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
-    """A list of elements; those at the places `optional` are left out where they are none."""
+    """Plan a list. Elements at the indexes in `optional` are left out if they are empty optionals."""
     if not optional:
 
         def build(f: Frame) -> Any:
@@ -28,30 +27,30 @@ def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
 
     def build_some(f: Frame) -> Any:
         f.cost += LIST_COST
-        made = []
-        for run, may_lack in flagged:
+        elements = []
+        for run, is_optional in flagged:
             value = run(f)
-            if may_lack:
+            if is_optional:
                 if not isinstance(value, Optional):
                     raise _not_optional("list element", value)
                 if value is NONE:
                     continue
                 value = value.value
-            made.append(value)
-        return made
+            elements.append(value)
+        return elements
 
     return build_some
 
 
 def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
-    """One more element for a list that nobody else has: the accumulator in `slot`."""
+    """Plan the appending of an element to the accumulator in `slot`, in place. Nothing else refers to that list."""
 
     def append(f: Frame) -> Any:
         f.cost += cost
         value = run(f)
         accu = f.slots[slot]
         if accu.__class__ is Failed:
-            raise accu.error
+            raise accu.failure.error()
         if not optional:
             accu.append(value)
         elif not isinstance(value, Optional):
@@ -64,42 +63,42 @@ def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
 
 
 def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
-    """A map of keys and values, in order; an optional entry is left out where it is none."""
+    """Plan a map. Each entry is its key, its value, and whether it is left out if the value is an empty optional."""
 
     def build(f: Frame) -> Any:
         f.cost += MAP_COST
-        made: dict[Any, Any] = {}
+        result: dict[Any, Any] = {}
         for key_run, value_run, optional in runs:
             key, value = key_run(f), value_run(f)
             if optional:
                 if not isinstance(value, Optional):
                     raise _not_optional(f"entry '{shown(key)}'", value)
                 if value is NONE:
-                    made.pop(key, None)
+                    result.pop(key, None)
                     continue
                 value = value.value
             if not isinstance(key, (str, int, float)):
                 raise EvaluationError(f"unsupported key type: {type_of_value(key)}")
-            made[key] = value
-        return made
+            result[key] = value
+        return result
 
     return build
 
 
 def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
-    """An object of that type, of its fields in order; an optional one is left out where it is none."""
+    """Plan an object of type `name`. Each field is its name, its value, and whether it is left out if the value is an empty optional."""
     allowed = ("op", "path", "from", "value") if name == "JSONPatch" else None
 
     def build(f: Frame) -> Any:
         f.cost += STRUCT_COST
-        made: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for field, run, optional in fields:
             value = run(f)
             if optional:
                 if not isinstance(value, Optional):
                     raise _not_optional(f"entry '{field}'", value)
                 if value is NONE:
-                    made.pop(field, None)
+                    result.pop(field, None)
                     continue
                 value = value.value
             if allowed is not None:
@@ -107,8 +106,8 @@ def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
                     raise EvaluationError(f"unexpected JSONPatchType field: {field}")
                 if field != "value" and not isinstance(value, str):
                     raise EvaluationError(f"unexpected type {type_of_value(value).name} for JSONPatchType '{field}' field")
-            made[field] = value
-        return StructValue(name, made)
+            result[field] = value
+        return StructValue(name, result)
 
     return build
 

@@ -1,7 +1,10 @@
-"""What calls cost when they are made.
+"""The actual costs of calls at run time.
 
-Upstream: cel-go interpreter/runtimecost.go, ext/lists.go and ext/sets.go (trackers by overload), then
-k8s.io/apiserver/pkg/cel/library/cost.go (by function), then cel-go's defaults (by overload).
+`plan` looks up each call in three places:
+
+- by overload: cel-go ext/lists.go and ext/sets.go (trackers)
+- by function: k8s.io/apiserver/pkg/cel/library/cost.go
+- by overload: the defaults of cel-go interpreter/runtimecost.go
 """
 
 from __future__ import annotations
@@ -21,26 +24,27 @@ AUTHORIZATION_COST: Final = 350_000
 
 Args: TypeAlias = Sequence[Any]
 Cost: TypeAlias = int | Callable[[Args, Any], int]
+"""A constant cost, or a function of the arguments and the result."""
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes")
 
 
 def cost_of(function: str, overload: str) -> Cost:
-    """`overload` is "" where several are possible."""
-    found = _BY_TRACKER.get(overload)
-    if found is None:
-        found = _BY_FUNCTION.get(function)
-    if found is None:
-        found = _BY_OVERLOAD.get(overload if function not in ("_==_", "_!=_") else "equals")
-    return 1 if found is None else found
+    """Return the cost of a call. `overload` is "" if the checker found several."""
+    cost = _BY_TRACKER.get(overload)
+    if cost is None:
+        cost = _BY_FUNCTION.get(function)
+    if cost is None:
+        cost = _BY_OVERLOAD.get(overload if function not in ("_==_", "_!=_") else "equals")
+    return 1 if cost is None else cost
 
 
 def tenth(size: float) -> int:
-    """A string of this size, traversed."""
+    """Return the cost of traversing a string of this size."""
     return ceil(size * 0.1)
 
 
 def traversal(value: Any) -> int:
-    """What looking at everything in a value costs (upstream: traversalCost)."""
+    """Return the cost of visiting everything in a value. Upstream: traversalCost."""
     if isinstance(value, str):
         return int(len(value.encode("utf-8", "surrogatepass")) * 0.1)
     if isinstance(value, bytes):
@@ -65,6 +69,7 @@ def _first_twice(args: Args, result: Any) -> int:
 
 
 def _selector(args: Args, result: Any) -> int:
+    """Return the cost of a field or label selector: of parsing its text, and of a requirement for every second character."""
     length = size_of(args[1])
     return LIST_COST + tenth(length) + ceil(ceil(length * 0.5) * (LIST_COST + STRUCT_COST))
 
@@ -116,6 +121,7 @@ def _output(args: Args, result: Any) -> int:
 
 
 def _flatten(args: Args, result: Any) -> int:
+    """Return the cost of `flatten`. As upstream, a depth of another type panics, which is an InternalError here."""
     if len(args) == 2 and not isinstance(args[1], int):
         raise InternalError(f"interface conversion: ref.Val is {go_type(args[1])}, not types.Int")
     depth = float(args[1]) if len(args) == 2 else 1.0
@@ -123,7 +129,10 @@ def _flatten(args: Args, result: Any) -> int:
 
 
 def self_compare(listed: Any) -> int:
-    """Everything in a list with everything else. Upstream looks into the list even where there is none."""
+    """Return the cost of comparing all elements of a list with each other.
+
+    Upstream converts the argument to a list without a check; the resulting panic is an InternalError here.
+    """
     if not isinstance(listed, list):
         missing = "Contains" if has(ADDABLE, listed) else "Add"
         raise InternalError(f"interface conversion: {go_type(listed)} is not traits.Lister: missing method {missing}")
@@ -168,7 +177,7 @@ _BY_FUNCTION: Final[Mapping[str, Cost]] = {
     "validate": _validate,
     "_==_": _equality,
 }
-"""Functions that cost 1 are left out: so does what is in no table."""
+"""Functions that are in none of the tables cost 1."""
 
 _BY_OVERLOAD: Final[Mapping[str, Cost]] = {
     **dict.fromkeys(("starts_with_string", "ends_with_string"), _second),

@@ -1,4 +1,6 @@
-"""Types of schemas: `declared` makes the `DeclType` of a `SchemaNode`, `with_meta` adds what every resource has.
+"""The declared types of schemas.
+
+`declared` returns the `DeclType` of a `SchemaNode`; `with_meta` adds the metadata fields that rules of a resource can always use.
 
 Upstream: k8s.io/apiserver/pkg/cel/common/schemas.go and apiextensions-apiserver/pkg/apiserver/schema/cel/model.
 """
@@ -18,7 +20,11 @@ _META: Final = ("name", "generateName")
 
 
 def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
-    """None for what expressions cannot look at: data that the schema says nothing about. `root`: of a resource."""
+    """Return the declared type of a schema, or None if expressions cannot access its values because the schema does not describe them.
+
+    Args:
+        root: whether the schema is that of a resource, with apiVersion, kind and metadata.
+    """
     if node.int_or_string:
         longest = node.validations.get("maxLength")
         return DeclType("dyn", types.DYN, 1, max_elements=_TEXT_LIMIT if longest is None else max(longest, 0) * 4)
@@ -41,17 +47,17 @@ def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
 
 
 def is_map(node: SchemaNode) -> bool:
-    """Whether it says what its values are; `additionalProperties: true` does not."""
+    """Return whether a schema is that of a map: it describes the values, which `additionalProperties: true` does not."""
     values = node.additional_properties
     return values is not None and (values.__class__ is not SchemaNode or bool(values.type))
 
 
 def with_meta(node: SchemaNode) -> SchemaNode:
-    """The node with apiVersion, kind and the names in metadata, which rules of a resource may always use."""
-    known: SchemaNode | None = node.compiled.get("cel-meta")
-    if known is None:
-        known = node.compiled["cel-meta"] = node if _has_meta(node) else _added_meta(node)
-    return known
+    """Return a schema with apiVersion, kind, metadata.name and metadata.generateName added, which rules of a resource can always use."""
+    cached: SchemaNode | None = node.compiled.get("cel-meta")
+    if cached is None:
+        cached = node.compiled["cel-meta"] = node if _has_meta(node) else _added_meta(node)
+    return cached
 
 
 def _has_meta(node: SchemaNode) -> bool:
@@ -63,14 +69,14 @@ def _has_meta(node: SchemaNode) -> bool:
 
 
 def _added_meta(node: SchemaNode) -> SchemaNode:
-    made = SchemaNode(node.type)
+    result = SchemaNode(node.type)
     for name in SchemaNode.__slots__:
         if name != "compiled":
-            setattr(made, name, getattr(node, name))
+            setattr(result, name, getattr(node, name))
     meta = SchemaNode("object")
     meta.properties = {name: SchemaNode("string") for name in _META}
-    made.properties = {**node.properties, "kind": SchemaNode("string"), "apiVersion": SchemaNode("string"), "metadata": meta}
-    return made
+    result.properties = {**node.properties, "kind": SchemaNode("string"), "apiVersion": SchemaNode("string"), "metadata": meta}
+    return result
 
 
 def _list(node: SchemaNode) -> DeclType | None:

@@ -1,8 +1,10 @@
-"""`bound`: JSON as a schema sees it. Strings of some formats are timestamps, durations or bytes, numbers are doubles, lists of type set
-or map have no order, fields are known by their escaped names, and what the schema does not declare is not there.
+"""Views of JSON values as their schema describes them, for use in expressions.
 
-What needs nothing of that (most of most objects) is used as it is; the rest is wrapped and looked at when it is used.
-Upstream: UnstructuredToVal of k8s.io/apiserver/pkg/cel/common/valuesunstructured.go.
+Strings of some formats become timestamps, durations or bytes. Numbers become doubles. Lists of type set or map compare without order.
+Fields have escaped names, and fields that the schema does not declare are missing. Values that need none of this, which are most parts
+of most objects, are used unchanged; others are wrapped and converted at first use.
+
+Upstream: k8s.io/apiserver/pkg/cel/common/valuesunstructured.go, UnstructuredToVal.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from tetrapod.machinery.shapes.formats import of_type
 from tetrapod.machinery.shapes.node import SchemaNode
 
 Convert = Callable[[Any], Any] | None
-"""None where the value may be used as it is."""
+"""A conversion, or None if values can be used unchanged."""
 
 _DAY: Final = 86_400_000_000_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
@@ -31,19 +33,22 @@ _NULL: Final = "invalid data, got null for schema with nullable=false"
 
 
 def bound(node: SchemaNode, value: Any, *, root: bool = False, floats: bool = False) -> Any:
-    """The value of a variable whose type is that of a schema. `root`: it is a resource; `floats`: there are whole ones in it
-    (1.0), which validation takes for integers, but rules do not.
+    """Return the value of a variable whose type is that of a schema.
+
+    Args:
+        root: whether the value is a resource, with apiVersion, kind and metadata.
+        floats: whether the value contains floats without a fraction, such as 1.0. Validation accepts them as integers, but rules do not.
     """
     convert = _converter(with_meta(node) if root else node, floats)
     return value if convert is None else convert(value)
 
 
 def _converter(node: SchemaNode, floats: bool) -> Convert:
-    place = "cel-value-floats" if floats else "cel-value"
-    if place not in node.compiled:
-        node.compiled[place] = _make(node, floats)
-    known: Convert = node.compiled[place]
-    return known
+    cache_key = "cel-value-floats" if floats else "cel-value"
+    if cache_key not in node.compiled:
+        node.compiled[cache_key] = _make(node, floats)
+    cached: Convert = node.compiled[cache_key]
+    return cached
 
 
 def _make(node: SchemaNode, floats: bool) -> Convert:
@@ -89,7 +94,7 @@ def _int_or_string(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Validation passes lists as strings where there is a format."""
+    """Return the value, raising EvaluationError if it is not a string. Validation accepts lists as strings that have a format."""
     if value.__class__ is not str:
         raise EvaluationError(_NULL if value is None else f"invalid data, expected string, got {type_name(value)}")
     return value
@@ -134,7 +139,7 @@ def _wrong(value: Any, expected: str, kind: str) -> Any:
 
 
 class _Object(ObjectLike):
-    """An object with the properties that its schema declares."""
+    """An object, restricted to the properties that its schema declares."""
 
     __slots__ = ("_fields", "_found", "_value")
 
@@ -153,8 +158,8 @@ class _Object(ObjectLike):
         if name is None or value is None or name not in self._fields:
             raise KeyError(key)
         convert = self._fields[name]
-        found = self._found[key] = value if convert is None else convert(value)
-        return found
+        converted = self._found[key] = value if convert is None else convert(value)
+        return converted
 
     def __iter__(self) -> Iterator[Any]:
         return (escape(key) or key for key in self._value if key in self._fields)
@@ -164,7 +169,7 @@ class _Object(ObjectLike):
 
 
 class _Map(ObjectLike):
-    """A map whose values are converted."""
+    """A map whose values are converted at first use."""
 
     __slots__ = ("_convert", "_found", "_value")
 
@@ -217,18 +222,18 @@ class MapList(CorrelatedList):
     def equals(self, other: list[Any]) -> bool:
         if len(self) != len(other):
             return False
-        places = self._by_key()
-        return all((place := places.get(self._key_of(item))) is not None and equal(self[place], item) for item in other)
+        indexes = self._by_key()
+        return all((index := indexes.get(self._key_of(item))) is not None and equal(self[index], item) for item in other)
 
     def merged(self, other: list[Any]) -> list[Any]:
-        made, places = list(self), self._by_key()
+        result, indexes = list(self), self._by_key()
         for item in other:
-            place = places.get(self._key_of(item))
-            if place is None:
-                made.append(item)
+            index = indexes.get(self._key_of(item))
+            if index is None:
+                result.append(item)
             else:
-                made[place] = item
-        return MapList(made, self._keys)
+                result[index] = item
+        return MapList(result, self._keys)
 
 
 def _field(item: Any, key: str) -> Any:
@@ -239,14 +244,14 @@ def _field(item: Any, key: str) -> Any:
 
 
 def _duration(value: Any) -> Any:
-    found = parse_duration(_text(value))
-    if found is None:
+    parsed = parse_duration(_text(value))
+    if parsed is None:
         from tetrapod.machinery.cel.library.strfmt import parse_words
 
-        found = parse_words(value)
-    if found is None:
+        parsed = parse_words(value)
+    if parsed is None:
         raise EvaluationError(f"Invalid duration {value}")
-    return found
+    return parsed
 
 
 def _date(value: Any) -> Any:
@@ -258,10 +263,10 @@ def _date(value: Any) -> Any:
 
 
 def _date_time(value: Any) -> Any:
-    found = parse_timestamp(_text(value).upper().replace(" ", "T"))
-    if found is None:
+    parsed = parse_timestamp(_text(value).upper().replace(" ", "T"))
+    if parsed is None:
         raise EvaluationError(f"Invalid date-time formatted string {value}")
-    return found
+    return parsed
 
 
 def _bytes(value: Any) -> bytes:

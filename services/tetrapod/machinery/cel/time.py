@@ -1,4 +1,4 @@
-"""Timestamps and durations: texts, arithmetic, fields.
+"""Timestamps and durations: parsing, formatting, range checks and time zones.
 
 Upstream: cel-go common/types/timestamp.go, duration.go and overflow.go.
 """
@@ -23,7 +23,10 @@ _RFC3339: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """RFC 3339, as Go reads it; None if it is none. Raises EvaluationError outside of the years 1 to 9999."""
+    """Parse an RFC 3339 timestamp as Go does. Returns None if the text is invalid.
+
+    Raises EvaluationError for a timestamp outside of the years 1 to 9999.
+    """
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -41,18 +44,21 @@ def parse_timestamp(text: str) -> Timestamp | None:
 
 
 def checked_timestamp(ns: int) -> Timestamp:
+    """Return a timestamp, raising EvaluationError outside of the years 1 to 9999."""
     if not _MIN <= ns <= _MAX:
         raise EvaluationError("timestamp overflow")
     return Timestamp(ns)
 
 
 def checked_duration(ns: int) -> Duration:
+    """Return a duration, raising EvaluationError if it does not fit into 64 bits."""
     if not -_INT64 <= ns < _INT64:
         raise EvaluationError("integer overflow")
     return Duration(ns)
 
 
 def parse_duration(text: str) -> Duration | None:
+    """Parse a duration as Go does, such as `1h30m`. Returns None if the text is invalid."""
     try:
         return Duration(parse_nanoseconds(text))
     except ValueError:
@@ -60,6 +66,7 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def text_of(value: Timestamp | Duration) -> str:
+    """Return a timestamp in RFC 3339 with up to nine fractional digits, or a duration in seconds, such as `1.5s`."""
     if isinstance(value, Duration):
         whole, rest = divmod(abs(value.ns), _SECOND)
         fraction = f".{rest:09d}".rstrip("0") if rest else ""
@@ -71,20 +78,23 @@ def text_of(value: Timestamp | Duration) -> str:
 
 
 def in_zone(value: Timestamp, zone: str | None) -> datetime:
-    """Raises EvaluationError for a zone that nobody knows."""
+    """Return a timestamp in a time zone: a name, or an offset `hours:minutes`. None means UTC.
+
+    Raises EvaluationError for an unknown time zone.
+    """
     moment = _EPOCH + timedelta(seconds=value.ns // _SECOND, microseconds=value.ns % _SECOND // 1000)
     if zone is None:
         return moment
     if ":" not in zone:
         return moment.astimezone(_zone(zone))
     try:
-        return moment + _offset(zone)  # not a timezone of Python's, which is never a day off
+        return moment + _offset(zone)  # datetime.timezone rejects offsets of a day or more
     except OverflowError:
         raise EvaluationError(f"unknown time zone {zone}") from None
 
 
 def _zone(name: str) -> tzinfo | None:
-    """None is the zone of this machine, as in Python."""
+    """Return the time zone with this name. None means the local zone of this machine, as in `datetime.astimezone`."""
     if name in ("", "UTC"):
         return UTC
     if name == "Local":
@@ -98,11 +108,11 @@ def _zone(name: str) -> tzinfo | None:
 
 
 def _offset(name: str) -> timedelta:
-    """Of `hours:minutes`, of whatever size they are."""
+    """Parse an offset `hours:minutes`; neither number is limited."""
     hours, _, minutes = name.partition(":")
     try:
         hour, minute = int(hours), int(minutes)
     except ValueError:
-        wrong = hours if not hours.lstrip("+-").isdigit() else minutes
-        raise EvaluationError(f'strconv.Atoi: parsing "{wrong}": invalid syntax') from None
+        invalid = hours if not hours.lstrip("+-").isdigit() else minutes
+        raise EvaluationError(f'strconv.Atoi: parsing "{invalid}": invalid syntax') from None
     return timedelta(minutes=hour * 60 - minute if hours.startswith("-") else hour * 60 + minute)

@@ -1,7 +1,7 @@
-"""What is said where a function does not take the values that it is given.
+"""The errors of calls whose arguments match no overload at run time.
 
-Upstream: cel-go interpreter/interpretable.go (a function's trait, which its first argument must have, and receivers, which answer for
-themselves) and common/decls (overloads of a function, of which none suits).
+Upstream: cel-go interpreter/interpretable.go (traits of the first argument, and receivers that dispatch calls themselves) and
+common/decls (functions of which no overload matches).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.values import Duration, ObjectLike, Timestamp, Uint, no_such_overload, type_of_value
 
 COMPARABLE: Final = (int, Uint, float, bool, Duration, Timestamp, str, bytes)
-"""What has an order (upstream: traits.Comparer)."""
+"""The classes of ordered values. Upstream: traits.Comparer."""
 ADDABLE: Final = (int, Uint, float, str, bytes, list, Duration, Timestamp)
 _RECEIVERS: Final = (str, Duration, Timestamp)
 _TRAITS: Final[dict[str, tuple[type, ...]]] = {
@@ -29,21 +29,22 @@ _TRAITS: Final[dict[str, tuple[type, ...]]] = {
     "sort": (list,),
 }
 _UNNAMED: Final = frozenset({"contains", "startsWith", "endsWith"})
-"""One function for all their overloads, without a trait."""
+"""Functions whose overloads share one implementation without a trait."""
 
 
 def unsuited(name: str, args: Sequence[Any]) -> EvaluationError:
+    """Return the error of a call whose arguments match no overload. `args` begin with the receiver."""
     if name in _UNNAMED:
         return no_such_overload()
     traits = _TRAITS.get(name)
     if traits is not None:
         return no_such_overload() if has(traits, args[0]) or has(_RECEIVERS, args[0]) else EvaluationError(f"no such overload: {name}")
-    shown = [type_of_value(arg).name for arg in args]
+    type_names = [type_of_value(arg).name for arg in args]
     if name == "flatten":
-        return EvaluationError(f"no such overload: {shown[0]}.flatten({', '.join(shown[1:])})")
-    return EvaluationError(f"no such overload: {name}({', '.join(shown)})")
+        return EvaluationError(f"no such overload: {type_names[0]}.flatten({', '.join(type_names[1:])})")
+    return EvaluationError(f"no such overload: {name}({', '.join(type_names)})")
 
 
 def has(traits: tuple[type, ...], value: Any) -> bool:
-    """Whether a value is of one of these kinds; a bool is no int here."""
+    """Return whether a value is an instance of one of these classes. A bool is not an int here."""
     return value.__class__ in traits or (isinstance(value, (list, ObjectLike)) and isinstance(value, traits))

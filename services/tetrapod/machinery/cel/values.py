@@ -1,7 +1,8 @@
-"""Run-time values of CEL, and those that are made when they are first used.
+"""The run-time values of CEL, and values that are computed at first use.
 
-JSON as it was decoded is used as it is: None, bool, int (int64), float, str, list, dict; bytes are `bytes`, types are `CelType`.
-Upstream: cel-go common/types; k8s.io/apiserver/pkg/cel/lazy and mutation.
+Decoded JSON is used unchanged: None, bool, int (int64), float, str, list and dict. Bytes are `bytes`, types are `CelType`.
+
+Upstream: cel-go common/types; k8s.io/apiserver/pkg/cel/lazy and pkg/cel/mutation.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ NO_OVERLOAD: Final = "no such overload"
 
 
 def no_such_overload() -> EvaluationError:
+    """Return the error `no such overload`."""
     return EvaluationError(NO_OVERLOAD)
 
 
@@ -28,6 +30,8 @@ class Uint(int):
 
 
 class Duration:
+    """A duration in nanoseconds."""
+
     __slots__ = ("ns",)
 
     def __init__(self, ns: int) -> None:
@@ -41,7 +45,7 @@ class Duration:
 
 
 class Timestamp:
-    """Nanoseconds since 1970, UTC."""
+    """A point in time: nanoseconds since 1970-01-01 UTC."""
 
     __slots__ = ("ns",)
 
@@ -56,7 +60,7 @@ class Timestamp:
 
 
 class Optional:
-    """`NONE` is the empty one."""
+    """An optional value. The empty optional is always the object `NONE`."""
 
     __slots__ = ("value",)
 
@@ -74,31 +78,35 @@ class Special:
     cel_type: ClassVar[CelType]
 
     def equals(self, other: Any) -> bool:
+        """Return whether this value equals another one of the same class."""
         raise NotImplementedError
 
     def cel_size(self) -> int:
+        """Return the size from which costs are computed."""
         return 1
 
 
 class CorrelatedList(list[Any]):
-    """A list whose order does not matter: a set, or a map by some keys of its elements."""
+    """A list whose order is irrelevant to `==`: a set, or a map by some keys of its elements."""
 
     __slots__ = ()
 
     def equals(self, other: list[Any]) -> bool:
+        """Return whether both lists have equal elements, in any order."""
         raise NotImplementedError
 
     def merged(self, other: list[Any]) -> list[Any]:
-        """What `+` gives."""
+        """Return the result of `+`."""
         raise NotImplementedError
 
 
 class ObjectLike:
-    """A map whose entries are found out on demand: `find` raises KeyError; `__iter__` gives the keys."""
+    """A map whose entries are computed on demand. Iteration yields the keys."""
 
     __slots__ = ()
 
     def find(self, key: Any) -> Any:
+        """Return the value of a key, raising KeyError if it is missing."""
         raise KeyError(key)
 
     def __iter__(self) -> Iterator[Any]:
@@ -109,7 +117,7 @@ class ObjectLike:
 
 
 class Lazy:
-    """A binding that is made at its first use (`Lazy(lambda: …)`) and kept for the evaluation."""
+    """A binding whose value is computed at first use (`Lazy(lambda: …)`) and kept for the evaluation."""
 
     __slots__ = ("make",)
 
@@ -118,9 +126,9 @@ class Lazy:
 
 
 class LazyFields(ObjectLike):
-    """An object whose fields are made at first use and kept: `variables` of a policy.
+    """An object whose fields are computed at first use and kept, such as `variables` of a policy.
 
-    A function may raise EvaluationError: so does every use of its field.
+    If a function raises EvaluationError, every use of its field does.
     """
 
     __slots__ = ("_made", "functions", "type_name")
@@ -143,9 +151,9 @@ class LazyFields(ObjectLike):
 
 
 class StructValue(ObjectLike):
-    """What `Object.spec{…}` or `JSONPatch{…}` makes: a type's name and the given fields, which are values themselves.
+    """The value of `Object.spec{…}` or `JSONPatch{…}`: a type's name and the given fields, whose values are CEL values.
 
-    `json_values.json_value` turns it into JSON.
+    `json_values.json_value` converts it to JSON.
     """
 
     __slots__ = ("fields", "type_name")
@@ -182,14 +190,15 @@ _TYPES: Final[dict[type, CelType]] = {
 
 
 def type_of_literal(value: Any) -> CelType:
+    """Return the static type of a literal."""
     return _TYPES[value.__class__]
 
 
 def type_of_value(value: Any) -> CelType:
-    """The run-time type: lists, maps and optionals without what is in them."""
-    found = _TYPES.get(value.__class__)
-    if found is not None:
-        return CelType(found.kind, found.name) if found.params else found
+    """Return the run-time type of a value. Lists, maps and optionals have no type parameters."""
+    known = _TYPES.get(value.__class__)
+    if known is not None:
+        return CelType(known.kind, known.name) if known.params else known
     if isinstance(value, StructValue):
         return types.object_type(value.type_name)
     if isinstance(value, list):
@@ -221,13 +230,16 @@ _GO_TYPES: Final = {
 
 
 def go_type(value: Any) -> str:
-    """As upstream's own language calls it, which some of its errors tell; what is no value of CEL is an error there."""
-    found = _GO_TYPES.get(value.__class__)
-    return found or (f"cel.{value.cel_type.name.rpartition('.')[2]}" if isinstance(value, Special) else "*types.Err")
+    """Return the name of a value's Go type in upstream's implementation, which some error texts contain.
+
+    Objects that are not CEL values have the type of an error there.
+    """
+    known = _GO_TYPES.get(value.__class__)
+    return known or (f"cel.{value.cel_type.name.rpartition('.')[2]}" if isinstance(value, Special) else "*types.Err")
 
 
 def size_of(value: Any) -> int:
-    """What `size()` gives, and 1 for what has none: the measure of costs."""
+    """Return the result of `size()`, or 1 for a value without a size. Costs are computed from it."""
     kind = value.__class__
     if kind is str or kind is list or kind is dict or kind is bytes:
         return len(value)
@@ -243,9 +255,10 @@ _NUMBERS: Final = frozenset({int, float, Uint})
 
 
 def equal(a: Any, b: Any) -> bool:
-    """`==`: numbers across their types, lists and maps by what is in them; values of different types are not equal.
+    """Return the result of `==`.
 
-    Values of Kubernetes' own types (quantities, what a schema describes) equal nothing else by an error; null is compared before them.
+    Numbers are compared across their types, lists and maps by their contents. Values of different types are not equal. Comparing a value of
+    a Kubernetes type (a quantity, or an object with a schema) with a value of another type raises EvaluationError, except with null.
     """
     ka, kb = a.__class__, b.__class__
     if ka in _PLAIN:
@@ -268,12 +281,14 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def _comparable(other: Any, alike: bool) -> bool:
+    """Return `alike`, raising EvaluationError if it is false and the other value is not null."""
     if not alike and other is not None:
         raise no_such_overload()
     return alike
 
 
 def equal_lists(a: list[Any], b: list[Any]) -> bool:
+    """Return whether two lists have equal elements in the same order."""
     return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
 
 
@@ -291,19 +306,19 @@ def _equal_maps(a: Any, b: Any) -> bool:
 
 
 def find(mapping: Any, key: Any) -> Any:
-    """An entry of a map. Raises KeyError. `1` finds `1u` and `1.0`, but not `true`."""
+    """Return the value of a map's key, raising KeyError if it is missing. `1` finds `1u` and `1.0`, but not `true`."""
     if mapping.__class__ is not dict:
         return mapping.find(key)
-    value = mapping[key]  # Python takes True for 1
+    value = mapping[key]  # True equals 1 in Python
     if key.__class__ is bool or (key.__class__ in _NUMBERS and key in (0, 1)):
-        wants = key.__class__ is bool
-        if not any(k == key and (k.__class__ is bool) == wants for k in mapping):
+        is_bool = key.__class__ is bool
+        if not any(k == key and (k.__class__ is bool) == is_bool for k in mapping):
             raise KeyError(key)
     return value
 
 
 def shown(value: Any) -> str:
-    """A value as Go prints it in messages about keys and indexes."""
+    """Return a value as Go prints it in messages about keys and indexes."""
     if value.__class__ is bool:
         return "true" if value else "false"
     if isinstance(value, float):

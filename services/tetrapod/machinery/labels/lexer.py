@@ -1,4 +1,4 @@
-"""Tokens of label selector texts (upstream: the Lexer in k8s.io/apimachinery/pkg/labels/selector.go)."""
+"""Tokens of label selectors in text form. Upstream: k8s.io/apimachinery/pkg/labels/selector.go, Lexer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final, TypeAlias
 
 Token: TypeAlias = tuple[str, str]
-"""(kind, text as written); the kind of punctuation and of `in`, `notin` is the text itself."""
+"""The kind and the text of a token. Punctuation, `in` and `notin` are their own kind."""
 
 END: Final = "end"
 IDENTIFIER: Final = "identifier"
@@ -17,24 +17,13 @@ NOT_IN: Final = "notin"
 
 OPERATORS: Final = {"in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">": "gt", "<": "lt"}
 _PUNCTUATION: Final = frozenset({")", ",", "!", "==", "=", ">", "<", "!=", "("})
-_word = re.compile("[^ \t\r\n=!(),><\0]+").match
-_blank = re.compile("[ \t\r\n]*").match
+_KINDS: Final = {text: text for text in (*_PUNCTUATION, IN, NOT_IN)}
+_tokens = re.compile("[^ \t\r\n=!(),><\0]+|==|!=|[=!(),><]").findall
 
 
 def scan(text: str) -> list[Token]:
-    """All tokens, END last; a NUL character ends the text, as it does in upstream's lexer."""
-    tokens: list[Token] = []
-    at = 0
-    while True:
-        at = _blank(text, at).end()  # type: ignore[union-attr]
-        if at >= len(text) or text[at] == "\0":
-            tokens.append((END, ""))
-            return tokens
-        if word := _word(text, at):
-            found = word[0]
-            tokens.append((found if found in (IN, NOT_IN) else IDENTIFIER, found))
-            at = word.end()
-            continue
-        found = text[at : at + 2] if text[at : at + 2] in _PUNCTUATION else text[at]
-        tokens.append((found, found))
-        at += len(found)
+    """Return all tokens, END last. A NUL character ends the text, as in upstream's lexer."""
+    kind_of = _KINDS.get
+    tokens = [(kind_of(token, IDENTIFIER), token) for token in _tokens(text.partition("\0")[0])]
+    tokens.append((END, ""))
+    return tokens

@@ -1,4 +1,4 @@
-"""Selectors of objects: of a set of labels, and of a LabelSelector (`matchLabels`, `matchExpressions`).
+"""Selectors from a set of labels, and from a LabelSelector object (`matchLabels`, `matchExpressions`).
 
 Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go.
 """
@@ -13,7 +13,7 @@ from tetrapod.machinery.labels.selectors import EVERYTHING, NOTHING, Labels, Req
 
 
 def from_set(labels: Labels | None) -> Selector:
-    """A selector of exactly these labels, trusted to be valid."""
+    """Return a selector of objects that have all of these labels. The labels are not validated."""
     return Selector(Requirement(key, "=", (value,)) for key, value in labels.items()) if labels else EVERYTHING
 
 
@@ -21,10 +21,10 @@ _OBJECT_OPERATORS: Final[dict[str, str]] = {"In": "in", "NotIn": "notin", "Exist
 
 
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
-    """The selector of a LabelSelector object: none selects nothing, an empty one everything.
+    """Return the selector of a LabelSelector object. None selects nothing, an empty one selects everything.
 
     Raises:
-        ValueError: an unknown operator or invalid keys or values.
+        ValueError: an operator is unknown, or a key or value is invalid.
     """
     if selector is None:
         return NOTHING
@@ -32,17 +32,17 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
     expressions = selector.get("matchExpressions") or ()
     if not match_labels and not expressions:
         return EVERYTHING
-    found = [requirement(key, "=", [value]) for key, value in match_labels.items()]
+    requirements = [requirement(key, "=", [value]) for key, value in match_labels.items()]
     for expression in expressions:
         op = _OBJECT_OPERATORS.get(expression.get("operator", ""))
         if op is None:
             raise ValueError(f"{field.go_quote(expression.get('operator', ''))} is not a valid label selector operator")
-        found.append(requirement(expression.get("key", ""), op, list(expression.get("values") or ())))
-    return Selector(found)
+        requirements.append(requirement(expression.get("key", ""), op, list(expression.get("values") or ())))
+    return Selector(requirements)
 
 
 def format_label_selector(selector: Mapping[str, Any] | None) -> str:
-    """As tables show it: `<none>` where nothing is restricted, `<error>` where it does not parse."""
+    """Return a LabelSelector object as tables show it: `<none>` if it is empty, `<error>` if it is invalid."""
     try:
         return str(from_label_selector(selector)) or "<none>"
     except ValueError:

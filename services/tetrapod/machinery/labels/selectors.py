@@ -1,6 +1,6 @@
-"""`Requirement` and `Selector`: conditions on labels, made with the checks of upstream and matched by a closure each.
+"""`Requirement` and `Selector`: conditions on labels, validated as upstream and compiled to closures.
 
-Upstream: k8s.io/apimachinery/pkg/labels/selector.go, error texts included.
+Upstream: k8s.io/apimachinery/pkg/labels/selector.go, including its error texts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _int64(text: str) -> int | None:
 
 
 class Requirement:
-    """One condition on one label. Make them with `requirement`, which validates, or trust your input."""
+    """A condition on one label. `requirement` creates a validated one; the constructor trusts its arguments."""
 
     __slots__ = ("key", "matches", "op", "values")
 
@@ -62,14 +62,14 @@ class Requirement:
 
 
 def _matcher(key: str, op: Operator, values: tuple[str, ...]) -> Callable[[Labels], bool]:
-    """A closure per operator: matching is the hot path of every selective list and watch."""
+    """Return a function that matches labels, one for each operator: matching is the hot path of lists and watches with a selector."""
     if op in ("in", "=", "==", "notin", "!="):
-        wanted = op in ("in", "=", "==")
+        inclusive = op in ("in", "=", "==")
         if len(values) == 1:
             only = values[0]
-            return (lambda labels: labels.get(key) == only) if wanted else (lambda labels: labels.get(key) != only)
+            return (lambda labels: labels.get(key) == only) if inclusive else (lambda labels: labels.get(key) != only)
         listed = frozenset(values)
-        return (lambda labels: labels.get(key) in listed) if wanted else (lambda labels: labels.get(key) not in listed)
+        return (lambda labels: labels.get(key) in listed) if inclusive else (lambda labels: labels.get(key) not in listed)
     if op == "exists":
         return lambda labels: key in labels
     if op == "!":
@@ -96,11 +96,11 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """Whether it selects everything."""
+        """Return whether the selector selects everything."""
         return not self.requirements
 
     def matches(self, labels: Labels | None) -> bool:
-        """Whether all requirements hold of these labels; None is no labels."""
+        """Return whether labels satisfy all requirements. None is treated as an empty map."""
         if labels is None:
             labels = _NONE
         for requirement in self.requirements:  # noqa: SIM110 - a generator in all() costs twice as much here
@@ -109,7 +109,10 @@ class Selector:
         return True
 
     def requires_exact_match(self, key: str) -> str | None:
-        """The one value that the label must have, where the first requirement on it says so (upstream: RequiresExactMatch)."""
+        """Return the only value that a label may have, if the first requirement on it is an equality, else None.
+
+        Upstream: RequiresExactMatch.
+        """
         for requirement in self.requirements:
             if requirement.key == key:
                 return requirement.values[0] if requirement.op in ("=", "==", "in") and len(requirement.values) == 1 else None
@@ -126,7 +129,7 @@ class Selector:
 
 
 class _Nothing(Selector):
-    """What a missing LabelSelector object selects."""
+    """The selector of a missing LabelSelector object."""
 
     __slots__ = ()
 
@@ -143,15 +146,22 @@ EVERYTHING: Final = Selector([])
 NOTHING: Final[Selector] = _Nothing([])
 
 
-def requirement(key: str, op: str, values: list[str], path: str = "") -> Requirement:
-    """A validated requirement.
+def requirement(key: str, op: str, values: list[str], path: str = "", *, key_is_valid: bool = False) -> Requirement:
+    """Return a validated requirement.
+
+    Args:
+        key: the label's name.
+        op: the operator.
+        values: the values that the operator compares with.
+        path: the field's path for errors.
+        key_is_valid: whether the caller has validated the key.
 
     Raises:
-        ValueError: all complaints, aggregated as upstream does.
+        ValueError: all errors, aggregated as upstream does.
     """
     errors: list[FieldError] = []
     key_path, values_path = (field.child(path, "key"), field.child(path, "values")) if path else ("<nil>", "values")
-    if texts := names.is_qualified_name(key):
+    if not key_is_valid and (texts := names.is_qualified_name(key)):
         errors.append(field.invalid(key_path, key, "; ".join(texts)))
     errors += _value_count_errors(op, values, values_path, path)
     for i, value in enumerate(values):

@@ -1,31 +1,38 @@
-"""The text form of a selector: `a=b,c in (d,e),!f` (upstream: the Parser in k8s.io/apimachinery/pkg/labels/selector.go, texts included)."""
+"""The parser of selectors in text form: `a=b,c in (d,e),!f`.
+
+Upstream: k8s.io/apimachinery/pkg/labels/selector.go, Parser, including its error texts.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from tetrapod.machinery import field, names
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.labels.lexer import COMMA, END, IDENTIFIER, IN, NOT, NOT_IN, OPERATORS, Token, scan
 from tetrapod.machinery.labels.selectors import EVERYTHING, Requirement, Selector, requirement
 
 _BINARY: Final = "in, notin, =, ==, !=, gt, lt"
+MOST_TERMS: Final = 4096
+"""The most requirements, plus values of `in` and `notin`, in a selector. Upstream has no limit except the size of a request's head."""
 
 
-@lru_cache(maxsize=2)
+@bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 12 * len(text) + 500)
 def parse(text: str) -> Selector:
-    """Parse the text form of a selector; the last ones are kept, for those on one request's way who ask again (a text may be a megabyte).
+    """Parse a selector in text form. Results are cached, because several steps of a request parse the same selector.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the selector is invalid (with upstream's text) or has too many terms.
     """
     if not text:
         return EVERYTHING
+    if text.count(",") >= MOST_TERMS:
+        raise ValueError(f"unable to parse requirement: the selector has more than {MOST_TERMS} requirements and values")
     return Selector(_Parser(scan(text)).parse())
 
 
 class _Parser:
-    """Recursive descent over the tokens. `in` and `notin` are words like others except as operators."""
+    """A recursive-descent parser of the tokens. `in` and `notin` are identifiers except in the position of an operator."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
@@ -41,20 +48,21 @@ class _Parser:
         return token
 
     def parse(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        """Return the requirements of the selector."""
+        requirements: list[Requirement] = []
         while True:
             kind, text = self._peek()
             if kind == END:
-                return found
+                return requirements
             if kind not in (IDENTIFIER, NOT):
                 raise ValueError(f"found '{text}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._requirement())
+                requirements.append(self._requirement())
             except ValueError as error:
                 raise ValueError(f"unable to parse requirement: {error}") from None
             kind, text = self._next()
             if kind == END:
-                return found
+                return requirements
             if kind != COMMA:
                 raise ValueError(f"found '{text}', expected: ',' or 'end of string'")
             kind, text = self._peek()
@@ -71,16 +79,16 @@ class _Parser:
         if texts := names.is_qualified_name(key):
             raise ValueError(str(field.invalid("<nil>", key, "; ".join(texts))))
         if negated:
-            return requirement(key, "!", [])
+            return Requirement(key, "!")
         if self._peek()[0] in (END, COMMA):
-            return requirement(key, "exists", [])
+            return Requirement(key, "exists")
         kind, text = self._tokens[self._at]
         self._at += 1
         op = OPERATORS.get(kind)
         if op is None:
             raise ValueError(f"found '{text}', expected: {_BINARY}")
         values = self._values() if op in ("in", "notin") else {self._exact_value()}
-        return requirement(key, op, sorted(values))
+        return requirement(key, op, sorted(values), key_is_valid=True)
 
     def _values(self) -> set[str]:
         kind, text = self._next()
@@ -93,10 +101,14 @@ class _Parser:
         if kind not in (IDENTIFIER, COMMA):
             raise ValueError(f"found '{text}', expected: ',', ')' or identifier")
         values = self._identifiers()
-        self._at += 1  # the closing parenthesis at which _identifiers stopped
+        self._at += 1  # the closing parenthesis, at which `_identifiers` stopped
         return values
 
     def _identifiers(self) -> set[str]:
+        """Read the values of `in` or `notin` up to the closing parenthesis.
+
+        As upstream, a missing value between commas is an empty string.
+        """
         values: set[str] = set()
         while True:
             kind, text = self._next()
@@ -120,6 +132,7 @@ class _Parser:
                 raise ValueError(f"found '{text}', expected: ',', or identifier")
 
     def _exact_value(self) -> str:
+        """Read the value after `=`, `==`, `!=`, `>` or `<`; a missing one is an empty string."""
         if self._peek()[0] in (END, COMMA):
             return ""
         kind, text = self._next()

@@ -1,4 +1,8 @@
-"""What is wrong with the CEL rules of a CRD's schema: that they do not compile, cost too much, or want an oldSelf that there is not.
+"""Validation of the CEL rules (`x-kubernetes-validations`) in the schema of a CustomResourceDefinition.
+
+Reports rules that do not compile, rules whose estimated cost exceeds a limit, and rules that use `oldSelf` where no old value can be
+found.
+`crd_schema.validate` calls it.
 
 Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation (validation.go, cel_validation.go).
 """
@@ -28,9 +32,15 @@ _ADVICE: Final = "(try simplifying the rule, or adding maxItems, maxProperties, 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a schema stands. `cardinality`: how often its data can occur, None without a bound; `uncorrelated`: the
-    list above whose elements are not known again after an update; `decl`: its type, if a schema above has one;
-    `untyped`: one above that has rules can have none.
+    """The position of a schema within the whole openAPIV3Schema, and what the schemas above it determine.
+
+    Attributes:
+        path: the field path of the schema, for errors.
+        cardinality: the maximum number of values of this schema in one object, or None if it is unbounded.
+        uncorrelated: the path of the nearest list above whose elements cannot be matched with their old values on update, or "".
+        decl: the CEL type of the schema, or None if no schema above it has needed one yet.
+        root: whether this is the root schema.
+        untyped: whether a schema above has rules but no CEL type could be built for it.
     """
 
     path: str
@@ -42,7 +52,13 @@ class _Place:
 
 
 class RuleErrors:
-    """`faulty`: schemas with other errors: where there is one at or below a schema, its rules are not looked at."""
+    """The checks of all CEL rules of one openAPIV3Schema.
+
+    Args:
+        show: formats a rule as the value that an error quotes.
+        faulty: the paths of schemas that have other errors. Rules of a schema with such an error at or below it are not checked.
+        limited: whether the cost limit of a single rule applies.
+    """
 
     def __init__(self, show: Callable[[Object], Any], faulty: list[str], *, limited: bool) -> None:
         self._show = show
@@ -53,12 +69,14 @@ class RuleErrors:
         self.errors: list[FieldError] = []
 
     def check(self, schema: Object, path: str) -> list[FieldError]:
-        """Of a whole openAPIV3Schema."""
+        """Return the errors of every rule in a whole openAPIV3Schema at `path`."""
         self._schema(schema, _Place(path, root=True))
         return self.errors
 
     def total_errors(self, path: str) -> list[FieldError]:
-        """What all rules together cost too much."""
+        """Return errors if the summed cost of all rules exceeds the limit: one for each of the most expensive rules and one for the
+        schema.
+        """
         if self._total <= TOTAL_LIMIT:
             return []
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -108,6 +126,7 @@ class RuleErrors:
             self.errors.append(invalid(child(at, "optionalOldSelf"), rule["optionalOldSelf"], text))
 
     def _cost(self, program: Program | None, place: _Place, decl: DeclType) -> int:
+        """Return the estimated cost of a rule multiplied by the maximum number of its values, or 0 if the rule did not compile."""
         from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
 
         if program is None:
@@ -116,6 +135,7 @@ class RuleErrors:
         return min(program.cost_estimate().max * times, _MAX)
 
     def _observe(self, at: str, name: str, cost: int) -> None:
+        """Add a cost to the total, report it if it exceeds the limit of one expression, and remember the four highest costs."""
         if self._limited and cost > EXPRESSION_LIMIT:
             self.errors.append(forbidden(at, _cost_text(name, cost, EXPRESSION_LIMIT)))
         self._total = min(self._total + cost, _MAX)
@@ -124,22 +144,22 @@ class RuleErrors:
 
 
 def has_rules(schema: Object) -> bool:
-    """Whether there are rules at or below a schema, where they count."""
+    """Return whether the schema, or one below it in items, additionalProperties or properties, has CEL rules."""
     todo: list[Any] = [schema]
     while todo:
-        found = todo.pop()
-        if isinstance(found, dict):
-            if found.get(_RULES):
+        current = todo.pop()
+        if isinstance(current, dict):
+            if current.get(_RULES):
                 return True
-            todo += [found.get("items"), found.get("additionalProperties"), *(found.get("properties") or {}).values()]
+            todo += [current.get("items"), current.get("additionalProperties"), *(current.get("properties") or {}).values()]
     return False
 
 
 def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
-    """Schemas below, with the name that leads to them in a type, in upstream's order."""
-    most = _most(schema)
-    times = None if place.cardinality is None or most is None else min(place.cardinality * most, _MAX)
-    inner = replace(place, cardinality=times)
+    """Yield the schemas directly below, each with its name in the CEL type and its place, in upstream's order."""
+    max_elements = _most(schema)
+    cardinality = None if place.cardinality is None or max_elements is None else min(place.cardinality * max_elements, _MAX)
+    inner = replace(place, cardinality=cardinality)
     yield schema.get("additionalProperties"), "@elem", replace(inner, path=child(place.path, "additionalProperties"))
     for name, prop in (schema.get("properties") or {}).items():
         yield prop, name, replace(inner, path=key(child(place.path, "properties"), name))
@@ -149,18 +169,19 @@ def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
 
 
 def _most(schema: Object) -> int | None:
-    """How many elements there can be for one of the schema's own."""
-    kind = schema.get("type")
-    if kind == "object" and schema.get("additionalProperties") is not None:
-        most = schema.get("maxProperties")
-    elif kind == "array":
-        most = schema.get("maxItems")
+    """Return the maximum number of elements in one value of the schema: 1 unless it is a map or a list, None if it is unbounded."""
+    type_name = schema.get("type")
+    if type_name == "object" and schema.get("additionalProperties") is not None:
+        limit = schema.get("maxProperties")
+    elif type_name == "array":
+        limit = schema.get("maxItems")
     else:
         return 1
-    return None if most is None else max(most, 0)
+    return None if limit is None else max(limit, 0)
 
 
 def _below_decl(decl: DeclType | None, name: str) -> DeclType | None:
+    """Return the CEL type of a field (or of the elements, for `@elem`), or None if it has none."""
     if decl is None:
         return None
     if name == "@elem":

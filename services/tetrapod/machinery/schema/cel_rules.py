@@ -1,6 +1,9 @@
-"""`compile_rules`: the programs of one schema's x-kubernetes-validations, and what is wrong with them.
+"""Compilation of the CEL rules (`x-kubernetes-validations`) of one schema.
 
-Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go. The engine is imported when there are rules to compile.
+Used when a CustomResourceDefinition is validated and when custom resources are validated against it. The CEL engine is imported
+only when there are rules to compile.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go.
 """
 
 from __future__ import annotations
@@ -24,7 +27,15 @@ _NO_STRING: Final = "messageExpression must evaluate to a string"
 
 @dataclass(slots=True)
 class CompiledRule:
-    """`program` None: the rule is empty, or `error` says why it does not compile. `declared` is the rule as it is written."""
+    """One CEL rule and the result of compiling it.
+
+    Attributes:
+        declared: the rule as it is written in the schema.
+        program: the compiled rule, or None if the rule is empty or did not compile (then `error` is set).
+        uses_old: whether the rule refers to `oldSelf`.
+        message: the compiled messageExpression, or None if the rule has none or it did not compile (then `message_error` is set).
+        field_path: the resolved fieldPath of the rule, or "".
+    """
 
     declared: Object
     program: Program | None = None
@@ -36,11 +47,21 @@ class CompiledRule:
 
     @property
     def optional_old(self) -> bool:
+        """Whether `oldSelf` is optional (optionalOldSelf), so that the rule is also evaluated on create."""
         return bool(self.declared.get("optionalOldSelf"))
 
 
 def compile_rules(rules: list[Object], decl: DeclType, schema: Object) -> list[CompiledRule]:
-    """Of a schema with its type; `schema` is what field paths lead into."""
+    """Compile the rules of one schema.
+
+    Args:
+        rules: the entries of x-kubernetes-validations.
+        decl: the CEL type of the schema, which `self` and `oldSelf` have.
+        schema: the schema that the rules' fieldPath is resolved against.
+
+    Returns:
+        One result for each rule, in the same order.
+    """
     from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.environment import Environment
 
@@ -49,8 +70,8 @@ def compile_rules(rules: list[Object], decl: DeclType, schema: Object) -> list[C
     plain = Environment({"self": scoped, "oldSelf": scoped})
     optional: dict[str, CelType | DeclType] = {"self": scoped, "oldSelf": types.optional_of(scoped.cel)}
     compiled = [_compiled(rule, Environment(optional) if rule.get("optionalOldSelf") else plain, schema) for rule in rules]
-    for tell in COMPILED:
-        tell(time.perf_counter() - began)
+    for observe in COMPILED:
+        observe(time.perf_counter() - began)
     return compiled
 
 
@@ -58,33 +79,33 @@ def _compiled(rule: Object, environment: Environment, schema: Object) -> Compile
     from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.errors import CompileError
 
-    found = CompiledRule(rule)
+    result = CompiledRule(rule)
     text, expression = rule.get("rule") or "", rule.get("messageExpression") or ""
     if not text.strip():
-        return found
+        return result
     try:
         program = environment.compile(text)
     except CompileError as error:
-        found.error = error.full if error.output_type in (None, types.BOOL) else _NO_BOOL
-        return found
+        result.error = error.full if error.output_type in (None, types.BOOL) else _NO_BOOL
+        return result
     if program.output_type != types.BOOL:
-        found.error = _NO_BOOL
-        return found
-    found.program, found.uses_old = program, program.references("oldSelf")
+        result.error = _NO_BOOL
+        return result
+    result.program, result.uses_old = program, program.references("oldSelf")
     if expression:
         try:
             message = environment.compile(expression)
         except CompileError as error:
-            failed = f"messageExpression {error.full.removeprefix('program ')}"
-            found.message_error = failed if error.output_type in (None, types.STRING) else _NO_STRING
-            return found
+            message_text = f"messageExpression {error.full.removeprefix('program ')}"
+            result.message_error = message_text if error.output_type in (None, types.STRING) else _NO_STRING
+            return result
         if message.output_type != types.STRING:
-            found.message_error = _NO_STRING
-            return found
-        found.message = message
+            result.message_error = _NO_STRING
+            return result
+        result.message = message
     if rule.get("fieldPath"):
         try:
-            found.field_path, _ = resolve(rule["fieldPath"], schema)
+            result.field_path, _ = resolve(rule["fieldPath"], schema)
         except PathError:
-            found.field_path = ""
-    return found
+            result.field_path = ""
+    return result

@@ -1,7 +1,8 @@
-"""`RuleValidator`: values of a custom resource against the CEL rules of its schema, at every level.
+"""Validation of custom resources against the CEL rules of their schema, at every level of the object.
 
-Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go. Rules are compiled when a value of their schema is first
-met, once for a version of a definition.
+Rules are compiled when a value of their schema is first validated, once for each version of a CustomResourceDefinition.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 BUDGET: Final = 10_000_000
 _QUICK_COST: Final = 100_000
-"""What may be spent on the event loop: some twenty milliseconds."""
+"""The CEL cost that may be spent on the event loop, equivalent to about twenty milliseconds."""
 _QUICK_TEXT: Final = 2_000
 _ENGINE: Final = "tetrapod.machinery.cel.environment"
 _NO_RATCHET: Final = Ratchet()
@@ -36,33 +37,42 @@ _UNMATCHED: Final = "call arguments did not match a supported operator, function
 
 
 class _Stop(Exception):
-    """No further rule is evaluated."""
+    """Raised to end the validation: no further rule is evaluated."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One validation: what it found, and what it may still spend. `on_loop`: it raises Lengthy rather than take long."""
+    """The state of one validation: its errors and warnings, and the remaining cost budget.
+
+    Attributes:
+        on_loop: whether the validation runs on the event loop. It then raises Lengthy instead of taking long.
+    """
 
     budget: int = BUDGET
     on_loop: bool = False
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """Failures that an update may keep, since it did not change what failed."""
+    """Failures that ratcheting tolerates, because the update did not change the failing value."""
     compiled: int = 0
-    """Characters of rules."""
+    """The number of characters of the rules that this run had to compile."""
 
     def compiles(self, rules: list[Object]) -> None:
+        """Count the characters of rules that are about to be compiled, raising Lengthy if that takes too long for the event loop."""
         self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
         if self.on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
             raise Lengthy
 
     def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
-        """The value or the error, and the cost."""
+        """Evaluate a program. Return its value or its error, and the cost.
+
+        Raises:
+            Lengthy: the run is on the event loop and the evaluation exceeds the cost that may be spent there.
+        """
         from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter
         from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded
 
-        meter, left = Meter(), self.budget - BUDGET + _QUICK_COST
-        limit = max(min(left, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
+        meter, quick_budget = Meter(), self.budget - BUDGET + _QUICK_COST
+        limit = max(min(quick_budget, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
         try:
             return program.evaluate(values, meter, limit), None, meter.cost
         except CostLimitExceeded as error:
@@ -74,7 +84,13 @@ class Run:
 
 
 class RuleValidator:
-    """Of a schema (`rules` and what is below are its), whose values have the type of `node`: another schema within an allOf."""
+    """A validator of values against the CEL rules of one schema and of all schemas below it.
+
+    Args:
+        node: the schema that gives the values their CEL type.
+        root: whether the values are whole resources, with apiVersion, kind and metadata.
+        rules: the schema that has the rules, if it is not `node`: a branch of an allOf.
+    """
 
     def __init__(self, node: SchemaNode, *, root: bool = False, rules: SchemaNode | None = None) -> None:
         self._node = node
@@ -82,7 +98,13 @@ class RuleValidator:
         self._rules = rules or node
 
     def validate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet = _NO_RATCHET) -> None:
-        """Adds to the run's errors. `old` None: there was none."""
+        """Validate a value and add the failures to `run`.
+
+        Args:
+            path: the field path of the value.
+            old: the existing value on update, or None.
+            ratchet: which failures are tolerated because the value did not change.
+        """
         try:
             self._validate(path, obj, old, run, ratchet)
         except _Stop:
@@ -90,14 +112,14 @@ class RuleValidator:
 
     @cached_property
     def empty(self) -> bool:
-        """Whether there is no rule at or below."""
+        """Whether there are no rules at or below the schema."""
         return not (
             self._rules.validations.get("x-kubernetes-validations") or self._all_of or self._properties or self._items or self._values
         )
 
     @cached_property
     def _compiled(self) -> list[CompiledRule] | None:
-        """None where rules cannot know what they are about."""
+        """The compiled rules, or None if no CEL type can be built for the schema."""
         from tetrapod.machinery.cel.schema_types import declared
 
         rules = self._rules.validations.get("x-kubernetes-validations")
@@ -109,8 +131,8 @@ class RuleValidator:
     @cached_property
     def _properties(self) -> dict[str, RuleValidator]:
         known = self._node.properties
-        found = {name: _child(known[name], rules) for name, rules in self._rules.properties.items() if name in known}
-        return {name: validator for name, validator in found.items() if not validator.empty}
+        validators = {name: _child(known[name], rules) for name, rules in self._rules.properties.items() if name in known}
+        return {name: validator for name, validator in validators.items() if not validator.empty}
 
     @cached_property
     def _items(self) -> RuleValidator | None:
@@ -123,14 +145,14 @@ class RuleValidator:
     @cached_property
     def _all_of(self) -> list[RuleValidator]:
         nested = [build(schema) for schema in self._rules.validations.get("allOf") or ()]
-        found = [RuleValidator(self._node, root=self._root, rules=rules) for rules in nested]
-        return [validator for validator in found if not validator.empty]
+        validators = [RuleValidator(self._node, root=self._root, rules=rules) for rules in nested]
+        return [validator for validator in validators if not validator.empty]
 
     def _single(self, node: SchemaNode | None, rules: SchemaNode | None) -> RuleValidator | None:
         if node is None or rules is None:
             return None
-        found = _child(node, rules)
-        return None if found.empty else found
+        validator = _child(node, rules)
+        return None if validator.empty else validator
 
     def _validate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet) -> None:
         if obj is None:
@@ -146,7 +168,7 @@ class RuleValidator:
     def _validate_entries(self, path: str, obj: Object, old: Object, run: Run, ratchet: Ratchet) -> None:
         if self._values is None and not self._properties:
             return
-        # Of an update upstream sees what was stored, whose keys were sorted.
+        # Upstream validates updates with objects that were decoded from storage, whose keys are sorted.
         for name, value in obj.items() if old is _NOTHING else sorted(obj.items()):
             validator, at = self._properties.get(name), child(path, name)
             if validator is None and self._values is not None and name not in self._node.properties:
@@ -158,11 +180,11 @@ class RuleValidator:
     def _validate_items(self, path: str, obj: list[Any], old: list[Any], run: Run, ratchet: Ratchet) -> None:
         if self._items is None:
             return
-        known = by_keys(self._node, old)
+        old_items = by_keys(self._node, old)
         for i, value in enumerate(obj):
             keys = keys_of(self._node, value)
-            found = known.get(keys) if keys is not None else None
-            self._items._validate(index(path, i), value, found, run, ratchet.index(i))
+            old_value = old_items.get(keys) if keys is not None else None
+            self._items._validate(index(path, i), value, old_value, run, ratchet.index(i))
 
     def _evaluate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet) -> None:
         if not self._rules.validations.get("x-kubernetes-validations"):
@@ -201,7 +223,7 @@ class RuleValidator:
             return
         if value is True:
             return
-        where = child(path, rule.field_path) if rule.field_path else path
+        field_path = child(path, rule.field_path) if rule.field_path else path
 
         def add(error: FieldError) -> None:
             if not rule.uses_old and ratchet.forgives:
@@ -211,12 +233,12 @@ class RuleValidator:
 
         detail, fatal = self._message(rule, values, run)
         if fatal:
-            add(invalid(where or "<nil>", kind, fatal))
+            add(invalid(field_path or "<nil>", kind, fatal))
             raise _Stop
         add(
             _failure(
                 rule.declared.get("reason"),
-                where or "<nil>",
+                field_path or "<nil>",
                 obj,
                 detail or _message_of(rule.declared),
                 shown=kind not in ("object", "array"),
@@ -224,7 +246,11 @@ class RuleValidator:
         )
 
     def _message(self, rule: CompiledRule, values: _Values, run: Run) -> tuple[str, str]:
-        """The message that a rule's expression makes ("": none), or why everything ends here."""
+        """Evaluate the messageExpression of a rule.
+
+        Returns:
+            The message ("" if there is no usable one), and the error that ends the whole validation ("" if there is none).
+        """
         from tetrapod.machinery.cel.errors import CostLimitExceeded
 
         if rule.message is None:
@@ -244,7 +270,11 @@ class RuleValidator:
 
 
 class _Values:
-    """What rules of one schema are evaluated with, made once for all of them."""
+    """The CEL variables for the rules of one schema, built once for all of them.
+
+    Args:
+        wanted: whether any of the rules refers to `oldSelf`.
+    """
 
     def __init__(self, node: SchemaNode, obj: Any, old: Any, *, root: bool, wanted: bool) -> None:
         from tetrapod.machinery.cel.schema_values import bound
@@ -256,13 +286,13 @@ class _Values:
         if wanted:
             self.optional = {**self.plain, "oldSelf": NONE}
             if old is not None:
-                before = _safe(lambda: bound(node, old, root=root))
-                self.plain = {**self.plain, "oldSelf": before}
-                self.optional = {**self.plain, "oldSelf": Optional(before)}
+                old_value = _safe(lambda: bound(node, old, root=root))
+                self.plain = {**self.plain, "oldSelf": old_value}
+                self.optional = {**self.plain, "oldSelf": Optional(old_value)}
 
 
 def _safe(make: Any) -> Any:
-    """A value that cannot be made fails where it is used."""
+    """Build a CEL value. If that fails, return a lazy value that fails when a rule uses it."""
     from tetrapod.machinery.cel.errors import EvaluationError
     from tetrapod.machinery.cel.values import Lazy
 
@@ -277,13 +307,13 @@ def _child(node: SchemaNode, rules: SchemaNode) -> RuleValidator:
 
 
 def _schema_of(node: SchemaNode) -> Object:
-    """As much of a schema as paths need."""
-    found: Object = {"type": node.type}
+    """Return the part of a schema that resolving a fieldPath needs: types, properties and additionalProperties."""
+    schema: Object = {"type": node.type}
     if node.properties:
-        found["properties"] = {name: _schema_of(prop) for name, prop in node.properties.items()}
+        schema["properties"] = {name: _schema_of(prop) for name, prop in node.properties.items()}
     elif node.additional_properties is not None:
-        found["additionalProperties"] = _schema_of(node.additional_properties)
-    return found
+        schema["additionalProperties"] = _schema_of(node.additional_properties)
+    return schema
 
 
 def _rule_text(rule: Object) -> str:
@@ -305,6 +335,11 @@ def _problem(error: Exception, rule: Object) -> str:
 
 
 def _failure(reason: str | None, at: str, value: Any, detail: str, *, shown: bool) -> FieldError:
+    """Return the field error for a failed rule, of the type that the rule's `reason` names.
+
+    Args:
+        shown: whether the error quotes the value.
+    """
     match reason:
         case "FieldValueForbidden":
             return forbidden(at, detail)

@@ -1,7 +1,8 @@
-"""anyOf, oneOf, allOf and not of a custom resource's schema.
+"""Validation of custom resources against the anyOf, oneOf, allOf and not of their schema.
 
-Upstream: k8s.io/kube-openapi/pkg/validation/validate/schema_props.go: of several failing alternatives the one that passed the
-most checks tells its errors.
+If several alternatives fail, the errors of the one that passed the most checks are reported.
+
+Upstream: k8s.io/kube-openapi/pkg/validation/validate/schema_props.go.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 class Combinations:
-    """The alternatives of one schema; compiled when the first value comes by."""
+    """The alternatives of one schema. They are compiled when the first value is validated."""
 
     def __init__(self, rules: Mapping[str, Any], validator: Callable[[SchemaNode], Callable[..., int]]) -> None:
         self._validator = validator
@@ -25,6 +26,7 @@ class Combinations:
         self._not = build(rules["not"]) if rules.get("not") is not None else None
 
     def check(self, value: Any, path: Path, errors: list[FieldError]) -> int:
+        """Validate a value, append the errors, and return the number of checks that passed."""
         passed = 1
         if self._any:
             passed += self._check_any(value, path, errors)
@@ -37,18 +39,21 @@ class Combinations:
         return passed
 
     def _try(self, node: SchemaNode, value: Any, path: Path) -> tuple[int, list[FieldError]]:
-        """Nothing is ratcheted here: upstream's options do not reach the alternatives."""
-        found: list[FieldError] = []
-        return self._validator(node)(value, path, found, None), found
+        """Validate a value against one alternative. Return the number of passed checks and the errors.
+
+        Ratcheting does not apply here, because upstream does not pass its options to the alternatives.
+        """
+        alternative_errors: list[FieldError] = []
+        return self._validator(node)(value, path, alternative_errors, None), alternative_errors
 
     def _check_any(self, value: Any, path: Path, errors: list[FieldError]) -> int:
         best: tuple[int, list[FieldError]] | None = None
         for node in self._any:
-            passed, found = self._try(node, value, path)
-            if not found:
+            passed, alternative_errors = self._try(node, value, path)
+            if not alternative_errors:
                 return passed
             if best is None or passed > best[0]:
-                best = passed, found
+                best = passed, alternative_errors
         assert best is not None
         errors.append(composite(f"{go_quote(text_of(path))} must validate at least one schema (anyOf)"))
         errors += best[1]
@@ -56,19 +61,19 @@ class Combinations:
 
     def _check_one(self, value: Any, path: Path, errors: list[FieldError]) -> int:
         best: tuple[int, list[FieldError]] | None = None
-        first = valid = 0
+        valid_passed = valid = 0
         for node in self._one:
-            passed, found = self._try(node, value, path)
-            if not found:
+            passed, alternative_errors = self._try(node, value, path)
+            if not alternative_errors:
                 valid += 1
-                first = first or passed
+                valid_passed = valid_passed or passed
                 best = None
             elif not valid and (best is None or passed > best[0]):
-                best = passed, found
+                best = passed, alternative_errors
         if valid == 1:
-            return first
-        what = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        errors.append(composite(f"{go_quote(text_of(path))} must validate one and only one schema (oneOf). {what}"))
+            return valid_passed
+        summary = f"Found {valid} valid alternatives" if valid else "Found none valid"
+        errors.append(composite(f"{go_quote(text_of(path))} must validate one and only one schema (oneOf). {summary}"))
         if best is None:
             return 0
         errors += best[1]
@@ -77,11 +82,11 @@ class Combinations:
     def _check_all(self, value: Any, path: Path, errors: list[FieldError]) -> int:
         total = valid = 0
         for node in self._all:
-            passed, found = self._try(node, value, path)
-            valid += not found
-            errors += found
+            passed, branch_errors = self._try(node, value, path)
+            valid += not branch_errors
+            errors += branch_errors
             total += passed
         if valid != len(self._all):
-            none = "" if valid else ". None validated"
-            errors.append(composite(f"{go_quote(text_of(path))} must validate all the schemas (allOf){none}"))
+            suffix = "" if valid else ". None validated"
+            errors.append(composite(f"{go_quote(text_of(path))} must validate all the schemas (allOf){suffix}"))
         return total

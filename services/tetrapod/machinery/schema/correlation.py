@@ -1,8 +1,10 @@
-"""What an update left as it was: a value beside its older self, and what is below them.
+"""Correlation of new and old values on update, for validation ratcheting.
 
-Properties are compared with properties of the same name, elements of list maps with those of the same keys; elements of other lists
-have no older selves, nor have fields that no schema knows. Upstream: CorrelatedObject of apiserver/pkg/cel/common/equality.go, the lists
-of maplist.go, ratchetingOptions of apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
+Properties are matched by name, and elements of map lists by their keys. Elements of other lists and fields that the schema does not
+specify have no old value.
+
+Upstream: apiserver/pkg/cel/common/equality.go, CorrelatedObject; maplist.go for the lists;
+apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ratchetingOptions.
 """
 
 from __future__ import annotations
@@ -17,34 +19,38 @@ from tetrapod.machinery.equality import identical
 from tetrapod.machinery.shapes.node import SchemaNode
 
 TYPE_META: Final = ("apiVersion", "kind")
-"""What is not ratcheted at the root: old and new were converted to one version, whatever they had."""
+"""Fields that are not ratcheted at the root: the old and the new object were both converted to one version, which may not be the version
+that they had.
+"""
 _SCALARS: Final = (str, int, float, bool)
 
 
 class Correlation:
-    """A value of a schema that had another one before, perhaps the same."""
+    """A new value with the old value that it corresponds to, and the schema of both."""
 
     def __init__(self, node: SchemaNode, new: Any, old: Any, spent: list[float] | None = None) -> None:
         self.spent = [] if spent is None else spent
-        """The seconds of each comparison here and below."""
+        """The duration of each comparison in seconds, shared with the correlations below."""
         self._node = node
         self._new = new
         self._old = old
         self._below: dict[str | int, Correlation] = {}
 
     def key(self, name: str) -> Correlation | None:
-        """Of a property, None if one of the two has it not or the schema does not know it."""
-        if (found := self._below.get(name)) is not None:
-            return found
+        """Return the correlation of a property, or None if one of the values lacks it or the schema does not specify it."""
+        if (known := self._below.get(name)) is not None:
+            return known
         if not isinstance(self._old, dict) or not isinstance(self._new, dict) or name not in self._old or name not in self._new:
             return None
         node = self._node.properties.get(name) or self._node.additional_properties
         return None if node is None else self._remember(name, node, self._new[name], self._old[name])
 
     def index(self, place: int) -> Correlation | None:
-        """Of an element of a list map, by the place that it has now."""
-        if (found := self._below.get(place)) is not None:
-            return found
+        """Return the correlation of the element at index `place` of the new list, or None if the old map list has no element with its
+        keys.
+        """
+        if (known := self._below.get(place)) is not None:
+            return known
         if self._elements is None or self._node.items is None:
             return None
         old = self._elements.get(keys_of(self._node, self._new[place]) or "")
@@ -52,10 +58,11 @@ class Correlation:
 
     @cached_property
     def unchanged(self) -> bool:
+        """Whether the new value equals the old one."""
         began = time.perf_counter()
-        found = self._compare()
+        equal = self._compare()
         self.spent.append(time.perf_counter() - began)
-        return found
+        return equal
 
     def _compare(self) -> bool:
         new, old = self._new, self._old
@@ -67,28 +74,36 @@ class Correlation:
 
     @cached_property
     def _elements(self) -> Mapping[str, Any] | None:
+        """The elements of the old list by their keys, or None if this is not a map list."""
         if self._node.list_type != "map" or not isinstance(self._new, list) or not isinstance(self._old, list):
             return None
         return by_keys(self._node, self._old)
 
     def _remember(self, step: str | int, node: SchemaNode, new: Any, old: Any) -> Correlation:
-        found = self._below[step] = Correlation(node, new, old, self.spent)
-        return found
+        correlation = self._below[step] = Correlation(node, new, old, self.spent)
+        return correlation
 
 
 @dataclass(frozen=True, slots=True)
 class Ratchet:
-    """Whether a failing rule is forgiven at a value: it is what it was; where it was nothing, the nearest above that was something."""
+    """The ratcheting decision for a value: failures are tolerated if the value did not change.
+
+    Attributes:
+        current: the correlation of the value, or None if it has no old value.
+        nearest: the correlation of the nearest ancestor that has an old value; it decides if `current` is None.
+    """
 
     current: Correlation | None = None
     nearest: Correlation | None = None
 
     @property
     def forgives(self) -> bool:
+        """Whether failures of the value are tolerated."""
         decisive = self.current or self.nearest
         return decisive is not None and decisive.unchanged
 
     def key(self, name: str) -> Ratchet:
+        """Return the ratchet of a property."""
         if self.current is None:
             return self
         if self.nearest is None and name in TYPE_META:
@@ -96,15 +111,16 @@ class Ratchet:
         return Ratchet(self.current.key(name), self.current)
 
     def index(self, place: int) -> Ratchet:
+        """Return the ratchet of the element at index `place`."""
         return self if self.current is None else Ratchet(self.current.index(place), self.current)
 
     def beside(self) -> Ratchet:
-        """For the rules of an allOf."""
+        """Return the ratchet for the rules of an allOf."""
         return Ratchet(None, self.nearest)
 
 
 def keys_of(node: SchemaNode, item: Any) -> str | None:
-    """The keys of an element of a list map, in one text; None where one is missing or no scalar."""
+    """Return the keys of an element of a map list as one string, or None if a key is missing or is not a scalar."""
     if node.list_type != "map" or not node.list_map_keys or not isinstance(item, dict):
         return None
     values = [item.get(name) for name in node.list_map_keys]
@@ -112,5 +128,5 @@ def keys_of(node: SchemaNode, item: Any) -> str | None:
 
 
 def by_keys(node: SchemaNode, items: list[Any]) -> dict[str, Any]:
-    """The elements of a list map by their keys, the first of several with the same."""
+    """Return the elements of a map list by their keys. The first of several elements with the same keys wins."""
     return {keys: item for item in reversed(items) if (keys := keys_of(node, item)) is not None}

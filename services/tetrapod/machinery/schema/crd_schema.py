@@ -1,7 +1,9 @@
-"""Everything that a CRD's openAPIV3Schema must fulfil: structural, valid defaults, keywords, sound list types, rules that compile.
+"""Validation of the openAPIV3Schema of a CustomResourceDefinition.
 
-Upstream: validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema and specStandardValidatorV3 of
-apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
+The schema must be structural, its defaults valid, its keywords and list types supported, and its CEL rules must compile.
+
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go, validateCustomResourceDefinitionValidation,
+ValidateCustomResourceDefinitionOpenAPISchema and specStandardValidatorV3.
 """
 
 from __future__ import annotations
@@ -32,22 +34,38 @@ _PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How strict to be: an update does not refuse what an older server let in."""
+    """The strictness of the validation. An update does not reject what an older server accepted.
+
+    Attributes:
+        valid_types: whether the type must be a known one.
+        atomic_sets: whether items of sets must be atomic.
+        keyed_lists: whether the keys of map lists must be required or have a default.
+        pruned_defaults: whether defaults with unknown fields are rejected.
+        no_defaults: the reason why defaults are forbidden at this place, or None if they are allowed.
+        inside_meta: whether the schema lies within apiVersion, kind or metadata.
+        limited_costs: whether the cost limit of a single CEL rule applies.
+    """
 
     valid_types: bool = True
     atomic_sets: bool = True
     keyed_lists: bool = True
     pruned_defaults: bool = True
-    no_defaults: str | None = None  # why there may be none here
+    no_defaults: str | None = None
     inside_meta: bool = False
-    limited_costs: bool = True  # of each CEL rule
+    limited_costs: bool = True
 
 
 _STRICT: Final = Rules()
 
 
 def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Callable[[Object], Any] = dict) -> list[FieldError]:
-    """The errors of a whole schema at a path (`spec.versions[0].schema.openAPIV3Schema`); `show_rule`: how they quote a CEL rule."""
+    """Return the errors of a whole schema.
+
+    Args:
+        path: the field path of the schema, for example `spec.versions[0].schema.openAPIV3Schema`.
+        rules: the strictness.
+        show_rule: formats a CEL rule as the value that an error quotes.
+    """
     errors = []
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
@@ -66,36 +84,36 @@ def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Calla
 
 
 def unrecognized_formats(schema: Object) -> list[str]:
-    """Formats that nobody checks, in order: a schema may name them, with a warning.
+    """Return the formats in a schema that are not validated, in order. A schema may contain them, but the client gets a warning.
 
-    Upstream: GetUnrecognizedFormats of apiextensions-apiserver/pkg/apiserver/validation/formats.go.
+    Upstream: apiextensions-apiserver/pkg/apiserver/validation/formats.go, GetUnrecognizedFormats.
     """
     return [name for s in walk(schema) if (name := s.get("format")) and not formats.of_type(s.get("type") or "", name)]
 
 
 def unkeyed_sets(schema: Object) -> set[str]:
-    """The types of items of sets that are no scalars, which have no identity that could be followed.
+    """Return the types of the items of `set` lists that are not scalars. Such items have no identity across updates.
 
-    Upstream: getNonScalarListTypeSetWarnings of apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go.
+    Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, getNonScalarListTypeSetWarnings.
     """
     items = [s["items"] for s in walk(schema) if s.get("x-kubernetes-list-type") == "set" and isinstance(s.get("items"), dict)]
     return {kind for item in items if (kind := item.get("type")) in ("object", "array")}
 
 
 def walk(schema: Object) -> Iterator[Object]:
-    """A schema and all schemas in it, in order."""
+    """Yield a schema and all schemas within it, in document order."""
     todo: list[Any] = [schema]
     while todo:
-        found = todo.pop()
-        if isinstance(found, list):
-            todo += reversed(found)
-        elif isinstance(found, dict):
-            yield found
-            todo += reversed(_below(found))
+        current = todo.pop()
+        if isinstance(current, list):
+            todo += reversed(current)
+        elif isinstance(current, dict):
+            yield current
+            todo += reversed(_below(current))
 
 
 def _below(schema: Object) -> list[Any]:
-    """Schemas, lists of schemas, and what is neither."""
+    """Return the values of all keywords that contain schemas: schemas, lists of schemas, or values of a wrong type."""
     below: list[Any] = []
     for name in _PARTS:
         part = schema.get(name)
@@ -105,7 +123,11 @@ def _below(schema: Object) -> list[Any]:
 
 
 def _schema_errors(schema: Any, path: str, rules: Rules, faulty: list[str], *, root: bool = False) -> list[FieldError]:
-    """`faulty` gets the path of every schema that an error is about, which may be of a field below it."""
+    """Return the errors of a schema and of all schemas below it, except those of CEL rules.
+
+    Args:
+        faulty: receives the path of every schema that has an error of its own. The error may be about a field of that schema.
+    """
     if not isinstance(schema, dict):
         return []
     errors = _keyword_errors(schema, path, rules)
@@ -142,12 +164,13 @@ def _list_and_rule_errors(schema: Object, path: str, rules: Rules) -> list[Field
 
 
 def _rest_errors(schema: Object, path: str, rules: Rules, faulty: list[str]) -> list[FieldError]:
-    rest = schema.get("additionalProperties")
-    if rest is None:
+    """Return the errors of the schema under additionalProperties."""
+    additional = schema.get("additionalProperties")
+    if additional is None:
         return []
     if rules.inside_meta:
         rules = replace(rules, no_defaults="inside additionalProperties applying to object metadata")
-    return _schema_errors(rest, child(path, "additionalProperties"), rules, faulty)
+    return _schema_errors(additional, child(path, "additionalProperties"), rules, faulty)
 
 
 def _property_errors(schema: Object, path: str, rules: Rules, faulty: list[str], root: bool) -> list[FieldError]:

@@ -1,9 +1,16 @@
-"""`decode`: what Go's JSON decoder, the versioned defaults and the encoder together make of a built-in object.
+"""Decoding of built-in objects: the combined effect of Go's JSON decoder, the versioned defaults and the encoder.
 
-One compiled pass over the decoded JSON checks the types (a refusal is `DecodeError`, a 400), finds unknown fields, drops nulls
-and empty values with `omitempty`, writes the values without, canonicalises quantities, times and base64, and sets the
-defaults that the schema names. Follows sigs.k8s.io/json and k8s.io/apimachinery's custom marshalers. Built-in types only:
-custom resources keep what they are sent (see pruning.py, defaulting.py).
+One compiled pass over the parsed JSON does the following:
+
+- check types, raising `DecodeError` (a 400),
+- find unknown fields,
+- drop nulls and empty values of fields with `omitempty`, and add the zero values of fields without it,
+- canonicalize quantities, times and base64,
+- set the defaults that the schema specifies.
+
+Follows sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery. It is for built-in types only: custom resources keep the
+values
+that clients send (see pruning.py and defaulting.py).
 """
 
 from __future__ import annotations
@@ -27,30 +34,31 @@ _CORE: Final = "io.k8s.api.core.v1."
 
 
 def decode(node: SchemaNode, obj: Object) -> list[str]:
-    """Bring `obj` (changed in place) into the form in which the real server would have encoded it again.
+    """Convert `obj`, in place, to the form that kube-apiserver would have after decoding and encoding it.
 
-    Returns the paths of unknown fields, which are dropped, in document order.
+    Returns:
+        The paths of unknown fields, which are dropped, in document order.
 
     Raises:
-        DecodeError: a value is not of its field's type.
+        DecodeError: a value does not have the type of its field.
     """
     walk = object_walk(node)
     try:
         walk(obj)
     except UnknownField:
-        found = unknown.drop(node, obj)
+        unknown_paths = unknown.drop(node, obj)
         try:
             walk(obj)
         except Mismatch as mismatch:
             raise _told(walk, obj, mismatch) from None
-        return found
+        return unknown_paths
     except Mismatch as mismatch:
         raise _told(walk, obj, mismatch) from None
     return []
 
 
 def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
-    """The first mistake in `obj` (changed in place) in the order of its members; unknown fields are none."""
+    """Return the first error in `obj` (changed in place) in the order of its members, or None. Unknown fields are not errors."""
     unknown.drop(node, obj)
     try:
         object_walk(node)(obj)
@@ -60,34 +68,35 @@ def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
 
 
 def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
-    """Of several mistakes the one that Go's decoder tells: the first that ends it, else the first."""
-    mistake: DecodeError = first
-    while isinstance(mistake, Mismatch) and not mistake.ends and mistake.place is not None:
-        within, field = mistake.place
-        if isinstance(within, list):
-            within[field] = None  # a zero value, that leaves the others their places
+    """Return the error that Go's decoder would report among several: the first that aborts decoding, otherwise the first."""
+    error: DecodeError = first
+    while isinstance(error, Mismatch) and not error.ends and error.place is not None:
+        container, field = error.place
+        if isinstance(container, list):
+            container[field] = None  # the zero value keeps the indexes of the other elements
         else:
-            del within[field]
+            del container[field]
         try:
             walk(obj)
         except UnknownField:
             break
-        except DecodeError as another:
-            mistake = another
+        except DecodeError as next_error:
+            # otherwise the traceback refers to this frame and the frame to the traceback, a reference cycle
+            error = next_error.with_traceback(None)
         else:
             break
-    return mistake if mistake.ends else first
+    return error if error.ends else first
 
 
 def zero(node: SchemaNode) -> Any:
-    """The zero value of a type as Go writes it."""
+    """Return the zero value of a type as Go encodes it."""
     if node.type == "object" and node.properties:
         return object_walk(node)({})
     return zero_of_scalar(node)
 
 
 def object_walk(node: SchemaNode) -> Walk:
-    """The decoder of a struct, compiled once for all references to it."""
+    """Return the decoder of a struct. It is compiled once for all references to the type."""
     walk = node.compiled.get("decode")
     if walk is None:
         walk = node.compiled["decode"] = _compile_object(node)
@@ -111,16 +120,23 @@ _PLAIN: Final = {"string": str, "boolean": bool}
 
 
 def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk], always: dict[str, Make]) -> Walk:
-    expected = plain.get
+    """Return the decoder of a struct.
+
+    Args:
+        plain: the Python types of fields whose non-empty values of that type need no decoding.
+        walks: the decoders of all fields.
+        always: functions that make the values of fields that are written even if they are absent.
+    """
+    plain_type = plain.get
     walk_of = walks.get
-    needed = frozenset(always)
+    always_names = frozenset(always)
 
     def walk(obj: Any) -> Any:
         if obj.__class__ is not dict:
             raise Mismatch(obj, go_type(node))
         dropped = None
         for key, value in obj.items():
-            if value and expected(key) is value.__class__:
+            if value and plain_type(key) is value.__class__:
                 continue
             child = walk_of(key)
             if child is None:
@@ -140,7 +156,7 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
         if dropped:
             for key in dropped:
                 del obj[key]
-        if not needed <= obj.keys():
+        if not always_names <= obj.keys():
             for key, make in always.items():
                 if key not in obj:
                     obj[key] = make()
@@ -150,7 +166,7 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
 
 
 def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: SchemaNode) -> Walk:
-    """Compile the decoder of a field when a value of it comes by."""
+    """Return a decoder that compiles the decoder of a field when its first value is decoded."""
 
     def first(value: Any) -> Any:
         walk = field_walk(child, parent)
@@ -168,11 +184,12 @@ _KINDS: Final = {"array": list, "object": dict, "string": str}
 
 
 def _keeping_empty(walk: Walk, kind: type) -> Walk:
+    """Wrap a decoder so that it keeps an empty value of the given type."""
     return lambda value: value if value.__class__ is kind and not value else walk(value)
 
 
 def _made_when_absent(child: SchemaNode) -> Make | None:
-    """What is written of a field that the object does not have: a default, a zero value, null, or (None) nothing."""
+    """Return a function that makes the value of an absent field (a default, a zero value or null), or None if the field stays absent."""
     if child.presence == "n":
         return lambda: None
     if child.presence == "=" and child.definition:
@@ -184,7 +201,7 @@ def _made_when_absent(child: SchemaNode) -> Make | None:
 
 
 def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
-    """The decoder of a field's value: of its type, then what its presence makes of an empty or absent one."""
+    """Return the decoder of a field. It decodes the type and applies the field's rule (`presence`) for empty and absent values."""
     if child.definition and (walk := special(child, field_walk)) is not None:
         return _pointer(walk) if child.presence != "=" else walk
     if child.type == "object":
@@ -197,6 +214,7 @@ def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _pointer(walk: Walk) -> Walk:
+    """Wrap a decoder so that null makes the field absent, as for a Go pointer with `omitempty`."""
     return lambda value: ABSENT if value is None else walk(value)
 
 
@@ -206,25 +224,25 @@ def _struct_field(child: SchemaNode) -> Walk:
         return lambda value: None if value is None else walk(value)
     if child.presence != "0":
         return _pointer(walk)
-    nothing = walk({})
+    zero_value = walk({})
 
     def omit_zero(value: Any) -> Any:
         if value is None:
             return ABSENT
         result = walk(value)
-        return ABSENT if result == nothing else result
+        return ABSENT if result == zero_value else result
 
     return omit_zero
 
 
 def _collection_field(walk: Walk, child: SchemaNode) -> Walk:
-    if child.presence == "n":  # an empty one is owned by who sends it; see emptied.py
+    if child.presence == "n":  # An empty value is kept, because its sender owns it; see emptied.py.
         return lambda value: None if value is None else walk(value)
     return lambda value: walk(value) if value else _nothing(value, child)
 
 
 def _nothing(value: Any, child: SchemaNode) -> Any:
-    """Of a falsy value: null and an empty collection of the right type are nothing; 0, "" and false are mistakes."""
+    """Return ABSENT for null and for an empty collection of the right type. Other falsy values (0, "", false) raise Mismatch."""
     if value is not None and value.__class__ is not (list if child.type == "array" else dict):
         raise Mismatch(value, go_type(child))
     return ABSENT
@@ -258,8 +276,8 @@ def _list_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 def _map_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
     values = node.additional_properties
     assert values is not None
-    amounts = values.format == "quantity" and parent.definition.startswith(_CORE)
-    element = resource_amount if amounts else _element_walk(values, parent)
+    rounds = values.format == "quantity" and parent.definition.startswith(_CORE)
+    element = resource_amount if rounds else _element_walk(values, parent)
     plain = _PLAIN.get(values.type) if not values.format and not values.definition else None
 
     def walk(obj: Any) -> Any:
@@ -277,7 +295,7 @@ def _map_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
-    """An element is never left out: an empty one stays, and null is the zero value."""
+    """Return the decoder of a list or map element. Elements are never dropped: empty ones are kept, and null becomes the zero value."""
     walk: Walk | None = None
 
     def element(value: Any) -> Any:
@@ -295,6 +313,12 @@ def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _keeping_members(walk: Walk, kinds: dict[str, type]) -> Walk:
+    """Wrap the decoder of a struct so that it keeps empty values of the given members.
+
+    Args:
+        kinds: the Python type that the empty value of each member has.
+    """
+
     def keeping(value: Any) -> Any:
         if value.__class__ is not dict:
             return walk(value)

@@ -1,6 +1,6 @@
-"""Decoders of single values: strings, integers, numbers, booleans, base64.
+"""Decoders of single values: strings, integers, numbers, booleans and base64.
 
-Each takes a JSON value and returns what is kept: the value itself, another, or `ABSENT`.
+Each decoder takes a JSON value and returns the value to store: the same one, a canonical one, or `ABSENT`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
 Walk: TypeAlias = Callable[[Any], Any]
 
 ABSENT: Final = object()
-"""The field is left out."""
+"""The result of a decoder if the field is omitted."""
 
 _INT64: Final = 1 << 63
 _UINT64: Final = 1 << 64
@@ -26,11 +26,12 @@ _ZEROS: Final[dict[str, Any]] = {"string": "", "boolean": False, "integer": 0, "
 
 
 def scalar(node: SchemaNode) -> Walk:
+    """Return the decoder of a scalar field, including the field's rule (`presence`) for empty and absent values."""
     check = _bytes if node.format == "byte" else _CHECKS[node.type](node)
     empty = None if node.presence == "n" else ABSENT
     if node.presence in ("*", "="):
         return lambda value: ABSENT if value is None else check(value)
-    if empty is None:  # a pointer, or bytes, that are always written
+    if empty is None:  # a pointer, or bytes, without `omitempty`
         return lambda value: None if value is None else check(value)
     default = node.default if node.default is not NO_DEFAULT and node.default else empty
 
@@ -43,7 +44,7 @@ def scalar(node: SchemaNode) -> Walk:
 
 
 def zero_of_scalar(node: SchemaNode) -> Any:
-    """The zero value of anything but a struct; of times, raw values, lists and maps it is null."""
+    """Return the zero value of any type that is not a struct. It is None for times, raw values, lists and maps."""
     if node.format == "quantity":
         return "0"
     if node.int_or_string:
@@ -54,7 +55,7 @@ def zero_of_scalar(node: SchemaNode) -> Any:
 
 
 def go_type(node: SchemaNode) -> str:
-    """The Go type as the decoder names it: `v1.PodSpec`, `[]string`, `map[string]string`, `int32`."""
+    """Return the Go type as the decoder names it: `v1.PodSpec`, `[]string`, `map[string]string`, `int32`."""
     if node.type == "array" and node.items is not None:
         return "[]" + go_type(node.items)
     if node.type == "object" and node.additional_properties is not None:
@@ -99,7 +100,7 @@ def _integer(node: SchemaNode) -> Walk:
 def _number(node: SchemaNode) -> Walk:
     def check(value: Any) -> Any:
         if value.__class__ is float:
-            # 1.0 is stored as 1; what int64 does not hold stays a float, since JSON is written with no greater integers.
+            # 1.0 is stored as 1. Values beyond int64 stay floats, because Go's JSON encoder writes no larger integers.
             return shortest_integer(value) if value.is_integer() and abs(value) < _INT64 else value
         if value.__class__ is not int:
             raise Mismatch(value, "float64")
@@ -120,7 +121,7 @@ _CHECKS: Final[dict[str, Callable[[SchemaNode], Walk]]] = {
 
 
 def _bytes(value: Any) -> Any:
-    """Base64 as Go's StdEncoding reads it (line ends are ignored), in canonical form; a list of bytes is as good."""
+    """Decode base64 as Go's StdEncoding does (line ends are ignored) and return its canonical form. A list of bytes is also accepted."""
     if value.__class__ is list:
         return binascii.b2a_base64(bytes(map(_byte, value)), newline=False).decode()
     if value.__class__ is not str:
@@ -146,8 +147,8 @@ _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 
 def _base64_with_line_ends(text: str) -> bytes:
-    """Decode, or say at which byte Go's decoder stops."""
-    quantum = 0  # characters of the current group of four
+    """Decode base64 that may contain line ends, raising DecodeError with the byte position at which Go's decoder stops."""
+    quantum = 0  # the number of characters in the current group of four
     for position, char in enumerate(text):
         if char in "\r\n":
             continue
@@ -162,15 +163,16 @@ def _base64_with_line_ends(text: str) -> bytes:
 
 
 def _base64_padded(text: str, position: int, quantum: int) -> bytes:
-    rest = [(i, char) for i, char in enumerate(text[position + 1 :], position + 1) if char not in "\r\n"]
+    """Decode base64 whose padding starts at `position`, after `quantum` characters of the last group, raising DecodeError like Go."""
+    remaining = [(i, char) for i, char in enumerate(text[position + 1 :], position + 1) if char not in "\r\n"]
     if quantum == 2:
-        if not rest:
+        if not remaining:
             raise _corrupt(text, len(text))
-        if rest[0][1] != "=":
-            raise _corrupt(text, rest[0][0] - 1)
-        rest = rest[1:]
-    if rest:
-        raise _corrupt(text, rest[0][0])
+        if remaining[0][1] != "=":
+            raise _corrupt(text, remaining[0][0] - 1)
+        remaining = remaining[1:]
+    if remaining:
+        raise _corrupt(text, remaining[0][0])
     return binascii.a2b_base64(text)
 
 

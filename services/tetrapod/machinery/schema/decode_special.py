@@ -1,11 +1,11 @@
-"""Decoders of the types with marshalers of their own: quantities, int-or-string, raw JSON, the forms of a CRD's schema."""
+"""Decoders of types with their own JSON marshalers: quantities, int-or-string, raw JSON, durations and the union types of CRD schemas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.duration import parse_nanoseconds
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
@@ -15,7 +15,7 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk | None:
-    """The decoder of a definition with a marshaler of its own, else None."""
+    """Return the decoder of a definition that has its own marshaler, otherwise None."""
     name = node.definition.rpartition(".")[2]
     if name in _WALKS:
         return _WALKS[name]
@@ -29,7 +29,7 @@ def _quantity(value: Any) -> Any:
 
 
 def resource_amount(value: Any) -> Any:
-    """A quantity in a core ResourceList, where SetDefaults_ResourceList rounds up to thousandths."""
+    """Decode a quantity of a core ResourceList. SetDefaults_ResourceList rounds such quantities up to thousandths."""
     return _canonical(value, _in_thousandths)
 
 
@@ -47,17 +47,22 @@ def _canonical(value: Any, form: Callable[[str], str]) -> Any:
 _BAD_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-@lru_cache(maxsize=4096)
+@bounded(count=8192, size=2 << 20, largest=512)
 def canonical_quantity(text: str) -> str:
-    """Raises DecodeError with upstream's text."""
+    """Return the canonical form of a quantity.
+
+    Raises:
+        EndingError: the text is not a quantity; the message is upstream's.
+    """
     try:
         return str(Quantity.parse(text.strip()))
     except ValueError as error:
         raise EndingError(str(error)) from None
 
 
-@lru_cache(maxsize=4096)
+@bounded(count=8192, size=2 << 20, largest=512)
 def _in_thousandths(text: str) -> str:
+    """Return the canonical form of a quantity, rounded up to thousandths."""
     canonical = canonical_quantity(text)
     return str(Quantity.parse(canonical).round_up(-3)) if canonical[-1] in "nu" or "e-" in canonical.lower() else canonical
 
@@ -100,7 +105,7 @@ _WALKS: Final[dict[str, Walk]] = {
 
 
 def _schema_or(name: str, node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk:
-    """JSONSchemaProps, or a boolean, a list of such, or a list of strings, by the name of the type."""
+    """Return the decoder of JSONSchemaPropsOrBool, JSONSchemaPropsOrArray or JSONSchemaPropsOrStringArray, depending on `name`."""
     assert node.items is not None
     schema = node.items
 
@@ -114,7 +119,7 @@ def _schema_or(name: str, node: SchemaNode, field_walk: Callable[[SchemaNode, Sc
                         raise Mismatch(item, "string", ends=True)
                 return value
             return [field_walk(schema, node)(item) for item in value] or ABSENT
-        if name.endswith("Array"):  # Go's decoder passes over anything else
+        if name.endswith("Array"):  # Go's decoder ignores any other value
             return ABSENT
         if value.__class__ is bool:
             return value

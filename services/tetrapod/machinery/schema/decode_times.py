@@ -1,6 +1,6 @@
-"""Decoders of times: RFC 3339 as Go's `time.Parse` reads it, in its words where it does not.
+"""Decoders of times: RFC 3339 as Go's `time.Parse` reads it, with its error messages.
 
-Follows parse in Go's time/format.go for the two layouts that metav1.Time and metav1.MicroTime have.
+Follows `parse` in Go's time/format.go for the two layouts that metav1.Time and metav1.MicroTime use.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 
 _CANONICAL: Final = re.compile(r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z")
-"""The form of which nothing need be checked any more."""
+"""Times in canonical form, which need no further check."""
 
 _GO_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 _SECONDS: Final = "2006-01-02T15:04:05Z07:00"
@@ -27,6 +27,7 @@ _OFFSET: Final = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
 
 
 def time(value: Any) -> Any:
+    """Decode a metav1.Time into canonical form. Return None for null and for Go's zero time."""
     if value is None or (value.__class__ is str and _CANONICAL.fullmatch(value)):
         return value
     moment = _parse(value, _SECONDS)
@@ -34,6 +35,7 @@ def time(value: Any) -> Any:
 
 
 def micro_time(value: Any) -> Any:
+    """Decode a metav1.MicroTime into canonical form. Return None for null and for Go's zero time."""
     if value is None:
         return None
     moment = _parse(value, _MICROSECONDS)
@@ -41,39 +43,39 @@ def micro_time(value: Any) -> Any:
 
 
 def _parse(value: Any, layout: str) -> datetime | None:
-    """A time in UTC; None for Go's zero time."""
+    """Parse a time and return it in UTC, or None for Go's zero time."""
     if value.__class__ is not str:
         raise Mismatch(value, "string", ends=True)
-    rest, found = value, []
+    remaining, numbers = value, []
     for part, pattern, name in _PARTS:
-        match = re.match(pattern, rest, re.ASCII)
+        match = re.match(pattern, remaining, re.ASCII)
         if match is None:
-            raise _unreadable(value, layout, rest, part)
-        rest = rest[match.end() :]
+            raise _unreadable(value, layout, remaining, part)
+        remaining = remaining[match.end() :]
         if name and int(match[0]) not in _LIMITS[name]:
             raise _refused(value, f"{name} out of range")
         if match[0].isdigit():
-            found.append(int(match[0]))
-    fraction = re.match(r"[.,][0-9]{6}" if layout is _MICROSECONDS else r"[.,][0-9]+", rest, re.ASCII)
+            numbers.append(int(match[0]))
+    fraction = re.match(r"[.,][0-9]{6}" if layout is _MICROSECONDS else r"[.,][0-9]+", remaining, re.ASCII)
     if fraction is not None:
-        rest = rest[fraction.end() :]
+        remaining = remaining[fraction.end() :]
     elif layout is _MICROSECONDS:
-        raise _unreadable(value, layout, rest, ".000000")
-    rest, offset = _offset(value, layout, rest)
-    if rest:
-        raise _refused(value, f"extra text: {_quote(rest)}")
-    year, month, day = found[:3]
+        raise _unreadable(value, layout, remaining, ".000000")
+    remaining, offset = _offset(value, layout, remaining)
+    if remaining:
+        raise _refused(value, f"extra text: {_quote(remaining)}")
+    year, month, day = numbers[:3]
     if not 1 <= day <= monthrange(year or 4, month)[1]:  # the year 0, which Python lacks, was a leap year
         raise _refused(value, "day out of range")
     try:
-        moment = datetime(*found, int(fraction[0][1:7].ljust(6, "0")) if fraction else 0, tzinfo=UTC) - offset  # type: ignore[misc, arg-type]
+        moment = datetime(*numbers, int(fraction[0][1:7].ljust(6, "0")) if fraction else 0, tzinfo=UTC) - offset  # type: ignore[misc, arg-type]
     except (ValueError, OverflowError):
         raise _refused(value, "year out of range") from None
     return None if moment == _GO_ZERO else moment
 
 
 def _offset(value: str, layout: str, rest: str) -> tuple[str, timedelta]:
-    """The time zone, and what is left after it."""
+    """Parse the time zone. Return the text after it and the offset."""
     if rest.startswith("Z"):
         return rest[1:], timedelta()
     match = _OFFSET.match(rest)
@@ -97,7 +99,7 @@ def _refused(value: str, why: str) -> EndingError:
 
 
 def _quote(text: str) -> str:
-    """Go's `time.quote`: bytes that are no printable ASCII are told in hexadecimal."""
+    """Quote a string like `time.quote` in Go: bytes outside printable ASCII are written in hexadecimal."""
     parts = (
         "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace")) if char >= "\x80" or char < " " else char
         for char in text.replace("\\", "\\\\").replace('"', '\\"')

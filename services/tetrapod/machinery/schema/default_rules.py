@@ -1,4 +1,4 @@
-"""Defaults in a schema must themselves be valid, by CEL rules too, and complete enough to need no pruning.
+"""Validation of the defaults in a CRD's schema: they must be valid, also by CEL rules, and must not need pruning.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting (validation.go, surroundingobject.go).
 """
@@ -24,7 +24,14 @@ _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in which resource a schema stands: `steps` lead from `root` (a resource's schema) to it, None into a list."""
+    """The position of a schema within a resource.
+
+    Attributes:
+        root: the schema of the resource.
+        steps: the property names that lead from `root` to the schema; None is a step into the items of a list.
+        inside_meta: whether the schema lies within apiVersion, kind or metadata.
+        at_root: whether the schema is that of the resource itself.
+    """
 
     root: Object
     steps: tuple[str | None, ...] = ()
@@ -33,32 +40,35 @@ class _Place:
 
 
 def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list[FieldError]:
-    """Of a whole openAPIV3Schema that is structural. `pruned`: unknown fields are refused.
+    """Return the errors of all defaults in a structural openAPIV3Schema.
 
-    The metadata of resources in defaults is decoded in place, so that the schema is stored without what ObjectMeta lacks.
+    The metadata of resources within defaults is decoded in place, so that fields that ObjectMeta does not have are not stored.
+
+    Args:
+        pruned: whether defaults with unknown fields are rejected.
     """
     root = {**schema, _EMBEDDED: True}
     return _validate(root, path, _Place(root), _Checks(pruned))
 
 
 class _Checks:
-    """What all defaults of a schema have in common: whether unknown fields are refused, and what their rules may still cost."""
+    """The state that the checks of all defaults share: whether unknown fields are rejected, and the remaining CEL cost budget."""
 
     def __init__(self, pruned: bool) -> None:
         self.pruned = pruned
         self.budget = BUDGET
 
     def rule_errors(self, node: SchemaNode, value: Any, at: str, *, root: bool) -> list[FieldError]:
-        """A default must do as a value that stays, and as one that is new."""
+        """Return the CEL rule errors of a default. It must be valid both as an unchanged value and as a new one."""
         rules = RuleValidator(node, root=root)
         if rules.empty:
             return []
-        kept, made = Run(self.budget), Run(self.budget)
-        rules.validate(at, value, value, kept)
-        if not kept.errors:
-            rules.validate(at, value, None, made)
-        self.budget = min(kept.budget, made.budget)
-        return kept.errors + made.errors
+        update_run, create_run = Run(self.budget), Run(self.budget)
+        rules.validate(at, value, value, update_run)
+        if not update_run.errors:
+            rules.validate(at, value, None, create_run)
+        self.budget = min(update_run.budget, create_run.budget)
+        return update_run.errors + create_run.errors
 
 
 def _validate(s: Object, path: str, place: _Place, checks: _Checks) -> list[FieldError]:
@@ -87,23 +97,23 @@ def _default_errors(s: Object, at: str, checks: _Checks, root: bool) -> list[Fie
     try:
         objectmeta.coerce_embedded(node, value)
     except CoerceError as error:
-        found = error.error
-        return [*errors, FieldError(found.type, child(at, found.field), found.detail, found.value)]
+        field_error = error.error
+        return [*errors, FieldError(field_error.type, child(at, field_error.field), field_error.detail, field_error.value)]
     if found_errors := objectmeta.validate_embedded(node, value, at):
         return errors + found_errors
     return errors + (_value_errors(s, at) or checks.rule_errors(node, s["default"], at, root=root))
 
 
 def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[FieldError]:
-    """A default inside apiVersion, kind or metadata is looked at in its place in an otherwise empty resource."""
-    whole = _surround(copy(s["default"]), place.steps)
-    whole = {"apiVersion": "validation/v1", "kind": "Validation", **whole}
+    """Return the errors of a default inside apiVersion, kind or metadata. It is validated at its place in an otherwise empty resource."""
+    resource = _surround(copy(s["default"]), place.steps)
+    resource = {"apiVersion": "validation/v1", "kind": "Validation", **resource}
     root = build({**place.root, _EMBEDDED: True})
     try:
-        objectmeta.coerce_embedded(root, whole)
+        objectmeta.coerce_embedded(root, resource)
     except CoerceError as error:
         return [invalid(at, s["default"], f"must result in valid metadata: {error.error}")]
-    if errors := objectmeta.validate_embedded(root, whole):
+    if errors := objectmeta.validate_embedded(root, resource):
         texts = ", ".join(str(e) for e in errors)
         return [invalid(at, s["default"], f"must result in valid metadata: {texts if len(errors) == 1 else f'[{texts}]'}")]
     node = build(s)
@@ -111,23 +121,29 @@ def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[Fie
 
 
 def _value_errors(s: Object, at: str) -> list[FieldError]:
-    """What has no field of its own stands at the default. Int-or-strings are judged by their anyOf alone (Structural.ToKubeOpenAPI)."""
+    """Return the errors of a default against its own schema.
+
+    Errors without a field are reported at the default. Int-or-strings are validated by their anyOf alone.
+    Upstream: Structural.ToKubeOpenAPI.
+    """
     errors = validation.validate(build(_without_int_or_string(s)), s["default"], at)
     return [replace(e, field=at) if e.field == "<nil>" else e for e in errors]
 
 
 def _without_int_or_string(s: Object) -> Object:
-    found = {name: value for name, value in s.items() if name != "x-kubernetes-int-or-string"}
+    """Return a copy of the schema without x-kubernetes-int-or-string."""
+    copied = {name: value for name, value in s.items() if name != "x-kubernetes-int-or-string"}
     for name in ("items", "additionalProperties"):
         if isinstance(s.get(name), dict):
-            found[name] = _without_int_or_string(s[name])
+            copied[name] = _without_int_or_string(s[name])
     if s.get("properties"):
-        found["properties"] = {name: _without_int_or_string(prop) for name, prop in s["properties"].items()}
-    return found
+        copied["properties"] = {name: _without_int_or_string(prop) for name, prop in s["properties"].items()}
+    return copied
 
 
 def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:
+    """Return the object in which `value` lies at the end of `steps`."""
     for step in reversed(steps):
         value = [value] if step is None else {step: value}
-    found: Object = value
-    return found
+    surrounding: Object = value
+    return surrounding

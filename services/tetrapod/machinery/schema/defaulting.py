@@ -1,7 +1,9 @@
-"""Defaults of custom resources, and nulls that their schema does not allow.
+"""Defaulting of custom resources, and removal of nulls that their schema forbids.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting (algorithm.go, prune.go). Built-in types have their
-defaults from decode.py. What there is to do below a node is found out once; where there is nothing, nobody walks.
+Built-in types get their defaults from decode.py. The defaults below a schema node are collected once; values of nodes without any are
+not traversed.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting (algorithm.go, prune.go).
 """
 
 from __future__ import annotations
@@ -15,18 +17,19 @@ Defaulter: TypeAlias = Callable[[Any], None]
 
 
 def apply(node: SchemaNode, obj: Any) -> None:
-    """Set the defaults of what is absent, or null where null is not allowed; in place."""
+    """Set, in place, the defaults of fields that are absent, or that are null although the schema forbids null."""
     walk = _defaulter(node)
     if walk is not None:
         walk(obj)
 
 
 def has_defaults(node: SchemaNode) -> bool:
+    """Return whether there is a default at or below the node."""
     return _defaulter(node) is not None
 
 
 def drop_nulls(node: SchemaNode, value: Any) -> None:
-    """Remove members that are null though their schema is not nullable (after `apply`). Elements of lists stay."""
+    """Remove, in place, members that are null although their schema is not nullable. Call it after `apply`. List elements are kept."""
     if isinstance(value, dict):
         nulls = []
         for key, item in value.items():
@@ -54,14 +57,14 @@ def _defaulter(node: SchemaNode) -> Defaulter | None:
 
 
 def _compile(node: SchemaNode) -> Defaulter | None:
-    """Structural schemas are trees, so that looking below first comes to an end."""
+    """Return the defaulter of a node, or None if there are no defaults below. The recursion ends because structural schemas are trees."""
     if node.items is not None:
         return _list_defaulter(node.items)
     own = [(name, child.default, child.nullable) for name, child in node.properties.items() if child.default is not NO_DEFAULT]
-    inner = [(name, found) for name, child in node.properties.items() if (found := _defaulter(child)) is not None]
-    rest = node.additional_properties
-    walk_rest = None if rest is None else _defaulter(rest)
-    if not own and not inner and walk_rest is None and (rest is None or rest.default is NO_DEFAULT):
+    inner = [(name, defaulter) for name, child in node.properties.items() if (defaulter := _defaulter(child)) is not None]
+    additional = node.additional_properties
+    walk_additional = None if additional is None else _defaulter(additional)
+    if not own and not inner and walk_additional is None and (additional is None or additional.default is NO_DEFAULT):
         return None
 
     def walk(value: Any) -> None:
@@ -73,8 +76,8 @@ def _compile(node: SchemaNode) -> Defaulter | None:
         for name, walk_inner in inner:
             if name in value:
                 walk_inner(value[name])
-        if rest is not None:
-            _default_map(rest, walk_rest, node.properties, value)
+        if additional is not None:
+            _default_map(additional, walk_additional, node.properties, value)
 
     return walk
 
@@ -108,7 +111,7 @@ def _list_defaulter(items: SchemaNode) -> Defaulter | None:
 
 
 def copy(value: Any) -> Any:
-    """A deep copy of JSON."""
+    """Return a deep copy of a JSON value."""
     if value.__class__ is dict:
         return {key: copy(item) for key, item in value.items()}
     if value.__class__ is list:

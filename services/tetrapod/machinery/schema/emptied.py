@@ -1,10 +1,12 @@
-"""`forget`: empty lists and maps that are written without omitempty become null, as protobuf storage gives them back.
+"""Normalization of empty lists and maps in built-in objects, as a round trip through upstream's protobuf storage would do it.
 
-`decode` leaves them as they were sent, because who sends `rules: []` owns `rules`; once ownership is settled they are null,
-like those that were never sent. Kinds that are stored as JSON keep them, as do custom resources, which nobody brings here.
+Empty lists and maps of fields without omitempty become null (`forget`). `decode` keeps them as they were sent, because a client that
+sends `rules: []` owns `rules`. They become null once ownership is computed. Kinds that are stored as JSON keep them, and custom
+resources
+are never passed to this module.
 
-Of those with omitempty `decode` keeps a few (`TOLD_FROM_ABSENT`), until the object has been validated; then `omit` leaves them out.
-An empty caBundle of a webhook alone is stored, for Go writes bytes that are empty but there: only readers do not see it.
+For some fields with omitempty (`TOLD_FROM_ABSENT`) `decode` keeps empty values until the object is validated; then `omit` removes them.
+Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty but not nil. It is hidden from readers.
 """
 
 from __future__ import annotations
@@ -18,20 +20,20 @@ from tetrapod.machinery.shapes.node import SchemaNode
 Forget: TypeAlias = Callable[[Any], None]
 
 Place: TypeAlias = tuple[str | int, ...]
-"""Where something is in an object."""
+"""The path of a value in an object."""
 Field: TypeAlias = tuple[str, str]
-"""Of a definition, by name."""
+"""A field as the pair of definition and field name."""
 Kept: TypeAlias = tuple[Place, Any]
-"""What was left out, and where."""
+"""A removed value with its path."""
 
 _CORE: Final = "io.k8s.api.core.v1."
 _WEBHOOKS: Final = "io.k8s.api.admissionregistration.v1."
 _NETWORKING: Final = "io.k8s.api.networking.v1."
 _CRD_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _STORED: Final = frozenset({(f"{_WEBHOOKS}WebhookClientConfig", "caBundle")})
-"""What is stored empty, and not written for a reader."""
+"""Fields that are stored empty, but hidden from readers."""
 _ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
-"""What validating admission tells from absent: RuntimeClass refuses it."""
+"""Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects it."""
 TOLD_FROM_ABSENT: Final = frozenset(
     {
         ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
@@ -60,7 +62,7 @@ TOLD_FROM_ABSENT: Final = frozenset(
         *_ADMITTED,
     }
 )
-"""Fields with omitempty that a default, a refusal or a generation tells from absent ones when they are empty."""
+"""Fields with omitempty whose empty value differs from an absent one in a default, in a validation or for the generation."""
 _SELECTOR: Final = ("matchLabels", "matchExpressions")
 TOLD_BELOW: Final[dict[Field, tuple[str, ...]]] = {
     (f"{_CORE}PodTemplateSpec", "metadata"): ("labels",),
@@ -73,13 +75,13 @@ TOLD_BELOW: Final[dict[Field, tuple[str, ...]]] = {
         for name in ("namespace", "object")
     },
 }
-"""Such fields of a type that has them in these places alone."""
+"""Such fields of types for which the distinction applies only at the places listed here."""
 
 JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
 
 def forget(node: SchemaNode, obj: Object) -> None:
-    """Of a built-in object in its decoded form, in place."""
+    """Set empty lists and maps of fields without omitempty to null, in a decoded built-in object, in place."""
     if not node.definition.startswith(JSON_STORED):
         walk = _walk(node)
         if walk is not None:
@@ -87,16 +89,20 @@ def forget(node: SchemaNode, obj: Object) -> None:
 
 
 def omit(node: SchemaNode, obj: Object) -> list[Kept]:
-    """Leave out in place what was kept until an object is stored. Returns it, for `put_back`."""
+    """Remove, in place, the empty values that `decode` kept until the object is stored. Return them for `put_back`."""
     return [_take(obj, place) for place, field, _ in list(_empties(node, obj, (), False)) if field not in _STORED | _ADMITTED]
 
 
 def hide(node: SchemaNode, obj: Object) -> list[Kept]:
-    """As `omit`, with what is stored but not shown to a reader; lists that are owned as a whole stay as they are."""
+    """Remove, in place, all empty values that readers must not see, including stored ones. Return them for `put_back`.
+
+    Values within lists that are owned as a whole (atomic lists) are kept.
+    """
     return [_take(obj, place) for place, _, whole in list(_empties(node, obj, (), False)) if not whole]
 
 
 def put_back(obj: Object, kept: list[Kept]) -> None:
+    """Restore the values that `omit` or `hide` removed."""
     for (*above, name), value in kept:
         _at(obj, above)[name] = value
 
@@ -113,7 +119,7 @@ def _at(obj: Any, place: Iterable[str | int]) -> Any:
 
 
 def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> Iterator[tuple[Place, Field, bool]]:
-    """What is empty of `TOLD_FROM_ABSENT`, and whether it is in a list that is owned as a whole."""
+    """Yield the empty values of `TOLD_FROM_ABSENT` fields: path, field, and whether the value is in a list that is owned as a whole."""
     if node is None:
         return
     if isinstance(value, list):
@@ -122,13 +128,13 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
     elif not isinstance(value, dict):
         return
     elif node.properties:
-        told, below, children = _telling(node)
-        for name in told:
-            if (found := value.get(name)) is not None and not found:
+        empty_fields, below, children = _telling(node)
+        for name in empty_fields:
+            if (member_value := value.get(name)) is not None and not member_value:
                 yield (*place, name), (node.definition, name), whole
         for name, members in below:
             for member in members:
-                if (found := (value.get(name) or {}).get(member)) is not None and not found:
+                if (member_value := (value.get(name) or {}).get(member)) is not None and not member_value:
                     yield (*place, name, member), (node.properties[name].definition, member), whole
         for name, child in children:
             if value.get(name):
@@ -136,7 +142,7 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
     elif node.additional_properties is not None:
         for key, member in value.items():
             yield from _empties(node.additional_properties, member, (*place, key), whole)
-    else:  # one of several forms, of which this is the element's
+    else:  # one of several forms; `items` is the schema of the form with an element
         yield from _empties(node.items, value, place, whole)
 
 
@@ -144,14 +150,16 @@ _Telling: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[t
 
 
 def _telling(node: SchemaNode) -> _Telling:
-    """Of a struct the fields that are told from absent ones, those of its fields' that are, and fields with such below; found once."""
+    """Return three lists for a struct, computed once: the fields whose empty values are distinguished from absent ones, the fields that
+    have such members, and the fields below which there are such fields.
+    """
     compiled = node.compiled
     if "told" not in compiled:
-        told = [name for name in node.properties if (node.definition, name) in TOLD_FROM_ABSENT]
+        fields = [name for name in node.properties if (node.definition, name) in TOLD_FROM_ABSENT]
         below = [(name, TOLD_BELOW[node.definition, name]) for name in node.properties if (node.definition, name) in TOLD_BELOW]
-        compiled["told"] = told, below, [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())]
-    found: _Telling = compiled["told"]
-    return found
+        compiled["told"] = fields, below, [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())]
+    telling: _Telling = compiled["told"]
+    return telling
 
 
 def _is_told(parent: SchemaNode, name: str) -> bool:
@@ -159,13 +167,13 @@ def _is_told(parent: SchemaNode, name: str) -> bool:
 
 
 def _walk(node: SchemaNode) -> Forget | None:
-    """Compiled once for a node; None where nothing below can be null."""
+    """Return the walk that `forget` runs for a node, compiled once, or None if nothing below can become null."""
     compiled = node.compiled
     if "emptied" not in compiled:
         compiled["emptied"] = None
         compiled["emptied"] = _compile(node) if _reaches(node, _nullable, set()) else None
-    found: Forget | None = compiled["emptied"]
-    return found
+    walk: Forget | None = compiled["emptied"]
+    return walk
 
 
 def _compile(node: SchemaNode) -> Forget:
@@ -204,11 +212,11 @@ def _elements(element: SchemaNode) -> Forget:
 
 
 def _below(node: SchemaNode) -> Forget:
-    """The walk of a node that reaches something."""
-    found: Forget | None = node.compiled.get("emptied")
-    if found is None:
-        found = node.compiled["emptied"] = _compile(node)
-    return found
+    """Return the compiled walk of a node below which something can become null."""
+    walk: Forget | None = node.compiled.get("emptied")
+    if walk is None:
+        walk = node.compiled["emptied"] = _compile(node)
+    return walk
 
 
 def _may_be_null(child: SchemaNode) -> bool:
@@ -220,7 +228,7 @@ def _nullable(parent: SchemaNode, name: str) -> bool:
 
 
 def _reaches(node: SchemaNode, wanted: Callable[[SchemaNode, str], bool], seen: set[str]) -> bool:
-    """Whether one of the fields at or below a node is wanted."""
+    """Return whether `wanted` is true for a field at or below a node."""
     if node.definition:
         if node.definition in seen:
             return False

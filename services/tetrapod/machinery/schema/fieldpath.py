@@ -1,6 +1,6 @@
-"""Paths into a schema, as selectable fields and `fieldPath` of rules name them: `.spec.a`, `.spec['odd.name']`.
+"""Paths into a schema, as selectableFields and the `fieldPath` of CEL rules contain them: `.spec.a`, `.spec['odd.name']`.
 
-Upstream: ValidFieldPath of apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
+Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from tetrapod.machinery.gvk import Object
 
 
 class PathError(ValueError):
-    """The text is upstream's."""
+    """An invalid path. The text is upstream's."""
 
 
 def resolve(text: str, schema: Object | None, *, arrays: bool = True) -> tuple[str, Object | None]:
-    """The normal form of a path, and the schema that it leads to.
+    """Return the normal form of a path, and the schema of the field that it refers to (None if that has no schema).
+
+    Args:
+        arrays: whether the notation with brackets is allowed.
 
     Raises:
-        PathError: it is malformed, or leads nowhere.
+        PathError: the path is malformed, or the schema has no such field.
     """
     path = ""
     tokens = _tokens(text)
@@ -75,7 +78,7 @@ def _step(path: str, schema: Object | None, name: str) -> tuple[str, Object | No
         if name not in properties:
             raise PathError("does not refer to a valid field")
         return field.child(path, name), properties[name]
-    rest = schema.get("additionalProperties")
-    if not rest:
+    additional = schema.get("additionalProperties")
+    if not additional:
         raise PathError("does not refer to a valid field")
-    return field.key(path, name), rest if isinstance(rest, dict) else None
+    return field.key(path, name), additional if isinstance(additional, dict) else None

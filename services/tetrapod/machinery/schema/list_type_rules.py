@@ -1,4 +1,4 @@
-"""x-kubernetes-list-type, x-kubernetes-list-map-keys and x-kubernetes-map-type of a schema."""
+"""Validation of x-kubernetes-list-type, x-kubernetes-list-map-keys and x-kubernetes-map-type in a CRD's schema."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ _NESTED_SET: Final = {"array": (_LIST, (None, "atomic")), "object": (_MAP, ("ato
 
 
 def list_type_errors(schema: Object, path: str, *, atomic_sets: bool, keyed_lists: bool) -> list[FieldError]:
+    """Return the errors of the list and map types of one schema.
+
+    Args:
+        atomic_sets: whether items of sets must be atomic.
+        keyed_lists: whether keys of map lists must be required or have a default, and items of sets and map lists must not be nullable.
+    """
     errors: list[FieldError] = []
     kind, list_type, map_type = schema.get("type") or "", schema.get(_LIST), schema.get(_MAP)
     keys: list[str] = schema.get(_KEYS) or []
@@ -46,10 +52,11 @@ def _wrong_type(kind: str, path: str, text: str) -> FieldError:
 
 
 def set_item_errors(items: Object, path: str) -> list[FieldError]:
+    """Return the error of the items schema of a set whose items are lists or maps that are not atomic."""
     name, allowed = _NESTED_SET.get(items.get("type") or "", ("", ()))
     if not name or items.get(name) in allowed:
         return []
-    # Upstream shows the list type for both.
+    # Upstream quotes the list type in both cases.
     return [invalid(child(path, name), items.get(_LIST), _ATOMIC)]
 
 
@@ -77,7 +84,7 @@ def _key_errors(properties: dict[str, Any], keys: list[str], path: str) -> list[
             errors.append(invalid(child(path, _KEYS), keys, "entries must all be names of item properties"))
         elif properties[name].get("type") in ("array", "object"):
             at = child(key(child(path, "items", "properties"), name), "type")
-            # Upstream shows the type of the items, which is object.
+            # Upstream quotes the type of the items, which is object.
             errors.append(invalid(at, "object", f"must be a scalar type if parent array's {_LIST} is map"))
         if name in seen:
             errors.append(invalid(child(path, _KEYS), keys, "must not contain duplicate entries"))
@@ -86,17 +93,17 @@ def _key_errors(properties: dict[str, Any], keys: list[str], path: str) -> list[
 
 
 def keyed_list_errors(items: Object, keys: list[str], list_type: str, path: str) -> list[FieldError]:
-    """The keys of a map list are always there, and no item of a set or map list is null."""
+    """Return errors if keys of a map list can be absent or null, or if items of a set or map list can be null."""
     errors = []
     if items.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), f"cannot be nullable when {_LIST} is {list_type}"))
-    properties, always = items.get("properties") or {}, items.get("required") or ()
+    properties, required_names = items.get("properties") or {}, items.get("required") or ()
     for name in keys:
         prop = properties.get(name)
         if prop is None:
             continue
         at = key(child(path, "properties"), name)
-        if name not in always and prop.get("default") is None:
+        if name not in required_names and prop.get("default") is None:
             errors.append(required(child(at, "default"), _DEFAULT_NEEDED))
         if prop.get("nullable"):
             errors.append(forbidden(child(at, "nullable"), _NOT_NULLABLE))

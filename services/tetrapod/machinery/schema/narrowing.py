@@ -1,8 +1,10 @@
-"""Numbers of a map that fills a struct: a strategic patch's result and an applied object never were JSON of their type.
+"""Conversion of numbers to the types of their fields, for objects that upstream builds from maps by reflection.
 
-Upstream converts by reflection there, as Go converts numbers: a whole float becomes an integer, an integer too large for its
-field keeps its low bits. What has a decoder of its own (quantities, int-or-strings) is written as JSON first.
-Upstream: k8s.io/apimachinery/pkg/runtime/converter.go (fromUnstructured).
+That is the case for the result of a strategic merge patch and for applied objects. Reflection converts numbers as Go does: a whole
+float becomes an integer, and an integer that is too large for its field keeps its low bits. Types with their own decoder (quantities,
+int-or-strings) are written as JSON first.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/converter.go, fromUnstructured.
 """
 
 from __future__ import annotations
@@ -17,16 +19,16 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 _INT64: Final = 1 << 63
 _NO_EXPONENT: Final = 1e21
-"""Go's encoder writes floats below this with all their digits."""
+"""Go's encoder writes smaller floats with all their digits, without an exponent."""
 _BITS: Final = {"int32": 32, "int64": 64, "": 64}
 _unusual = re.compile(rb"[:\[,]-?(?:\d{10,}|[0-9.]+(?:\.0[,\]}]|e))").search
 
 
 def as_filled(obj: Any, node: SchemaNode) -> Object:
-    """A copy of the object, its numbers as the fields take them."""
+    """Return a copy of the object with its numbers converted to the types of their fields."""
     encoded = orjson.dumps(obj)
-    copy: Object = orjson.loads(encoded)
-    return _filled(copy, node) if _unusual(encoded) else copy
+    copied: Object = orjson.loads(encoded)
+    return _filled(copied, node) if _unusual(encoded) else copied
 
 
 def _filled(value: Any, node: SchemaNode | None) -> Any:
@@ -46,7 +48,7 @@ def _number(value: int | float, node: SchemaNode) -> int | float:
     if isinstance(value, float) and not value.is_integer():
         return value
     if node.type == "integer":
-        number = int(value) if abs(value) < _INT64 else -_INT64  # what a processor makes of a float that fits nowhere
+        number = int(value) if abs(value) < _INT64 else -_INT64  # amd64 converts floats beyond int64 to its minimum
         bits = _BITS[node.format]
         return (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
     if (node.int_or_string or node.format == "quantity") and abs(value) < _NO_EXPONENT:

@@ -1,7 +1,8 @@
-"""Metadata of custom resources, and of resources embedded in them (x-kubernetes-embedded-resource).
+"""Metadata of custom resources and of the resources embedded in them (x-kubernetes-embedded-resource).
 
-The schema says nothing of metadata: it is ObjectMeta, decoded as that of any other kind. Upstream:
-k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta (coerce.go, validation.go).
+The schema does not describe metadata: it is an ObjectMeta, and is decoded as in any other kind.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta (coerce.go, validation.go).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class CoerceError(Exception):
-    """An embedded resource that is none; `error` says where."""
+    """An embedded resource with a malformed apiVersion, kind or metadata. `error` has the field."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -31,10 +32,10 @@ class CoerceError(Exception):
 
 
 def coerce_root(obj: Object) -> list[str]:
-    """Decode `metadata` of a custom resource in place; returns the paths of unknown fields.
+    """Decode `metadata` of a custom resource in place. Return the paths of unknown fields.
 
     Raises:
-        DecodeError: a value is not of its field's type.
+        DecodeError: a value does not have the type of its field.
     """
     if obj.get("metadata") is None:
         obj.pop("metadata", None)
@@ -43,10 +44,10 @@ def coerce_root(obj: Object) -> list[str]:
 
 
 def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
-    """Decode the metadata of embedded resources in place; returns the paths of unknown fields.
+    """Decode the metadata of embedded resources in place. Return the paths of unknown fields.
 
     Raises:
-        CoerceError: apiVersion, kind or metadata is not what it must be.
+        CoerceError: apiVersion, kind or metadata of an embedded resource is malformed.
     """
     if not _has_embedded(node):
         return []
@@ -56,7 +57,7 @@ def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
 
 
 def validate_embedded(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
-    """What embedded resources must have: an apiVersion, a kind and, if any, valid metadata."""
+    """Return the errors of embedded resources: they must have an apiVersion, a kind and, if they have metadata, a valid one."""
     if not _has_embedded(node):
         return []
     errors: list[FieldError] = []
@@ -75,7 +76,7 @@ def validate_embedded(node: SchemaNode, value: Any, path: str = "") -> list[Fiel
 
 
 def _has_embedded(node: SchemaNode) -> bool:
-    """Whether there is an embedded resource at or below a node; found out once."""
+    """Return whether there is an embedded resource at or below a node. The answer is cached in the node."""
     known: bool | None = node.compiled.get("embedded")
     if known is None:
         below = [*node.properties.values(), *(n for n in (node.items, node.additional_properties) if n is not None)]
@@ -107,12 +108,12 @@ def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
         value["metadata"] = {}
         return
     at = field.child(path, "metadata")
-    sent = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))  # Go prints maps sorted
+    quoted = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))  # Go prints maps with sorted keys
     try:
-        found = decode(load(OBJECT_META), value["metadata"])
+        unknown_fields = decode(load(OBJECT_META), value["metadata"])
     except DecodeError as error:
-        raise CoerceError(field.invalid(at, sent, str(error))) from None
-    unknown += [field.child(at, name) for name in found]
+        raise CoerceError(field.invalid(at, quoted, str(error))) from None
+    unknown += [field.child(at, name) for name in unknown_fields]
 
 
 def _validate_resource(value: Object, path: str) -> list[FieldError]:

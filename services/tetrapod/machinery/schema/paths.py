@@ -1,15 +1,17 @@
-"""Paths of a walk as pairs (parent, step), cheap to make; written out only for an error."""
+"""Paths of values as pairs (parent path, step). They are cheap to build and are formatted only for errors."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from tetrapod.machinery.bounds import cut_path
+
 Path: TypeAlias = tuple[Any, ...]
-"""() or (Path, key or index)."""
+"""Either () or (Path, key or index)."""
 
 
 def text_of(path: Path) -> str:
-    """`spec.list[0].name`; as kube-openapi writes it, without regard to dots in keys."""
+    """Return the path as text, for example `spec.list[0].name`. As in kube-openapi, dots in keys are not escaped."""
     steps: list[str | int] = []
     while path:
         path, step = path
@@ -19,5 +21,5 @@ def text_of(path: Path) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            text = f"{text}.{step}" if text else step
-    return text
+            text = f"{text}.{cut_path(step)}" if text else cut_path(step)
+    return cut_path(text)

@@ -1,22 +1,27 @@
-"""Pruning of custom resources: what the schema does not name is removed.
+"""Pruning of custom resources: fields that the schema does not specify are removed.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go. The metadata of the object and of embedded
-resources is objectmeta.py's.
+The metadata of the object and of embedded resources is handled by objectmeta.py.
+
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.machinery import field
+from tetrapod.machinery.bounds import record
 from tetrapod.machinery.shapes.node import SchemaNode
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(node: SchemaNode, obj: Any, *, root: bool = True) -> list[str]:
-    """Prune in place; the paths of what was removed, sorted, as fieldValidation tells them.
+    """Prune an object in place. Return the sorted paths of the removed fields, as fieldValidation reports them.
 
-    `root`: the object is a resource, whose apiVersion, kind and metadata stay; otherwise only where the schema embeds one.
+    Args:
+        root: whether the object is a resource, whose apiVersion, kind and metadata are kept. If False, they are kept only
+            in resources that the schema embeds.
     """
     pruned: list[str] = []
     if node.preserve_unknown:
@@ -33,7 +38,7 @@ def _prune(node: SchemaNode | None, value: Any, path: str, pruned: list[str], re
         items = None if node is None else node.items
         for index, item in enumerate(value):
             if item.__class__ in (dict, list):
-                _descend(items, item, f"{path}[{index}]", pruned)
+                _descend(items, item, field.index(path, index), pruned)
 
 
 def _prune_object(node: SchemaNode | None, value: dict[str, Any], path: str, pruned: list[str], resource: bool) -> None:
@@ -47,24 +52,24 @@ def _prune_object(node: SchemaNode | None, value: dict[str, Any], path: str, pru
         if child is None:
             unknown.append(key)
         elif item.__class__ in (dict, list):
-            _descend(child, item, f"{path}.{key}" if path else key, pruned)
+            _descend(child, item, field.child(path, key), pruned)
     for key in unknown:
-        pruned.append(f"{path}.{key}" if path else key)
+        record(pruned, field.child(path, key))
         del value[key]
 
 
 def _skip(node: SchemaNode, value: Any, path: str, pruned: list[str], resource: bool) -> None:
-    """Unknown fields stay here; those below fields that the schema does name may not."""
+    """Keep unknown fields at this level, but prune below the fields that the schema specifies."""
     if value.__class__ is dict:
         for key, item in value.items():
             if resource and key in META_FIELDS:
                 continue
             child = node.properties.get(key) or node.additional_properties
             if child is not None:
-                _descend(child, item, f"{path}.{key}" if path else key, pruned)
+                _descend(child, item, field.child(path, key), pruned)
     elif value.__class__ is list and node.items is not None:
         for index, item in enumerate(value):
-            _descend(node.items, item, f"{path}[{index}]", pruned)
+            _descend(node.items, item, field.index(path, index), pruned)
 
 
 def _descend(node: SchemaNode | None, value: Any, path: str, pruned: list[str]) -> None:

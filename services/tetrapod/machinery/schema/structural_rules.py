@@ -1,6 +1,6 @@
-"""Structural schemas: what a schema must be so that pruning, defaulting and server-side apply can follow it.
+"""Validation that a schema is structural, as pruning, defaulting and server-side apply require.
 
-Upstream: apiextensions-apiserver/pkg/apiserver/schema (validation.go, complete.go, convert.go). Errors come sorted by their text.
+Upstream: apiextensions-apiserver/pkg/apiserver/schema (validation.go, complete.go, convert.go).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INT: Final = "x-kubernetes-int-or-string"
 
 
 def unsupported(schema: Object) -> str:
-    """Why a schema cannot be read as a structural one at all; "" where it can."""
+    """Return the reason why a schema cannot be converted to a structural one, or "" if it can."""
     if not _UNSUPPORTED_NAMES.isdisjoint(schema):
         for name, shown in _UNSUPPORTED:
             value = schema.get(name)
@@ -63,38 +63,45 @@ def unsupported(schema: Object) -> str:
 
 
 def _below(schema: Object) -> list[Object]:
-    found = [below for name in ("items", "additionalProperties", "not") if isinstance(below := schema.get(name), dict)]
-    found += (schema.get("properties") or {}).values()
+    children = [below for name in ("items", "additionalProperties", "not") if isinstance(below := schema.get(name), dict)]
+    children += (schema.get("properties") or {}).values()
     for name in ("allOf", "anyOf", "oneOf"):
-        found += schema.get(name) or ()
-    return found
+        children += schema.get(name) or ()
+    return children
 
 
 def validate_structural(schema: Object, path: str) -> list[FieldError]:
+    """Return the errors of a schema that is not structural, sorted by their text."""
     errors = _invariants(schema, ROOT, path) + _completeness(schema, schema, path, path)
     return sorted(errors, key=str)
 
 
 def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
+    """Return the errors of a schema and of those below it that concern the structure.
+
+    Args:
+        level: ROOT, ITEM or FIELD.
+    """
     errors: list[FieldError] = []
-    kind, items, properties, rest = s.get("type") or "", s.get("items"), s.get("properties") or {}, s.get("additionalProperties")
+    kind, items, properties, additional = s.get("type") or "", s.get("items"), s.get("properties") or {}, s.get("additionalProperties")
     if kind == "array" and items is None:
         errors.append(required(child(path, "items"), "must be specified"))
     if isinstance(items, dict):
         errors += _invariants(items, ITEM, child(path, "items"))
     for name, prop in properties.items():
         errors += _invariants(prop, FIELD, key(child(path, "properties"), name))
-    if rest is not None:
+    if additional is not None:
         if level is ROOT:
             errors.append(forbidden(child(path, "additionalProperties"), "must not be used at the root"))
-        if isinstance(rest, dict):
-            errors += _invariants(rest, FIELD, child(path, "additionalProperties"))
+        if isinstance(additional, dict):
+            errors += _invariants(additional, FIELD, child(path, "additionalProperties"))
     errors += _extensions(s, path)
     errors += _values(s, path, skip_any=s.get("anyOf") == _INT_OR_STRING, skip_all=_is_all_of_pattern(s))
     return errors + _types(s, kind, level, path) + _meta_fields(s, level, path)
 
 
 def _is_all_of_pattern(s: Object) -> bool:
+    """Return whether the schema has the form of an int-or-string with its anyOf inside allOf."""
     all_of = s.get("allOf") or []
     return bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING
 
@@ -121,7 +128,7 @@ def _types(s: Object, kind: str, level: str, path: str) -> list[FieldError]:
 
 
 def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
-    """apiVersion, kind and metadata, where the schema describes a resource."""
+    """Return the errors of apiVersion, kind and metadata in the schema of a resource."""
     errors: list[FieldError] = []
     properties = s.get("properties") or {}
     resource = level is ROOT or s.get(_EMBEDDED)
@@ -142,6 +149,7 @@ def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
 
 
 def _says_more_than_names(metadata: Object) -> bool:
+    """Return whether the schema of metadata restricts more than name and generateName."""
     for name, value in metadata.items():
         if name in ("type", "default") or value in (None, False, "", [], {}):
             continue
@@ -152,6 +160,12 @@ def _says_more_than_names(metadata: Object) -> bool:
 
 
 def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = False) -> list[FieldError]:
+    """Return the errors of the value validations of a schema: allOf, anyOf, oneOf, not and pattern.
+
+    Args:
+        skip_any: whether anyOf is the one of an int-or-string and is not checked.
+        skip_all: whether the first allOf contains the anyOf of an int-or-string.
+    """
     errors: list[FieldError] = []
     if not skip_any:
         for i, nested in enumerate(s.get("anyOf") or ()):
@@ -171,7 +185,7 @@ def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = Fa
 
 
 def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]:
-    """Below allOf, anyOf, oneOf and not a schema may only restrict values."""
+    """Return the errors of a schema within allOf, anyOf, oneOf or not. It may only restrict values."""
     errors = _values(s, path, skip_any=skip_any)
     if isinstance(s.get("items"), dict):
         errors += _nested(s["items"], child(path, "items"))
@@ -188,7 +202,7 @@ def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]
 
 
 def _completeness(v: Object, s: Object | None, s_path: str, v_path: str) -> list[FieldError]:
-    """Every field and item that a value validation names is in the structure too."""
+    """Return an error for each field or item that a value validation of `v` restricts and the structure `s` does not specify."""
     if s is None:
         return [required(s_path, f"because it is defined in {v_path}")]
     errors: list[FieldError] = []

@@ -1,8 +1,10 @@
-"""`validate`: values of a custom resource against its schema, in the words and the order of the real server.
+"""Validation of custom resources against their schema, with upstream's messages and order of errors.
 
-Upstream: k8s.io/kube-openapi/pkg/validation/validate (schema.go, type.go, schema_props.go, object_validator.go, slice_validator.go) and
-k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go, which turns its errors into field errors. List types,
-embedded resources and CEL are validated elsewhere. Paths are tuples that become text only when there is an error.
+List types, embedded resources and CEL rules are validated elsewhere. Paths are tuples that are formatted only if there is an error.
+
+Upstream: k8s.io/kube-openapi/pkg/validation/validate (schema.go, type.go, schema_props.go, object_validator.go, slice_validator.go),
+and
+k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go, which converts its errors to field errors.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from tetrapod.machinery.field import FieldError, distinct
+from tetrapod.machinery.bounds import MAX_ERRORS
+from tetrapod.machinery.field import UNCOUNTED, FieldError, distinct
 from tetrapod.machinery.schema.combinations import Combinations
 from tetrapod.machinery.schema.correlation import TYPE_META, Correlation
 from tetrapod.machinery.schema.paths import Path, text_of
@@ -20,9 +23,9 @@ from tetrapod.machinery.shapes import formats
 from tetrapod.machinery.shapes.node import SchemaNode
 
 Validator: TypeAlias = Callable[[Any, Path, list[FieldError], Correlation | None], int]
-"""Adds errors to the list; returns how many checks passed (what picks the best failure of an anyOf).
+"""A function that appends errors to the list and returns how many checks passed; anyOf uses that number to select the best failure.
 
-With a correlation, of an update, what is wrong below it with values that are as they were is forgiven.
+If there is a correlation (on update), errors of values below it that did not change are tolerated.
 """
 
 _NAMES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
@@ -30,12 +33,19 @@ _FORMATS: Final = {int: "int64", float: "float64"}
 
 
 def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | None = None) -> list[FieldError]:
-    """The errors of a value, each once (upstream: Result.AddErrors); `path` stands before theirs."""
+    """Return the errors of a value, without duplicates (upstream: Result.AddErrors).
+
+    Args:
+        path: a prefix for the fields of the errors.
+        before: the correlation with the existing object on update; errors of unchanged values are tolerated.
+    """
     errors: list[FieldError] = []
     validator(node)(obj, (), errors, None)
-    if errors and before is not None:  # what stayed as it was is looked for only now
+    if errors and before is not None:  # unchanged values are only searched for if there are errors
         errors = []
         _ratcheted(validator(node), obj, (), errors, before)
+    if len(errors) > MAX_ERRORS:
+        errors.append(UNCOUNTED)
     errors = distinct(errors) if len(errors) > 1 else errors
     if not path:
         return errors
@@ -43,25 +53,28 @@ def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | N
 
 
 def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation) -> int:
-    """Upstream: ratchetingValueValidator of apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go."""
-    found: list[FieldError] = []
-    passed = check(value, path, found, before)
-    if found and not before.unchanged:
-        errors += found
+    """Validate a value and discard its errors if it did not change.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go, ratchetingValueValidator.
+    """
+    value_errors: list[FieldError] = []
+    passed = check(value, path, value_errors, before)
+    if value_errors and not before.unchanged:
+        errors += value_errors
     return passed
 
 
 def joined(path: str, field: str) -> str:
-    """Of an item of a list upstream writes `default.[0]`."""
+    """Return the field below a path. For an item of a list upstream writes `default.[0]`."""
     return f"{path}.{field.removeprefix('.')}" if field else path
 
 
 def validator(node: SchemaNode) -> Validator:
-    """The compiled validator of a node."""
-    found: Validator | None = node.compiled.get("validate")
-    if found is None:
-        found = node.compiled["validate"] = _compile(node)
-    return found
+    """Return the compiled validator of a node."""
+    compiled: Validator | None = node.compiled.get("validate")
+    if compiled is None:
+        compiled = node.compiled["validate"] = _compile(node)
+    return compiled
 
 
 def _compile(node: SchemaNode) -> Validator:
@@ -114,7 +127,7 @@ def _type_check(node: SchemaNode) -> Callable[[Any, Path, list[FieldError]], int
         if name == "integer" and "number" in allowed:
             return 1
         if name in ("string", "array"):
-            if textual:  # the format is all that is asked of them, and nobody asks it of a list
+            if textual:  # upstream checks only the format of them, and no format applies to lists
                 return 1
         elif form:
             errors.append(invalid_type(path, form, _FORMATS.get(value.__class__, "")))
@@ -127,30 +140,32 @@ def _type_check(node: SchemaNode) -> Callable[[Any, Path, list[FieldError]], int
 
 def _object_check(node: SchemaNode) -> Validator:
     rules = node.validations
-    least, most = rules.get("minProperties"), rules.get("maxProperties")
-    properties, rest, required = node.properties, node.additional_properties, node.required
+    minimum, maximum = rules.get("minProperties"), rules.get("maxProperties")
+    properties, additional, required = node.properties, node.additional_properties, node.required
 
     def check(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
         size = len(value)
-        if least is not None and size < least:
+        if minimum is not None and size < minimum:
             name = text_of(path)
-            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {least} properties", size))
-        if most is not None and size > most:
-            errors.append(_too_many(path, size, most))
+            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {minimum} properties", size))
+        if maximum is not None and size > maximum:
+            errors.append(_too_many(path, size, maximum))
         passed = 0
         for key, item in value.items():
+            if len(errors) > MAX_ERRORS:
+                return passed
             child = properties.get(key)
             if child is not None:
                 at: Path = (path, key)
-            elif rest is not None:  # upstream joins its key with a dot even where there is nothing before
-                child, at = rest, (path, key if path else f".{key}")
+            elif additional is not None:  # upstream adds a dot before the key even if there is no parent
+                child, at = additional, (path, key if path else f".{key}")
             else:
                 continue
-            known = None if before is None or (not path and key in TYPE_META) else before.key(key)
-            if known is None:
+            correlation = None if before is None or (not path and key in TYPE_META) else before.key(key)
+            if correlation is None:
                 passed += validator(child)(item, at, errors, None)
             else:
-                passed += _ratcheted(validator(child), item, at, errors, known)
+                passed += _ratcheted(validator(child), item, at, errors, correlation)
         errors.extend(FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value)
         return passed
 
@@ -159,24 +174,26 @@ def _object_check(node: SchemaNode) -> Validator:
 
 def _list_check(node: SchemaNode) -> Validator:
     rules = node.validations
-    least, most, items = rules.get("minItems"), rules.get("maxItems"), node.items
+    minimum, maximum, items = rules.get("minItems"), rules.get("maxItems"), node.items
 
     def check(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
         passed = 1
         if items is not None:
             check_item = validator(items)
             for index, item in enumerate(value):
-                known = None if before is None else before.index(index)
-                if known is None:
+                if len(errors) > MAX_ERRORS:
+                    return passed
+                correlation = None if before is None else before.index(index)
+                if correlation is None:
                     passed += check_item(item, (path, index), errors, None)
                 else:
-                    passed += _ratcheted(check_item, item, (path, index), errors, known)
+                    passed += _ratcheted(check_item, item, (path, index), errors, correlation)
         size = len(value)
-        if least is not None and size < least:
+        if minimum is not None and size < minimum:
             name = text_of(path)
-            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {least} items", size))
-        if most is not None and size > most:
-            errors.append(_too_many(path, size, most))
+            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {minimum} items", size))
+        if maximum is not None and size > maximum:
+            errors.append(_too_many(path, size, maximum))
         return passed
 
     return check

@@ -1,4 +1,4 @@
-"""Checks of single values: strings, numbers, enums, and the words for a wrong type.
+"""Checks of single values: strings, numbers and enums, and the errors for wrong types.
 
 Upstream: k8s.io/kube-openapi/pkg/validation/validate (validator.go, values.go, formats.go) and .../errors/schema.go.
 """
@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.bounds import MAX_VALUE, cut
+from tetrapod.machinery.field import FieldError, format_text, go_quote
 from tetrapod.machinery.gofloat import go_float
 from tetrapod.machinery.schema.paths import Path, text_of
 from tetrapod.machinery.shapes import formats
@@ -23,18 +24,19 @@ _INT64: Final = 1 << 63
 
 
 def composite(text: str) -> FieldError:
-    """An error that upstream gives no field."""
+    """Return an error without a field, as upstream does for composite errors."""
     return FieldError("FieldValueInvalid", "<nil>", text, "")
 
 
 def invalid_type(path: Path, expected: str, value: Any) -> FieldError:
+    """Return the error for a value that does not have the expected type."""
     name = text_of(path)
-    shown = go_quote(value) if isinstance(value, str) else orjson.dumps(value).decode()
+    shown = format_text(value) if isinstance(value, str) else cut(orjson.dumps(value).decode(), MAX_VALUE)
     return FieldError("FieldValueTypeInvalid", name, f"{name} in body must be of type {expected}: {shown}", value)
 
 
 def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldError]) -> None:
-    """Length and pattern (the first that fails), then the format."""
+    """Check length and pattern, reporting the first that fails, and then the format."""
     rules = node.validations
     if rules:
         error = _string_error(rules, value, path)
@@ -46,12 +48,12 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
 
 
 def _string_error(rules: dict[str, Any], value: str, path: Path) -> FieldError | None:
-    most, least, pattern = rules.get("maxLength"), rules.get("minLength"), rules.get("pattern")
-    if most is not None and len(value) > most:
-        text = "value is too long" if most < 0 else f"may not be more than {most} {'byte' if most == 1 else 'bytes'}"
+    maximum, minimum, pattern = rules.get("maxLength"), rules.get("minLength"), rules.get("pattern")
+    if maximum is not None and len(value) > maximum:
+        text = "value is too long" if maximum < 0 else f"may not be more than {maximum} {'byte' if maximum == 1 else 'bytes'}"
         return FieldError("FieldValueTooLong", text_of(path), text, value)
-    if least is not None and len(value) < least:
-        return _invalid(path, value, f"should be at least {least} chars long")
+    if minimum is not None and len(value) < minimum:
+        return _invalid(path, value, f"should be at least {minimum} chars long")
     if pattern:
         try:
             if compile_pattern(pattern).search(value) is None:
@@ -67,7 +69,10 @@ def _invalid(path: Path, value: Any, detail: str) -> FieldError:
 
 
 def is_float_integer(value: float) -> bool:
-    """Whether a float counts as an integer, as swag's IsFloat64AJSONInteger: nearly is enough, quotients of decimals are seldom whole."""
+    """Return whether a float counts as an integer, like IsFloat64AJSONInteger of go-openapi/swag.
+
+    A small deviation is tolerated, because quotients of decimal fractions are seldom exact.
+    """
     if not abs(value) <= _MAX_EXACT:
         return False
     whole = round(value)
@@ -75,34 +80,41 @@ def is_float_integer(value: float) -> bool:
 
 
 def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> int:
-    """The range of the type, then multipleOf, minimum and maximum. (The value is an int or a float.)"""
+    """Check the range of the type, then multipleOf, minimum and maximum. The value is an int or a float.
+
+    Returns:
+        The number of passed checks, which is always 1.
+    """
     if (text := _out_of_range(node, value, "Checked", path)) is not None:
         errors.append(composite(text))
     rules = node.validations
     if rules:
         _check_multiple(node, value, path, errors)
-        least, most = rules.get("minimum"), rules.get("maximum")
-        if least is not None:
-            bound, _ = _bound(node, least, value, "Minimum boundary", path, errors)
+        minimum, maximum = rules.get("minimum"), rules.get("maximum")
+        if minimum is not None:
+            bound, _ = _bound(node, minimum, value, "Minimum boundary", path, errors)
             if value <= bound if rules.get("exclusiveMinimum") else value < bound:
-                words = "greater than" if rules.get("exclusiveMinimum") else "greater than or equal to"
-                errors.append(_invalid(path, value, f"should be {words} {_go_number(bound)}"))
-        if most is not None:
-            bound, _ = _bound(node, most, value, "Maximum boundary", path, errors)
+                comparison = "greater than" if rules.get("exclusiveMinimum") else "greater than or equal to"
+                errors.append(_invalid(path, value, f"should be {comparison} {_go_number(bound)}"))
+        if maximum is not None:
+            bound, _ = _bound(node, maximum, value, "Maximum boundary", path, errors)
             if value >= bound if rules.get("exclusiveMaximum") else value > bound:
-                words = "less than" if rules.get("exclusiveMaximum") else "less than or equal to"
-                errors.append(_invalid(path, value, f"should be {words} {_go_number(bound)}"))
+                comparison = "less than" if rules.get("exclusiveMaximum") else "less than or equal to"
+                errors.append(_invalid(path, value, f"should be {comparison} {_go_number(bound)}"))
     return 1
 
 
 def _bound(node: SchemaNode, bound: float, value: float, name: str, path: Path, errors: list[FieldError]) -> tuple[float, bool]:
-    """What the schema compares with, and whether as integers: where it fits the type, an integer meets an integer, rounded to zero."""
+    """Return the limit to compare with, and whether the comparison is between integers.
+
+    An integer value is compared with the limit truncated to an integer. A limit outside the range of the type is an error.
+    """
     if (text := _out_of_range(node, bound, name, path)) is not None:
         errors.append(composite(text))
         return float(bound), False
     if value.__class__ is not int:
         return float(bound), False
-    return int(bound) if -_INT64 <= bound < _INT64 else -_INT64, True  # what amd64 makes of a float too large
+    return int(bound) if -_INT64 <= bound < _INT64 else -_INT64, True  # amd64 converts floats beyond int64 to its minimum
 
 
 def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:
@@ -124,6 +136,7 @@ def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[Fie
 
 
 def _out_of_range(node: SchemaNode, value: float, prefix: str, path: Path) -> str | None:
+    """Return an error text if the value does not fit the type and format of the schema, otherwise None."""
     if node.int_or_string:
         return None
     form = formats.of_type(node.type, node.format)
@@ -153,21 +166,27 @@ def _go_number(value: float) -> str:
 
 
 def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
-    """Null equals no value of an enum, not even null."""
+    """Return an error unless the value equals one of the enum. Null never matches, not even a null in the enum."""
     assert node.enum is not None
     if any(_converted(value, allowed.__class__) == [allowed] for allowed in node.enum if allowed is not None):
         return None
-    listed = ", ".join(go_quote(v if isinstance(v, str) else orjson.dumps(v).decode()) for v in node.enum)
+    listed: str | None = node.compiled.get("enum")
+    if listed is None:
+        listed = ", ".join(go_quote(v if isinstance(v, str) else orjson.dumps(v).decode()) for v in node.enum)
+        node.compiled["enum"] = listed = cut(listed, MAX_VALUE)
     return FieldError("FieldValueNotSupported", text_of(path), f"supported values: {listed}", sorted_keys(value))
 
 
 def sorted_keys(value: Any) -> Any:
-    """As Go prints maps, in errors too."""
+    """Return the value with sorted keys, because Go prints maps sorted, also in errors."""
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict | list) else value
 
 
 def _converted(value: Any, kind: type) -> list[Any]:
-    """The value in another one's type if Go converts them, as upstream does to compare: 1.7 becomes 1, and 97 becomes "a"."""
+    """Return a list with the value converted to `kind` as Go converts it, or an empty list if Go cannot.
+
+    Upstream converts before comparing: 1.7 becomes 1, and 97 becomes "a".
+    """
     if value.__class__ is kind:
         return [value]
     if isinstance(value, bool) or not isinstance(value, int | float):

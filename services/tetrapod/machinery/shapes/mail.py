@@ -1,6 +1,6 @@
-"""Whether a text is one mail address, as Go reads them: `a@b.c`, `A B <a@b.c>`, `"a b"@[10.0.0.1] (with a comment)`.
+"""Validation of mail addresses as in Go: `a@b.c`, `A B <a@b.c>`, `"a b"@[10.0.0.1] (with a comment)`.
 
-Upstream: ParseAddress of Go's net/mail/message.go.
+Upstream: Go's net/mail/message.go, ParseAddress.
 """
 
 from __future__ import annotations
@@ -17,35 +17,36 @@ _CHARSETS: Final = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 
 
 class _Malformed(Exception):
-    pass
+    """Raised for a text that is not a mail address."""
 
 
 def is_address(text: str) -> bool:
+    """Return whether a text is exactly one mail address."""
     reader = _Reader(text)
     try:
-        found = reader.address(groups=True)
+        mailboxes = reader.address(groups=True)
         reader.skip_comments()
     except _Malformed:
         return False
-    return reader.rest == "" and found == 1
+    return reader.rest == "" and mailboxes == 1
 
 
 class _Reader:
-    """What is left of the text; each method takes its part from the front of it."""
+    """A recursive-descent parser. `rest` is the text that is left; each method removes its part from the front."""
 
     def __init__(self, text: str) -> None:
         self.rest = text
 
     def address(self, *, groups: bool) -> int:
-        """One mailbox, or a group of them: how many."""
+        """Read a mailbox, or a group of mailboxes if `groups` is set. Returns the number of mailboxes."""
         self._skip_spaces()
         if not self.rest:
             raise _Malformed
-        before = self.rest
+        start = self.rest
         try:
             self._address_of_mailbox()
         except _Malformed:
-            self.rest = before
+            self.rest = start
         else:
             self._skip_spaces()
             if self._took("("):
@@ -62,6 +63,7 @@ class _Reader:
         return 1
 
     def skip_comments(self) -> None:
+        """Skip spaces and comments."""
         self._skip_spaces()
         while self._took("("):
             self._comment()
@@ -69,16 +71,16 @@ class _Reader:
 
     def _group(self) -> int:
         self._skip_spaces()
-        found = 0
+        mailboxes = 0
         if not self._took(";"):
             while True:
-                found += self.address(groups=False)
+                mailboxes += self.address(groups=False)
                 self.skip_comments()
                 if self._took(";"):
                     break
                 self._need(",")
         self.skip_comments()
-        return found
+        return mailboxes
 
     def _address_of_mailbox(self) -> None:
         self._skip_spaces()
@@ -97,7 +99,7 @@ class _Reader:
             self._dotted_atom()
 
     def _phrase(self) -> None:
-        """Words, until what is none."""
+        """Read words up to the first text that is not a word."""
         words = 0
         while True:
             if words:
@@ -145,7 +147,7 @@ class _Reader:
         return atom
 
     def _comment(self) -> None:
-        """The rest of a comment that has begun; comments may stand in it."""
+        """Read the rest of a comment, which may contain comments."""
         depth, place = 1, 0
         while depth and place < len(self.rest):
             char = self.rest[place]

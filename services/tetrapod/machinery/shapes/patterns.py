@@ -1,23 +1,29 @@
-"""Regular expressions in Go's dialect, by google-re2: linear time, and refused with Go's words.
+"""Regular expressions in Go's dialect, compiled by google-re2, with Go's error texts. Matching takes linear time.
 
-Upstream: Go's regexp package, which the `pattern` keyword, CEL and label rules speak.
+The `pattern` keyword of schemas and CEL use them.
+
+Upstream: Go's package regexp.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any
+from typing import Any, Final
+
+from tetrapod.machinery.boundedcache import bounded
+
+_PROGRAM: Final = 32
+"""Approximate bytes of a compiled pattern for each byte of its text. RE2 limits repetitions."""
 
 
 class BadPattern(ValueError):
-    """The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
+    """An invalid pattern. The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
 
 
-@lru_cache(maxsize=1024)
+@bounded(count=1024, size=4 << 20, largest=64 << 10, weigh_entry=lambda pattern, _: _PROGRAM * len(pattern) + 2048)
 def compile_pattern(pattern: str) -> Any:
-    """A compiled pattern with `search`. Raises BadPattern."""
-    import re2  # takes 4 MB, and services without custom resources may never need it
+    """Return a compiled pattern with the method `search`. Raises BadPattern."""
+    import re2  # takes 4 MB of memory, which services without custom resources may not need
 
     options = re2.Options()
     options.log_errors = False
@@ -32,9 +38,9 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _in_go_words(text: str, pattern: str) -> str:
-    """RE2 says `missing ): (`, Go "missing closing ): `(`"."""
+    """Convert an error text of RE2 to Go's: `missing ): (` to "missing closing ): `(`"."""
     reason, _, argument = text.partition(": ")
-    words = {
+    texts = {
         "missing )": ("missing closing )", pattern),
         "unexpected )": ("unexpected )", pattern),
         "missing ]": ("missing closing ]", argument),
@@ -45,7 +51,7 @@ def _in_go_words(text: str, pattern: str) -> str:
         "trailing \\": ("trailing backslash at end of expression", ""),
         "invalid named capture group": ("invalid named capture", argument),
     }
-    reason, argument = words.get(reason, (reason, argument))
+    reason, argument = texts.get(reason, (reason, argument))
     if reason == "invalid escape sequence" or argument:
         return f"error parsing regexp: {reason}: `{argument}`"
     return f"error parsing regexp: {reason}: ``"

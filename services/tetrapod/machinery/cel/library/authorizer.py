@@ -1,4 +1,7 @@
-"""`authorizer` and what expressions make of it. Upstream: k8s.io/apiserver/pkg/cel/library/authz.go."""
+"""The variable `authorizer` and the checks that expressions build from it.
+
+Upstream: k8s.io/apiserver/pkg/cel/library/authz.go.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ DECISION: Final = types.object_type("kubernetes.authorization.Decision")
 
 @dataclass(frozen=True)
 class CheckAttributes:
-    """What an expression wants to know: a path, or a resource (`path` empty). `user` is whoever `AuthorizerValue` was made with."""
+    """The attributes of an authorization check of a path, or of a resource (`path` is empty).
+
+    `user` is the user that `AuthorizerValue` was created with.
+    """
 
     user: Any
     verb: str
@@ -36,7 +42,7 @@ class CheckAttributes:
 
 
 class _Receiver(Special):
-    """Has functions and no fields; is equal to nothing but itself."""
+    """A value that has functions but no fields, and is equal only to itself."""
 
     def equals(self, other: Any) -> bool:
         return bool(self == other)
@@ -44,7 +50,7 @@ class _Receiver(Special):
 
 @dataclass(frozen=True)
 class Decision(_Receiver):
-    """`error` empty: there was none."""
+    """The result of a check. An empty `error` means that the check did not fail."""
 
     allowed: bool
     reason: str = ""
@@ -53,11 +59,15 @@ class Decision(_Receiver):
 
 
 Decide = Callable[[CheckAttributes], Decision]
+"""A function that authorizes a check. It may raise Interrupt."""
 
 
 @dataclass(frozen=True)
 class AuthorizerValue(_Receiver):
-    """`decide` is asked at each `check`; it may raise Interrupt. `service_account` makes the user of a namespace and a name."""
+    """An authorizer for one user.
+
+    `decide` is called at each `check`. `service_account` returns the user of a service account, given its namespace and name.
+    """
 
     decide: Decide
     user: Any
@@ -65,13 +75,15 @@ class AuthorizerValue(_Receiver):
     cel_type = AUTHORIZER
 
     def resource_check(self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = "") -> ResourceCheck:
-        """The value of `authorizer.requestResource`."""
-        asked = CheckAttributes(self.user, "", "", group, resource, subresource, namespace, name)
-        return ResourceCheck(self, asked)
+        """Return the value of `authorizer.requestResource`."""
+        attributes = CheckAttributes(self.user, "", "", group, resource, subresource, namespace, name)
+        return ResourceCheck(self, attributes)
 
 
 @dataclass(frozen=True)
 class PathCheck(_Receiver):
+    """A check of a path that has no verb yet."""
+
     authorizer: AuthorizerValue
     path: str
     cel_type = PATH_CHECK
@@ -79,6 +91,8 @@ class PathCheck(_Receiver):
 
 @dataclass(frozen=True)
 class GroupCheck(_Receiver):
+    """A check of an API group that has no resource yet."""
+
     authorizer: AuthorizerValue
     group: str
     cel_type = GROUP_CHECK
@@ -86,6 +100,8 @@ class GroupCheck(_Receiver):
 
 @dataclass(frozen=True)
 class ResourceCheck(_Receiver):
+    """A check of a resource that has no verb yet."""
+
     authorizer: AuthorizerValue
     asked: CheckAttributes
     cel_type = RESOURCE_CHECK

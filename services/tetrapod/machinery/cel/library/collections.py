@@ -1,4 +1,4 @@
-"""Lists, sets and maps. Upstream: cel-go ext/lists.go, ext/sets.go, ext/comprehensions.go."""
+"""Functions of lists, sets and maps. Upstream: cel-go ext/lists.go, ext/sets.go, ext/comprehensions.go."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _MAX_RANGE: Final = 1_000_000
 
 
 def _slice(values: list[Any], start: int, end: int) -> list[Any]:
-    called = f"cannot slice({start}, {end})"
+    prefix = f"cannot slice({start}, {end})"
     if start < 0 or end < 0:
-        raise EvaluationError(f"{called}, negative indexes not supported")
+        raise EvaluationError(f"{prefix}, negative indexes not supported")
     if start > end:
-        raise EvaluationError(f"{called}, start index must be less than or equal to end index")
+        raise EvaluationError(f"{prefix}, start index must be less than or equal to end index")
     if len(values) < end:
-        raise EvaluationError(f"{called}, list is length {len(values)}")
+        raise EvaluationError(f"{prefix}, list is length {len(values)}")
     return values[start:end]
 
 
 def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
-    made: list[Any] = []
+    result: list[Any] = []
     for value in values:
         if isinstance(value, list) and depth:
-            made += _flatten(value, depth - 1)
+            result += _flatten(value, depth - 1)
         else:
-            made.append(value)
-        if len(made) > PER_CALL_LIMIT:
+            result.append(value)
+        if len(result) > PER_CALL_LIMIT:
             raise CostLimitExceeded
-    return made
+    return result
 
 
 def _range(count: int) -> list[int]:
@@ -50,18 +50,18 @@ def _range(count: int) -> list[int]:
 
 
 def _bound(cost: int) -> None:
-    """What would cost more than anybody may spend is not even begun."""
+    """Raise CostLimitExceeded before the work if its cost would exceed the limit of one evaluation."""
     if cost > PER_CALL_LIMIT:
         raise CostLimitExceeded
 
 
 def _distinct(values: list[Any]) -> list[Any]:
     _bound(self_compare(values))
-    made: list[Any] = []
+    result: list[Any] = []
     for value in values:
-        if not any(same(value, other) for other in made):
-            made.append(value)
-    return made
+        if not any(same(value, other) for other in result):
+            result.append(value)
+    return result
 
 
 def _sort(values: list[Any]) -> list[Any]:
@@ -95,11 +95,11 @@ def _intersects(values: list[Any], others: list[Any]) -> bool:
 
 
 def _insert(target: Any, key: Any, value: Any) -> dict[Any, Any]:
-    made = {k: find(target, k) for k in target}
-    if key in made:
+    result = {k: find(target, k) for k in target}
+    if key in result:
         raise EvaluationError(f"insert failed: key {shown(key)} already exists")
-    made[key] = value
-    return made
+    result[key] = value
+    return result
 
 
 def _insert_all(target: Any, others: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Conversions between types, `type`, `dyn`, `size`, and optional values. Upstream: cel-go common/stdlib and cel/library.go."""
+"""Conversions between types, `type`, `dyn`, `size`, and functions of optional values.
+
+Upstream: cel-go common/stdlib and cel/library.go.
+"""
 
 from __future__ import annotations
 
@@ -63,17 +66,17 @@ def _bool_of(text: str) -> bool:
 
 
 def _duration_of(text: str) -> Duration:
-    found = parse_duration(text)
-    if found is None:
+    parsed = parse_duration(text)
+    if parsed is None:
         raise _fail("google.protobuf.Duration")
-    return found
+    return parsed
 
 
 def _timestamp_of(text: str) -> Timestamp:
-    found = parse_timestamp(text)
-    if found is None:
+    parsed = parse_timestamp(text)
+    if parsed is None:
         raise _fail("google.protobuf.Timestamp")
-    return found
+    return parsed
 
 
 def _truncated(value: float) -> int:
@@ -100,7 +103,7 @@ def _same(value: Any) -> Any:
 
 
 def is_zero(value: Any) -> bool:
-    """Whether it is the empty value of its type."""
+    """Return whether a value is the zero value of its type."""
     if isinstance(value, (list, dict, ObjectLike)):
         return len(value) == 0
     if isinstance(value, (Duration, Timestamp)):

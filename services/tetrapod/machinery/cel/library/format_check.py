@@ -1,4 +1,7 @@
-"""Formats that are literals, checked against the types of their arguments. Upstream: cel-go ext/formatting.go, stringFormatValidator."""
+"""The static check of `format` calls with a literal format string: their arguments' types must match the clauses.
+
+Upstream: cel-go ext/formatting.go, stringFormatValidator.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _ALLOWED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 
 
 def format_problems(call: Call) -> list[tuple[int, str]]:
-    """Offsets and messages: one at most."""
+    """Return the offset and message of the first problem of a `format` call, or an empty list."""
     target = call.target
     if not isinstance(target, Literal) or not isinstance(target.value, str) or not isinstance(call.args[0], ListNode):
         return []
@@ -47,14 +50,14 @@ def format_problems(call: Call) -> list[tuple[int, str]]:
 
 def _problem(clause: Clause, arg: Node) -> tuple[int, str] | None:
     if clause.letter == "s":
-        wrong = _unshown(arg)
-        return None if wrong is None else (wrong.at, f"{_STRINGS} {wrong.type.name}")
+        unformattable = _unshown(arg)
+        return None if unformattable is None else (unformattable.at, f"{_STRINGS} {unformattable.type.name}")
     kinds, text = _ALLOWED[clause.letter]
     return None if arg.type.kind in ("dyn", *kinds) else (arg.at, f"{text} {arg.type.name}")
 
 
 def _unshown(node: Node) -> Node | None:
-    """The first part that has no text."""
+    """Return the first part of a value, if any, that `%s` cannot format."""
     if node.type.kind not in ("dyn", *_SHOWN):
         return node
     parts: list[Node] = []
@@ -62,4 +65,4 @@ def _unshown(node: Node) -> Node | None:
         parts = node.elements
     elif isinstance(node, MapNode):
         parts = [part for entry in node.entries for part in (entry.key, entry.value) if part is not None]
-    return next((wrong for part in parts if (wrong := _unshown(part)) is not None), None)
+    return next((unformattable for part in parts if (unformattable := _unshown(part)) is not None), None)

@@ -1,4 +1,7 @@
-"""Fields of timestamps and durations. Upstream: cel-go common/stdlib and common/types/timestamp.go."""
+"""Functions that return the parts of timestamps and durations, such as `getHours`.
+
+Upstream: cel-go common/stdlib and common/types/timestamp.go.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,24 @@ from tetrapod.machinery.cel.values import Duration, Timestamp
 
 
 def _of(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[Signature, Function]]:
-    """`unit`: that of a duration, in nanoseconds."""
+    """Return the signatures of a function that reads a part of a timestamp.
+
+    Args:
+        unit: the unit of the part in nanoseconds, if the function accepts durations too.
+    """
 
     def field(moment: Timestamp, zone: str | None = None) -> int:
         return read(in_zone(moment, zone))
 
-    found: list[tuple[Signature, Function]] = [((Timestamp,), field), ((Timestamp, str), field)]
+    signatures: list[tuple[Signature, Function]] = [((Timestamp,), field), ((Timestamp, str), field)]
     if unit is not None:
 
         def part(value: Duration) -> int:
             total = abs(value.ns) // unit
             return -total if value.ns < 0 else total
 
-        found.append(((Duration,), part))
-    return found
+        signatures.append(((Duration,), part))
+    return signatures
 
 
 FUNCTIONS: Final[Functions] = {

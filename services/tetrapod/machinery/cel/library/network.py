@@ -1,4 +1,7 @@
-"""IP addresses and CIDRs. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go; the words of errors are Go's net/netip's."""
+"""IP addresses and CIDRs. The error texts are those of Go's net/netip.
+
+Upstream: apiserver/pkg/cel/library/ip.go and cidr.go.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class IP(Special):
+    """An IP address."""
+
     cel_type = types.opaque("net.IP")
 
     def __init__(self, address: Address) -> None:
@@ -30,6 +35,8 @@ class IP(Special):
 
 
 class CIDR(Special):
+    """A CIDR. The address may have bits beyond the prefix."""
+
     cel_type = types.opaque("net.CIDR")
 
     def __init__(self, address: Address, bits: int) -> None:
@@ -44,6 +51,7 @@ class CIDR(Special):
 
     @property
     def network(self) -> int:
+        """Return the network address as an integer."""
         return self._masked(self.address)
 
     def _masked(self, address: Address) -> int:
@@ -51,14 +59,16 @@ class CIDR(Special):
         return int(address) >> shift << shift
 
     def contains(self, address: Address) -> bool:
+        """Return whether an address of the same family lies within the network."""
         return address.version == self.address.version and self._masked(address) == self.network
 
     def masked(self) -> CIDR:
+        """Return the CIDR with all bits beyond the prefix cleared."""
         return CIDR(type(self.address)(self.network), self.bits)
 
 
 def _address(text: str) -> Address:
-    """Raises ValueError with Go's text."""
+    """Parse an IP address, ignoring a zone. Raises ValueError with Go's text."""
     complaint = address_complaint(text)
     if complaint:
         raise ValueError(complaint)
@@ -78,20 +88,21 @@ def _parse_ip(text: str) -> IP:
 
 
 def _prefix(text: str) -> tuple[Address, int]:
-    called = f"netip.ParsePrefix({go_quote(text)})"
+    """Parse a CIDR into its address and prefix length. Raises ValueError with Go's text."""
+    prefix = f"netip.ParsePrefix({go_quote(text)})"
     host, slash, bits = text.rpartition("/")
     if not slash:
-        raise ValueError(f"{called}: no '/'")
+        raise ValueError(f"{prefix}: no '/'")
     try:
         address = _address(host)
     except ValueError as error:
-        raise ValueError(f"{called}: {error}") from None
+        raise ValueError(f"{prefix}: {error}") from None
     if "%" in host:
-        raise ValueError(f"{called}: IPv6 zones cannot be present in a prefix")
+        raise ValueError(f"{prefix}: IPv6 zones cannot be present in a prefix")
     if not (bits.isascii() and bits.isdigit()) or (len(bits) > 1 and bits[0] == "0"):
-        raise ValueError(f"{called}: bad bits after slash: {go_quote(bits)}")
+        raise ValueError(f"{prefix}: bad bits after slash: {go_quote(bits)}")
     if len(bits) > 3 or int(bits) > address.max_prefixlen:
-        raise ValueError(f"{called}: prefix length out of range")
+        raise ValueError(f"{prefix}: prefix length out of range")
     return address, int(bits)
 
 
@@ -118,7 +129,7 @@ def _is(parse: Any) -> Any:
 
 
 def _contains_text(cidr: CIDR, text: str) -> bool:
-    """Upstream loses what is wrong with the text."""
+    """Return whether a CIDR contains the address in a text. As upstream, an invalid text is reported as a missing overload."""
     try:
         return cidr.contains(_parse_ip(text).address)
     except EvaluationError:

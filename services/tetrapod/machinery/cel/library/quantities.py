@@ -1,4 +1,4 @@
-"""Quantities. Upstream: apiserver/pkg/cel/library/quantity.go."""
+"""Functions of quantities. Upstream: apiserver/pkg/cel/library/quantity.go."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from tetrapod.machinery.cel.values import Special
 
 
 class Quantity(Special):
+    """A quantity.
+
+    Args:
+        scale: the power of ten in which upstream's int64Amount counts; None if upstream stores a decimal, which `isInteger` rejects.
+    """
+
     cel_type = types.object_type("kubernetes.Quantity")
 
     def __init__(self, amount: quantity.Quantity, scale: int | None = 0) -> None:
-        """`scale`: the power of ten that upstream's int64Amount counts; None where it keeps a decimal, which it calls no integer."""
         self.amount = amount
         self.scale = scale
 
@@ -51,7 +56,10 @@ def _integer(value: Quantity) -> int | None:
 
 
 def _as_float(value: Quantity) -> float:
-    """AsApproximateFloat64: what upstream counts, as a float, times a power of ten: 0.3 is 0.30000000000000004."""
+    """Return the quantity as a float, with upstream's rounding: the counted integer times a power of ten, so 0.3 is 0.30000000000000004.
+
+    Upstream: apimachinery/pkg/api/resource/quantity.go, AsApproximateFloat64.
+    """
     scale = _NANO if value.scale is None else value.scale
     try:
         counted = float(value.amount.nano // 10 ** (scale - _NANO))
@@ -68,19 +76,27 @@ _NANO: Final = -9
 
 
 def _scale(text: str) -> int | None:
-    """Of a quantity that parses: the fast path of ParseQuantity (apimachinery/pkg/api/resource/quantity.go), None beside it."""
-    found = _TEXT.fullmatch(text)
-    assert found is not None
-    whole, fraction, suffix = found[1] or "0", found[2] or "", found[3]
+    """Return the scale that upstream's int64Amount has after parsing a valid quantity, or None if upstream stores a decimal.
+
+    Upstream: apimachinery/pkg/api/resource/quantity.go, the fast path of ParseQuantity.
+    """
+    parsed = _TEXT.fullmatch(text)
+    assert parsed is not None
+    whole, fraction, suffix = parsed[1] or "0", parsed[2] or "", parsed[3]
     if suffix in _BINARY:
-        room = 15 - len(whole) - int(_BINARY[suffix] * 3 / 10) - 1
-        return 0 if not fraction and room >= 0 and int(whole) << _BINARY[suffix] < 1 << 63 else None
+        spare_digits = 15 - len(whole) - int(_BINARY[suffix] * 3 / 10) - 1
+        return 0 if not fraction and spare_digits >= 0 and int(whole) << _BINARY[suffix] < 1 << 63 else None
     scale = (_SUFFIXES[suffix] if suffix in _SUFFIXES else int(suffix[1:])) - len(fraction)
     return scale if len(whole) + len(fraction) <= _DIGITS and scale >= _NANO else None
 
 
 def _sum(a: Quantity, b: Quantity, amount: quantity.Quantity) -> Quantity:
-    """Upstream's int64Amount.Add: the finer scale of the two, but for a zero, which has none; a decimal stays one."""
+    """Return the sum `amount` of two quantities, with the scale that upstream gives it.
+
+    It is the finer of both scales; the scale of a zero is ignored. It is None if an operand is stored as a decimal or the sum overflows.
+
+    Upstream: apimachinery/pkg/api/resource/amount.go, int64Amount.Add.
+    """
     if a.scale is None or b.scale is None:
         return Quantity(amount, None)
     scale = a.scale if b.amount.is_zero else b.scale if a.amount.is_zero else min(a.scale, b.scale)

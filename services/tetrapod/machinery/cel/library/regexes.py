@@ -1,4 +1,7 @@
-"""matches, find, findAll: RE2, which Go's regexp is too. Upstream: apiserver/pkg/cel/library/regex.go."""
+"""The functions matches, find and findAll. Patterns are those of RE2, as in Go's regexp.
+
+Upstream: apiserver/pkg/cel/library/regex.go.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,25 @@ def _matches(text: str, pattern: str) -> bool:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern, "Illegal regex: ").search(text)
-    return "" if found is None else found.group(0)
+    match = _compiled(pattern, "Illegal regex: ").search(text)
+    return "" if match is None else match.group(0)
 
 
 def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
     compiled = _compiled(pattern, "Illegal regex: ")
-    made: list[str] = []
+    matches: list[str] = []
     at, previous = 0, -1
-    while at <= len(text) and len(made) != count:
-        found = compiled.search(text, at)
-        if found is None:
+    while at <= len(text) and len(matches) != count:
+        match = compiled.search(text, at)
+        if match is None:
             break
-        start, end = found.span()
-        # As Go: no empty match right behind another match.
+        start, end = match.span()
+        # As in Go, an empty match directly after another match does not count.
         if end > start or start != previous:
-            made.append(found.group(0))
+            matches.append(match.group(0))
         previous = end
         at = end if end > start else end + 1
-    return made
+    return matches
 
 
 FUNCTIONS: Final[Functions] = {

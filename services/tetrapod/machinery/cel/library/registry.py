@@ -1,6 +1,6 @@
-"""`implementation`: the Python function behind a function of CEL, which looks at its arguments' classes itself.
+"""The Python functions behind the functions of CEL.
 
-The libraries are imported with the first function that is asked for.
+`plan` looks them up with `implementation`. The libraries are imported at the first lookup.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ _EXACT: Final = frozenset({int, bool, float, str, bytes})
 
 @lru_cache(maxsize=1)
 def _functions() -> Functions:
-    found: Functions = {}
+    by_name: Functions = {}
     for library in _LIBRARIES:
         for name, signatures in import_module(f"tetrapod.machinery.cel.library.{library}").FUNCTIONS.items():
-            found.setdefault(name, []).extend(signatures)
-    return found
+            by_name.setdefault(name, []).extend(signatures)
+    return by_name
 
 
 def implementation(name: str) -> Function:
+    """Return the function behind an operator or a function of CEL. It selects the overload by the classes of its arguments."""
     from tetrapod.machinery.cel.library.operators import OPERATORS
 
     operator = OPERATORS.get(name)

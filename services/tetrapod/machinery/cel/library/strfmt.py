@@ -1,4 +1,4 @@
-"""Durations in words: `2 days`. Upstream: kube-openapi/pkg/validation/strfmt/duration.go."""
+"""Durations with units in words, such as `2 days`. Upstream: kube-openapi/pkg/validation/strfmt/duration.go."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _UNITS: Final = (
 
 
 def parse_words(text: str) -> Duration | None:
-    """None where nothing in the text is a number with a unit."""
-    total, found = 0, False
+    """Return the sum of all numbers with a unit in a text, or None if the text contains no such number."""
+    total, has_unit = 0, False
     for number, unit in _PART.findall(text):
         unit = unit.strip().lower()
         for names, size in _UNITS:
             for name in names:
                 if name == unit or (name == names[-1] and unit.startswith(name)):
-                    found = True
+                    has_unit = True
                     total += int(number) * size
-    return Duration(total) if found else None
+    return Duration(total) if has_unit else None

@@ -1,4 +1,7 @@
-"""Strings. Upstream: cel-go common/types/string.go and ext/strings.go (version 2); `format` is in `formatting`."""
+"""Functions of strings. `format` is in `formatting`.
+
+Upstream: cel-go common/types/string.go and ext/strings.go (version 2).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tetrapod.machinery.cel.library.signatures import Functions, list_of
 from tetrapod.machinery.cel.values import shown
 
 _MAX_SIZE: Final = 50_000_000
-"""Of a string that a replacement makes: upstream would make it, at the price of the memory."""
+"""The longest string that a replacement or join may make. Upstream has no such limit, and allocates the memory."""
 _QUOTED: Final = str.maketrans(
     {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\", '"': r"\""}
 )
@@ -61,10 +64,10 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
-    found = text.count(old) if old else len(text) + 1
+    replacements = text.count(old) if old else len(text) + 1
     if count >= 0:
-        found = min(found, count)
-    if len(text) + found * len(new) > _MAX_SIZE:
+        replacements = min(replacements, count)
+    if len(text) + replacements * len(new) > _MAX_SIZE:
         raise CostLimitExceeded
     return text.replace(old, new, count if count >= 0 else -1)
 
