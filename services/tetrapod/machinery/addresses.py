@@ -1,6 +1,8 @@
-"""IP addresses and CIDRs as validation sees them: which forms are legal, canonical, or still accepted where old.
+"""Validation of IP addresses and CIDRs: which notations are valid, canonical, or accepted only in existing objects.
 
-Follows k8s.io/apimachinery/pkg/util/validation/ip.go and k8s.io/utils/net's sloppy parsers, which allow leading zeros.
+Strategies and validators call it. The sloppy parsers allow leading zeros, as those of k8s.io/utils/net do.
+
+Upstream: k8s.io/apimachinery/pkg/util/validation/ip.go and k8s.io/utils/net.
 """
 
 from __future__ import annotations
@@ -20,12 +22,15 @@ _quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
 
 
 def parse_sloppy(value: str) -> Address | None:
-    """Parse as Go did before 1.17: leading zeros are decimal, IPv4-mapped IPv6 stays IPv6; None if it is no address."""
+    """Parse an address as Go did before 1.17, or return None if the text is not an address.
+
+    Numbers with leading zeros are decimal. IPv4-mapped IPv6 addresses stay IPv6.
+    """
     if not value.isascii() or "%" in value:
         return None
-    if found := _quad(value):
-        numbers = ".".join(str(int(part)) for part in found[2].split("."))
-        value = value[: found.start(2)] + numbers
+    if quad := _quad(value):
+        numbers = ".".join(str(int(part)) for part in quad[2].split("."))
+        value = value[: quad.start(2)] + numbers
     try:
         return ipaddress.ip_address(value)
     except ValueError:
@@ -33,7 +38,7 @@ def parse_sloppy(value: str) -> Address | None:
 
 
 def parse_strict(value: str) -> Address | None:
-    """Parse as Go's netip: no leading zeros, no zone."""
+    """Parse an address as Go's netip does, or return None. Leading zeros and zones are not allowed."""
     if not value.isascii() or "%" in value:
         return None
     try:
@@ -43,18 +48,20 @@ def parse_strict(value: str) -> Address | None:
 
 
 def unmapped(address: Address) -> Address:
-    """What Go calls the same net.IP: an IPv4-mapped IPv6 address is the IPv4 one."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address, and other addresses unchanged. Go's net.IP treats both as the same."""
     if isinstance(address, ipaddress.IPv6Address) and (inner := address.ipv4_mapped) is not None:
         return inner
     return address
 
 
 def is_ipv6(value: str) -> bool:
+    """Return whether a text is an IPv6 address. Leading zeros are allowed."""
     address = parse_sloppy(value)
     return address is not None and unmapped(address).version == 6
 
 
 def is_ipv4(value: str) -> bool:
+    """Return whether a text is an IPv4 address, or an IPv4-mapped IPv6 address. Leading zeros are allowed."""
     address = parse_sloppy(value)
     return address is not None and unmapped(address).version == 4
 
@@ -69,7 +76,7 @@ def _strict_ip_errors(value: str) -> list[str]:
 
 
 def is_valid_ip(value: str) -> list[str]:
-    """A legal address in canonical form: what new fields ask for."""
+    """Validate an address that must be in canonical form, as in new fields. Returns the error messages."""
     if errors := _strict_ip_errors(value):
         return errors
     canonical = str(parse_strict(value))
@@ -77,12 +84,15 @@ def is_valid_ip(value: str) -> list[str]:
 
 
 def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
-    """A legal address in any notation; what the object already held is accepted whatever its form."""
+    """Validate an address in any notation. Values in `old_values` are accepted in any form. Returns the error messages."""
     return [] if old_values and value in old_values else _strict_ip_errors(value)
 
 
 def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
-    """The address as written and its network; None if it is no CIDR. Leading zeros are let through, in the length too."""
+    """Return the address as written and its network, or None if the text is not a CIDR.
+
+    Leading zeros are allowed, in the prefix length too.
+    """
     text, slash, length = value.partition("/")
     address = parse_sloppy(text)
     if not slash or address is None or not (length.isascii() and length.isdigit()) or len(length) > 5:
@@ -107,6 +117,7 @@ def _strict_cidr_errors(value: str) -> list[str]:
 
 
 def is_valid_cidr(value: str) -> list[str]:
+    """Validate a CIDR that must be in canonical form, as in new fields. Returns the error messages."""
     if errors := _strict_cidr_errors(value):
         return errors
     parsed = parse_cidr_sloppy(value)
@@ -115,24 +126,26 @@ def is_valid_cidr(value: str) -> list[str]:
 
 
 def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
+    """Validate a CIDR in any notation. Values in `old_values` are accepted in any form. Returns the error messages."""
     return [] if old_values and value in old_values else _strict_cidr_errors(value)
 
 
 def ip_warnings(path: str, value: str) -> list[str]:
-    """Warnings for an address in a form that is legal but not standard."""
+    """Return warnings for an address whose notation is accepted but not standard."""
     sloppy = parse_sloppy(value)
     if sloppy is None:
         return []
     strict = parse_strict(value)
     if strict is None or unmapped(strict) is not strict:
-        good = go_quote(str(unmapped(sloppy)))
-        return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {good}"]
+        suggestion = go_quote(str(unmapped(sloppy)))
+        return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {suggestion}"]
     if strict.version == 6 and str(strict) != value:
         return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(strict))})"]
     return []
 
 
 def cidr_warnings(path: str, value: str) -> list[str]:
+    """Return warnings for a CIDR that is ambiguous or whose notation is accepted but not standard."""
     parsed = parse_cidr_sloppy(value)
     if parsed is None:
         return []

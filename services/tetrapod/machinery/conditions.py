@@ -1,4 +1,4 @@
-"""Conditions in an object's status, one of each type (upstream: k8s.io/apimachinery/pkg/api/meta/conditions.go)."""
+"""Conditions in an object's status. Upstream: k8s.io/apimachinery/pkg/api/meta/conditions.go."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 
 def find_condition(obj: Object, kind: str) -> Object | None:
+    """Return the condition of a type, or None."""
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == kind:
-            found: Object = condition
-            return found
+            result: Object = condition
+            return result
     return None
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    found = find_condition(obj, kind)
-    return found is not None and found.get("status") == "True"
+    """Return whether the condition of a type is `True`."""
+    condition = find_condition(obj, kind)
+    return condition is not None and condition.get("status") == "True"
 
 
 def set_condition(obj: Object, new: Object) -> None:
-    """Put a condition in, from now on if it says no other time; the time of its last transition changes only with its status."""
+    """Add or update a condition, in place.
+
+    `lastTransitionTime` is now by default, and changes only if the condition's status does.
+    """
     new = {"lastTransitionTime": now_rfc3339(), **new}
-    known = find_condition(obj, new["type"])
-    if known is None:
+    existing = find_condition(obj, new["type"])
+    if existing is None:
         status = obj.setdefault("status", {})
         status["conditions"] = [*(status.get("conditions") or ()), new]
         return
-    if known.get("status") == new["status"]:
+    if existing.get("status") == new["status"]:
         del new["lastTransitionTime"]
-    known.update(new)
+    existing.update(new)

@@ -1,7 +1,8 @@
-"""Durations: Go's text form (`1h30m`), and the short ages of table columns (`5d3h`).
+"""Durations in Go's text form (`1h30m`), and the short ages in table columns (`5d3h`).
 
-Follows Go's time.ParseDuration and Duration.String, and k8s.io/apimachinery/pkg/util/duration. Exact arithmetic is in
-nanoseconds (`parse_nanoseconds`); `parse_duration` gives seconds.
+Exact arithmetic is in nanoseconds (`parse_nanoseconds`); `parse_duration` returns seconds.
+
+Upstream: Go's time.ParseDuration and Duration.String; k8s.io/apimachinery/pkg/util/duration.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ _part = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)", re.ASCII).match
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a Go duration. Raises ValueError with Go's text."""
+    """Return the seconds of a Go duration. Raises ValueError with Go's text."""
     return parse_nanoseconds(text) / 1e9
 
 
 def parse_nanoseconds(text: str) -> int:
-    """Nanoseconds of a Go duration: a sign, then numbers with units.
+    """Return the nanoseconds of a Go duration: an optional sign, then numbers with units.
 
     Raises:
-        ValueError: with Go's text.
+        ValueError: the text is invalid or out of range; with Go's text.
     """
     rest = text
     negative = rest.startswith("-")
@@ -44,10 +45,10 @@ def parse_nanoseconds(text: str) -> int:
         return 0
     if not rest:
         raise ValueError(f"time: invalid duration {go_quote(text)}")
-    total = 0
-    while rest:
-        found = _part(rest)
-        whole, fraction, unit = (found[1], found[3] or "", found[4]) if found else ("", "", "")
+    total = at = 0
+    while at < len(rest):
+        part = _part(rest, at)
+        whole, fraction, unit = (part[1], part[3] or "", part[4]) if part else ("", "", "")
         if not whole and not fraction:
             raise ValueError(f"time: invalid duration {go_quote(text)}")
         if not unit:
@@ -59,12 +60,12 @@ def parse_nanoseconds(text: str) -> int:
         total += int(whole[:40] or 0) * scale + int(digits or 0) * scale // 10 ** len(digits)
         if len(whole) > 40 or total > _MAX - (not negative):
             raise ValueError(f"time: invalid duration {go_quote(text)}")
-        rest = rest[found.end() :] if found else ""
+        at = part.end() if part else len(rest)
     return -total if negative else total
 
 
 def format_nanoseconds(nanoseconds: int) -> str:
-    """As Go's Duration.String: `1h30m0s`, `1.5s`, `250ms`, `0s`."""
+    """Format nanoseconds as Go's Duration.String does: `1h30m0s`, `1.5s`, `250ms`, `0s`."""
     if nanoseconds == 0:
         return "0s"
     sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
@@ -80,6 +81,7 @@ def format_nanoseconds(nanoseconds: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
+    """Format seconds as Go's Duration.String does."""
     return format_nanoseconds(round(seconds * 1e9))
 
 
@@ -91,9 +93,12 @@ def _decimal(value: int, unit: int) -> str:
 
 
 def human_duration(total_seconds: float) -> str:
-    """An age as tables show it, two units at most: `<invalid>` if it is in the future, `0s`, `95s`, `5m3s`, `7h`, `3d4h`, `2y10d`."""
+    """Format an age as tables show it, with at most two units.
+
+    Examples are `0s`, `95s`, `5m3s`, `7h`, `3d4h` and `2y10d`. An age in the future is `<invalid>`.
+    """
     if total_seconds < 0:
-        # Up to two seconds ahead is a difference of clocks.
+        # Less than two seconds in the future is a difference between clocks.
         return "<invalid>" if total_seconds <= -2 else "0s"
     seconds = int(total_seconds)
     if seconds < 120:

@@ -1,21 +1,27 @@
-"""`identical`: whether two decoded values are the same JSON, kinds of numbers included. `same`: whether Go's structs of them would be."""
+"""Equality of decoded JSON values: as JSON (`identical`), as Go structs (`same`), and within a list (`repeated`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, cast
 
 import orjson
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Upstream's DeepEqual of unstructured values: unlike Python's, it tells 1 from 1.0 and from true."""
+    """Return whether two values are the same JSON: unlike in Python, 1 differs from 1.0 and from true.
+
+    Upstream: DeepEqual of unstructured values.
+    """
     return bool(a == b) and orjson.dumps(a, option=orjson.OPT_SORT_KEYS) == orjson.dumps(b, option=orjson.OPT_SORT_KEYS)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Upstream's Semantic.DeepEqual of built-in objects: null and an empty list count as absent.
+    """Return whether two parts of built-in objects are equal; null and an empty list equal a missing value.
 
-    (An empty text that is left of decoding is behind a pointer.)
+    An empty string differs from a missing one, because decoding keeps empty strings only for pointers.
+
+    Upstream: Semantic.DeepEqual.
     """
     if isinstance(a, dict) and isinstance(b, dict):
         return all(same(a.get(key), b.get(key)) for key in {*a, *b})
@@ -24,3 +30,22 @@ def same(a: Any, b: Any) -> bool:
     if a in (None, []) and b in (None, []):
         return True
     return type(a) is type(b) and bool(a == b)
+
+
+def repeated(values: Iterable[Any]) -> set[int]:
+    """Return the indexes of the values that equal an earlier one, in linear time."""
+    seen: set[Any] = set()
+    indexes: set[int] = set()
+    for i, value in enumerate(values):
+        key = json_key(value)
+        if key in seen:
+            indexes.add(i)
+        seen.add(key)
+    return indexes
+
+
+def json_key(value: Any) -> Hashable:
+    """Return a hashable key that is equal for equal JSON values."""
+    if isinstance(value, dict | list):
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return cast(Hashable, value)

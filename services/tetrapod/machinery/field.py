@@ -1,39 +1,91 @@
-"""Validation errors that name the field: what strategies return and a 422 lists.
+"""Validation errors of fields, which strategies return and 422 responses list.
 
-Follows k8s.io/apimachinery/pkg/util/validation/field (errors.go, path.go). A path is a plain string
-(`spec.containers[0].name`); `child`, `index` and `key` write its parts as upstream does.
+A path is a plain string (`spec.containers[0].name`); `child`, `index` and `key` append to it as upstream does. The number of errors and
+the lengths of paths and quoted values are limited (bounds.py).
+
+Upstream: k8s.io/apimachinery/pkg/util/validation/field, errors.go and path.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.bounds import MAX_ERRORS, MAX_TEXT, MAX_VALUE, cut, cut_path, more
 from tetrapod.machinery.gofloat import go_float
 from tetrapod.machinery.gonumbers import as_go_writes
 
 _OMITTED: Final = object()
-"""The bad value of an error that shows none."""
+"""The value of an error that does not show the invalid value."""
 
 
 def child(path: str, *names: str) -> str:
-    return ".".join((path, *names)) if path else ".".join(names)
+    """Return the path of a field within `path`, or of nested fields."""
+    return cut_path(".".join((path, *names)) if path else ".".join(names))
 
 
 def index(path: str, i: int) -> str:
-    return f"{path}[{i}]"
+    """Return the path of a list element."""
+    return cut_path(f"{path}[{i}]")
 
 
 def key(path: str, name: str) -> str:
-    return f"{path}[{name}]"
+    """Return the path of a map entry."""
+    return cut_path(f"{path}[{name}]")
+
+
+MAX_COLLECTED: Final = 3 * MAX_ERRORS
+"""The most errors that one validation creates. It exceeds the number shown, because some errors are filtered out or duplicate others."""
+_CHARACTERS_PER_ERROR: Final = 512
+"""Errors with longer texts count as several errors."""
+
+
+class _Collected(threading.local):
+    """The number of errors that the current thread has created."""
+
+    made = -1
+    """The errors that this thread's validation has created; -1 means that they are not limited."""
+
+
+_collected: Final = _Collected()
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Limit the errors that validation within the context creates, by number and by length.
+
+    Further errors are LEFT_OUT, which counts as an error but needs no memory. So the outcome of validation is the same, and the number of
+    errors stays known. Without a limit a request could fill the memory with errors: three megabytes can contain a million mistakes.
+    """
+    outer, _collected.made = _collected.made, 0
+    try:
+        yield
+    finally:
+        _collected.made = outer
+
+
+class _Limited(type):
+    """The metaclass of FieldError: it returns LEFT_OUT beyond the limit of `limited`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = _collected.made
+        if made < 0:
+            return super().__call__(*args, **kwargs)
+        if made >= MAX_COLLECTED:
+            return LEFT_OUT
+        error = super().__call__(*args, **kwargs)
+        _collected.made = made + 1 + (len(error.field) + len(error.detail)) // _CHARACTERS_PER_ERROR
+        return error
 
 
 @dataclass(frozen=True, slots=True)
-class FieldError:
-    """One complaint about one field; `type` is the upstream ErrorType, used as the cause's reason."""
+class FieldError(metaclass=_Limited):
+    """An error of one field. `type` is upstream's ErrorType, which becomes the reason of the cause."""
 
     type: str
     field: str
@@ -41,24 +93,61 @@ class FieldError:
     value: Any = _OMITTED
 
     def body(self) -> str:
-        """The text of a cause: everything but the field."""
+        """Return the text of the cause: the error without the field."""
         text = _TITLES[self.type]
         if self.value is not _OMITTED and self.type not in _WITHOUT_VALUE:
             text = f"{text}: {format_value(self.value)}"
-        return f"{text}: {self.detail}" if self.detail else text
+        return cut(f"{text}: {self.detail}" if self.detail else text, MAX_VALUE + 1024)
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body()}"
 
 
-def distinct(errors: list[FieldError]) -> list[FieldError]:
-    """Each complaint once, in its first place (upstream: ErrorList.ToAggregate)."""
-    return list({(e.type, str(e)): e for e in errors}.values())
+LEFT_OUT: Final = FieldError("LeftOut", "", "")
+"""A placeholder for an error beyond the limit of `limited`."""
+UNCOUNTED: Final = FieldError("Uncounted", "", "")
+"""A placeholder for any number of errors, from a validator that stopped early."""
+_STAND_INS: Final = frozenset({LEFT_OUT.type, UNCOUNTED.type})
 
 
-def aggregate(errors: list[FieldError]) -> str:
-    """All of them in one text, as upstream's Aggregate prints several errors."""
-    texts = [str(error) for error in distinct(errors)]
+def distinct(errors: Sequence[FieldError]) -> list[FieldError]:
+    """Return each error once, at its first position. Errors beyond the limit are not compared.
+
+    Upstream: ErrorList.ToAggregate.
+    """
+    seen: dict[tuple[str, str], FieldError] = {}
+    size = 0
+    for i, error in enumerate(errors):
+        if len(seen) >= MAX_ERRORS or size > MAX_TEXT or error.type in _STAND_INS:
+            return [*seen.values(), *errors[i:]]
+        text = str(error)
+        size += len(text)
+        seen.setdefault((error.type, text), error)
+    return list(seen.values())
+
+
+def shown(errors: Sequence[FieldError]) -> tuple[list[tuple[FieldError, str]], str]:
+    """Return the errors that a response lists, each with its body, and the line that ends the list ("" if the list is complete)."""
+    listed: list[tuple[FieldError, str]] = []
+    size = 0
+    for error in errors:
+        if error.type in _STAND_INS or len(listed) == MAX_ERRORS:
+            break
+        body = error.body()
+        size += len(body) + len(error.field)
+        if listed and size > MAX_TEXT:
+            break
+        listed.append((error, body))
+    if len(listed) == len(errors):
+        return listed, ""
+    uncounted = any(error.type == UNCOUNTED.type for error in errors[len(listed) :])
+    return listed, more(0 if uncounted else len(errors) - len(listed))
+
+
+def aggregate(errors: Sequence[FieldError]) -> str:
+    """Return all errors in one text, as upstream's Aggregate prints several errors."""
+    listed, rest = shown(distinct(errors))
+    texts = [f"{error.field}: {body}" for error, body in listed] + ([rest] if rest else [])
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
@@ -73,25 +162,36 @@ _TITLES: Final = {
     "FieldValueTooMany": "Too many",
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
+    "LeftOut": "Left out",
+    "Uncounted": "Left out",
 }
 _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
 
 def format_value(value: Any) -> str:
-    """A bad value as upstream prints it: strings quoted as Go's %q, objects as JSON, null for nil."""
+    """Format an invalid value as upstream does: strings quoted as by %q, objects as JSON, nil as null. Long values are shortened."""
     if isinstance(value, str):
-        return go_quote(value)
+        return format_text(value)
     if isinstance(value, float):
         return go_float(value)
-    return as_go_writes(orjson.dumps(value)).decode().translate(_HTML)
+    return cut(as_go_writes(orjson.dumps(value)).decode().translate(_HTML), MAX_VALUE)
+
+
+def format_text(text: str) -> str:
+    """Quote a string as Go's %q does, and shorten it."""
+    if len(text) <= MAX_VALUE:
+        return go_quote(text)
+    return f"{go_quote(text[:MAX_VALUE])}... ({len(text) - MAX_VALUE:,} more characters)"
 
 
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""Go's JSON can stand in HTML."""
+"""The characters that Go's JSON encoder escapes for HTML."""
 
 
 def go_quote(text: str) -> str:
-    """Quote as Go's strconv.Quote: printable runes stay, control characters are escaped."""
+    """Quote a string as Go's strconv.Quote does: printable characters stay, control characters are escaped."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     out = []
     for char in text:
         if char in '"\\':
@@ -102,7 +202,7 @@ def go_quote(text: str) -> str:
             out.append(_SHORT_ESCAPES[char])
         elif (code := ord(char)) < 0x80:
             out.append(f"\\x{code:02x}")
-        elif 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, kept by surrogateescape
+        elif 0xDC80 <= code <= 0xDCFF:  # a byte of invalid UTF-8, decoded with surrogateescape
             out.append(f"\\x{code - 0xDC00:02x}")
         elif code < 0x10000:
             out.append(f"\\u{code:04x}")
@@ -115,50 +215,64 @@ _SHORT_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
+    """Return an error for an invalid value."""
     return FieldError("FieldValueInvalid", path, detail, value)
 
 
 def required(path: str, detail: str = "") -> FieldError:
+    """Return an error for a missing value."""
     return FieldError("FieldValueRequired", path, detail)
 
 
 def forbidden(path: str, detail: str = "") -> FieldError:
+    """Return an error for a field that must not be set."""
     return FieldError("FieldValueForbidden", path, detail)
 
 
 def duplicate(path: str, value: Any) -> FieldError:
+    """Return an error for a repeated value."""
     return FieldError("FieldValueDuplicate", path, "", value)
 
 
 def omitted(path: str, detail: str) -> FieldError:
-    """As `invalid`, where upstream does not show the value."""
+    """Return an error for an invalid value that upstream does not show."""
     return FieldError("FieldValueInvalid", path, detail)
 
 
 def not_found(path: str, value: Any) -> FieldError:
+    """Return an error for a reference to something that does not exist."""
     return FieldError("FieldValueNotFound", path, "", value)
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """An enum violation; the supported values are printed in the order given, those of a set sorted (as upstream does)."""
+    """Return an error for a value that is not one of `supported`.
+
+    The supported values are listed in the given order; those of a set are sorted, as upstream does.
+    """
     ordered = sorted(supported) if isinstance(supported, (set, frozenset)) else supported
     listed = ", ".join(go_quote(v) for v in ordered)
     return FieldError("FieldValueNotSupported", path, f"supported values: {listed}" if listed else "", value)
 
 
 def too_long(path: str, limit: int) -> FieldError:
-    """A string over `limit` bytes; upstream shows no value since it would repeat what is too long."""
+    """Return an error for a string of more than `limit` bytes. As upstream, it does not repeat the long value.
+
+    Args:
+        limit: a negative limit is not shown.
+    """
     return FieldError("FieldValueTooLong", path, f"may not be more than {limit} bytes" if limit >= 0 else "value is too long")
 
 
 def too_many_characters(path: str, limit: int) -> FieldError:
-    """A string over `limit` characters, where a schema counts them."""
+    """Return an error for a string of more than `limit` characters, as schemas count them."""
     return FieldError("FieldValueTooLong", path, f"may not be more than {limit} {'character' if limit == 1 else 'characters'}")
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
+    """Return an error for a list or map with more than `limit` entries."""
     return FieldError("FieldValueTooMany", path, f"must have at most {limit} {'item' if limit == 1 else 'items'}", actual)
 
 
 def internal_error(path: str, message: str) -> FieldError:
+    """Return an error for a validation that failed itself."""
     return FieldError("InternalError", path, message)

@@ -1,19 +1,24 @@
-"""Field selectors: `metadata.name=x,status.phase!=Running`.
+"""Field selectors, such as `metadata.name=x,status.phase!=Running`.
 
-Lists, watches and deletecollections parse theirs here; which fields a kind knows is the endpoint's business.
-Follows k8s.io/apimachinery/pkg/fields/selector.go.
+Lists, watches and deletecollections parse their selectors here. The endpoint knows which fields a kind supports.
+
+Upstream: k8s.io/apimachinery/pkg/fields/selector.go.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from tetrapod.machinery.boundedcache import bounded
 
 Operator: TypeAlias = Literal["=", "!="]
 
 
 class FieldRequirement(NamedTuple):
+    """One term of a selector."""
+
     field: str
     op: Operator
     value: str
@@ -29,21 +34,22 @@ class FieldSelector:
 
     @property
     def empty(self) -> bool:
+        """Return whether the selector selects everything."""
         return not self.requirements
 
     def matches(self, values: Mapping[str, str]) -> bool:
-        """Whether the fields satisfy all; a field that is not there counts as empty."""
+        """Return whether the fields satisfy all terms. A missing field is treated as an empty string."""
         return all((values.get(field, "") == value) is (op == "=") for field, op, value in self.requirements)
 
     def requires_exact_match(self, field: str) -> str | None:
-        """The value that the field must have, None where it is free."""
+        """Return the value that a field must have, or None if the selector does not require one."""
         for name, op, value in self.requirements:
             if name == field and op == "=":
                 return value
         return None
 
     def transform(self, change: Callable[[str, str], tuple[str, str]]) -> FieldSelector:
-        """Every (field, value) replaced by what `change` makes of it; it may raise for fields that are not known."""
+        """Return a selector with each (field, value) replaced by the result of `change`, which may raise for unknown fields."""
         return FieldSelector([FieldRequirement(*_renamed(change(r.field, r.value), r.op)) for r in self.requirements])
 
     def __str__(self) -> str:
@@ -55,84 +61,84 @@ def _renamed(pair: tuple[str, str], op: Operator) -> tuple[str, Operator, str]:
 
 
 EVERYTHING: Final = FieldSelector([])
+MOST_TERMS: Final = 4096
+"""The most terms of a selector. Upstream has no limit except the size of a request's head."""
 
 
-@lru_cache(maxsize=2)
+@bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 8 * len(text) + 500)
 def parse(text: str) -> FieldSelector:
-    """Parse a selector; the last ones are kept, for those on one request's way who ask again (a text may be a megabyte).
+    """Parse a selector. Results are cached, because several steps of a request parse the same selector.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the selector is invalid (with upstream's text) or has too many terms.
     """
     if not text:
         return EVERYTHING
-    found = []
-    for part in sorted(_split(text)):
+    terms = _split(text)
+    if len(terms) > MOST_TERMS:
+        raise ValueError(f"invalid selector: the selector has more than {MOST_TERMS} terms")
+    requirements = []
+    for part in sorted(terms):
         if not part:
             continue
         field, op, raw = _split_term(part)
         if not op:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
-        if field or raw:  # a comparison of nothing with nothing says nothing
-            found.append(FieldRequirement(field, "!=" if op == "!=" else "=", unescape(raw)))
-    return FieldSelector(found)
+        if field or raw:  # a term without field and value has no effect
+            requirements.append(FieldRequirement(field, "!=" if op == "!=" else "=", unescape(raw)))
+    return FieldSelector(requirements)
 
 
 def exactly(field: str, value: str) -> FieldSelector:
+    """Return a selector of one field's value."""
     return FieldSelector([FieldRequirement(field, "=", value)])
 
 
 def _split(text: str) -> list[str]:
-    """The terms between commas; a backslash takes the next character along."""
+    """Split a text at commas; a backslash escapes the next character."""
     if "\\" not in text:
         return text.split(",")
-    terms, start, escaped = [], 0, False
-    for i, char in enumerate(text):
-        if escaped:
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif char == ",":
-            terms.append(text[start:i])
-            start = i + 1
+    terms, start = [], 0
+    for match in _escape_or_comma(text):
+        if match[0] == ",":
+            terms.append(text[start : match.start()])
+            start = match.end()
     terms.append(text[start:])
     return terms
 
 
+_escape_or_comma = re.compile(r"\\.|,", re.DOTALL).finditer
+
+
 def _split_term(term: str) -> tuple[str, str, str]:
-    for i in range(len(term)):
-        for op in ("!=", "==", "="):
-            if term.startswith(op, i):
-                return term[:i], op, term[i + len(op) :]
-    return "", "", ""
+    match = _operator(term)
+    return (term[: match.start()], match[0], term[match.end() :]) if match is not None else ("", "", "")
+
+
+_operator = re.compile("!=|==?").search
 
 
 def escape(value: str) -> str:
+    """Return a value with backslashes before backslashes, commas and equals signs."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 
 def unescape(value: str) -> str:
-    """Take the backslashes from a value.
+    """Remove the backslashes of a value.
 
     Raises:
-        ValueError: an escape of anything but a backslash, comma or equals sign, or a bare comma or equals sign.
+        ValueError: an invalid escape sequence, or an unescaped comma or equals sign.
     """
-    if not any(char in value for char in "\\,="):
+    if not _special(value):
         return value
-    out = []
-    escaped = False
-    for char in value:
-        if escaped:
-            if char not in "\\,=":
-                raise ValueError(f"invalid field selector: invalid escape sequence: \\{char}")
-            out.append(char)
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif char in ",=":
-            raise ValueError(f"invalid field selector: unescaped character in value: {ord(char)}")  # upstream prints the rune's number
-        else:
-            out.append(char)
-    if escaped:
-        raise ValueError("invalid field selector: invalid escape sequence: \\")
-    return "".join(out)
+    for match in _escapes(value):
+        if match[0] in ",=":
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(match[0])}")  # upstream prints the rune's number
+        if match[0] == "\\" or match[0][1] not in "\\,=":
+            raise ValueError(f"invalid field selector: invalid escape sequence: {match[0]}")
+    return _unescaped(r"\1", value)
+
+
+_special = re.compile(r"[\\,=]").search
+_escapes = re.compile(r"\\.?|[,=]", re.DOTALL).finditer
+_unescaped = re.compile(r"\\(.)", re.DOTALL).sub

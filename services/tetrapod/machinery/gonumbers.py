@@ -1,6 +1,6 @@
-"""JSON of orjson's with its floats written as Go writes them: no exponent is shown from 1e-6 to 1e21.
+"""Conversion of floats in orjson's output to Go's notation, which has no exponent from 1e-6 to 1e21.
 
-Upstream: floatEncoder of Go's encoding/json.
+Upstream: Go's encoding/json, floatEncoder.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ _text_or_float = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e(?:\+1[6-9]|\+20|-6)(
 
 
 def without_exponents(encoded: bytes) -> bytes:
-    """A document of orjson's whose floats between 1e-6 and 1e21 are written as Go writes them."""
+    """Return a document of orjson's with floats between 1e-6 and 1e21 written as Go does."""
     return _text_or_float.sub(_in_go, encoded) if _has_exponent(encoded) else encoded
 
 
 def _has_exponent(encoded: bytes) -> bool:
-    """Perhaps only in a text. Nearly every document has none, and is told so without an expression that looks at all of it."""
+    """Return whether a document may contain such a float; the match may be within a string.
+
+    Nearly every document contains none, which this check finds without running a regular expression over all of it.
+    """
     return (b"+" in encoded and _has(encoded, b"e+")) or _has(encoded, b"e-6")
 
 
@@ -33,15 +36,15 @@ def _has(encoded: bytes, sign: bytes) -> bool:
 
 
 def as_go_writes(encoded: bytes) -> bytes:
-    """The same, with whole floats among them: those of a value that has not been stored yet."""
+    """Return a document with all floats written as Go does, including whole ones without `.0`, for values that have not been stored yet."""
     return _text_or_float.sub(_in_go, _text_or_whole.sub(_shortened, encoded)) if b"." in encoded or b"e" in encoded else encoded
 
 
 def _shortened(match: re.Match[bytes]) -> bytes:
-    found = match[0]
-    return found if found.startswith(b'"') else found[:-2]
+    text = match[0]
+    return text if text.startswith(b'"') else text[:-2]
 
 
 def _in_go(match: re.Match[bytes]) -> bytes:
-    found = match[0]
-    return found if found.startswith(b'"') else format(Decimal(found.decode()), "f").encode()
+    text = match[0]
+    return text if text.startswith(b'"') else format(Decimal(text.decode()), "f").encode()

@@ -1,4 +1,4 @@
-"""URLs as Go's net/url parses them: what they consist of, and what is wrong with them in its words."""
+"""URLs as Go's net/url parses them, with its error texts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ _VALID_ENCODED: Final = re.compile(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@\[\]/]|%[0-9
 
 
 class BadUrl(ValueError):
-    """The text has everything but `parse "…": ` before it."""
+    """An invalid URL. The text is Go's without its prefix `parse "…": `."""
 
 
 @dataclass
 class GoUrl:
+    """A parsed URL. Upstream: Go's net/url, URL."""
+
     scheme: str = ""
     opaque: str = ""
     user: str = ""
@@ -35,15 +37,18 @@ class GoUrl:
 
     @property
     def hostname(self) -> str:
+        """Return the host without port and brackets."""
         host = self.host.rpartition(":")[0] if _has_port(self.host) else self.host
         return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
     @property
     def port(self) -> str:
+        """Return the port, or "" if the URL has none."""
         return self.host.rpartition(":")[2] if _has_port(self.host) else ""
 
     @property
     def escaped_path(self) -> str:
+        """Return the escaped path: the original one if it is a valid encoding of the path. Upstream: URL.EscapedPath."""
         if self.raw_path and _VALID_ENCODED.fullmatch(self.raw_path) and _unescaped(self.raw_path) == self.path:
             return self.raw_path
         return "*" if self.path == "*" else quote(self.path, safe=_PATH_SAFE)
@@ -66,7 +71,7 @@ class GoUrl:
 
 
 def request_uri_complaint(text: str) -> str:
-    """ "" for what url.ParseRequestURI takes."""
+    """Return Go's error text for a text that url.ParseRequestURI rejects, or ""."""
     try:
         _parse(text, request=True)
     except BadUrl as error:
@@ -75,17 +80,17 @@ def request_uri_complaint(text: str) -> str:
 
 
 def parse(text: str) -> GoUrl:
-    """As url.Parse. Raises BadUrl."""
+    """Parse a URL as url.Parse does. Raises BadUrl."""
     rest, mark, fragment = text.partition("#")
-    found = _parse(rest, request=False)
+    url = _parse(rest, request=False)
     if mark:
         _check_escapes(fragment)
-        found.fragment = _unescaped(fragment)
-    return found
+        url.fragment = _unescaped(fragment)
+    return url
 
 
 def query_values(query: str) -> dict[str, list[str]]:
-    """As URL.Query: what cannot be read is left out."""
+    """Return the parameters of a query as URL.Query does. Invalid parameters are ignored."""
     values: dict[str, list[str]] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair or _ESCAPE.search(pair):
@@ -150,7 +155,7 @@ def _authority(scheme: str, text: str) -> tuple[str, str]:
 
 
 def _host(scheme: str, host: str) -> str:
-    """An IPv6 address in brackets, its zone behind "%25", or what may stand in a name; a port behind it."""
+    """Return the unescaped host: a name, or an IPv6 address in brackets with an optional zone after "%25", and an optional port."""
     bracket = host.rfind("[")
     if bracket > 0:
         raise BadUrl("invalid IP-literal")
@@ -167,13 +172,16 @@ def _host(scheme: str, host: str) -> str:
             raise BadUrl("invalid IP-literal")
         return f"[{literal}]{port}"
     if ":" in host:
-        strict = scheme in ("http", "https")  # several hosts with ports, as databases have them, are let through elsewhere
+        strict = scheme in ("http", "https")  # other schemes, such as those of databases, allow several hosts with ports
         _check_port(host[host.find(":") if strict else host.rfind(":") :])
     return _unescaped_host(host)
 
 
 def _unescaped_host(host: str, *, zone: bool = False) -> str:
-    """Only what is no ASCII may be escaped; in a zone also a space, and what could stand there as it is."""
+    """Return a host without escapes.
+
+    Only characters outside of ASCII may be escaped; in a zone also a space and characters valid in hosts.
+    """
     for match in re.finditer(r"%(.{0,2})|.", host):
         if match[1] is not None:
             code = int(match[1], 16) if re.fullmatch("[0-9A-Fa-f]{2}", match[1]) else -1

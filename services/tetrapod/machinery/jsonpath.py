@@ -1,8 +1,9 @@
-"""kubectl's JSONPath: printer columns of custom resources, scale paths and selectable fields are written in it.
+"""kubectl's JSONPath, used for printer columns of custom resources, scale paths and selectable fields.
 
-`compile("{.spec.replicas}")` takes a template (text and expressions in braces), `compile_path(".spec.replicas")` one
-expression. Evaluation is over decoded JSON. Follows k8s.io/client-go/util/jsonpath (jsonpath.go); the parser is in
-`jsonpath_parser.py`.
+`compile("{.spec.replicas}")` parses a template (text, and expressions in braces), `compile_path(".spec.replicas")` a single expression.
+They are evaluated on decoded JSON. The parser is in `jsonpath_parser.py`.
+
+Upstream: k8s.io/client-go/util/jsonpath/jsonpath.go.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from tetrapod.machinery.patch.goformat import plain, type_name
 __all__ = ["JsonPath", "JsonPathError", "compile", "compile_path", "print_value"]
 
 _MAX_RESULTS: Final = 100_000
-"""Recursive descents and unions multiply; upstream has no limit."""
+"""The most values of an evaluation, because recursive descents and unions multiply them. Upstream has no limit."""
 
 
 class JsonPath:
-    """A parsed template; can be evaluated any number of times."""
+    """A parsed template, which can be evaluated any number of times."""
 
     __slots__ = ("_allow_missing", "_nodes", "_simple")
 
@@ -45,17 +46,17 @@ class JsonPath:
         self._simple = _simple_fields(nodes)
 
     def find(self, data: Any) -> list[list[Any]]:
-        """The values of each expression of the template.
+        """Return the values of each expression of the template.
 
         Raises:
-            JsonPathError: with upstream's text.
+            JsonPathError: the evaluation failed; with upstream's text.
         """
         if self._simple is not None and self._allow_missing:
             return [_walk_fields(data, self._simple)]
         return _Evaluation(self._allow_missing).find(data, self._nodes)
 
     def first(self, data: Any) -> Any:
-        """The first value of the first expression; None where there is none or it fails."""
+        """Return the first value of the first expression, or None if there is none or the evaluation fails."""
         try:
             results = self.find(data)
         except JsonPathError:
@@ -63,22 +64,29 @@ class JsonPath:
         return results[0][0] if results and results[0] else None
 
     def execute(self, data: Any) -> str:
-        """The template with its values printed in place."""
+        """Return the template with each expression replaced by its values. Raises JsonPathError."""
         return "".join(" ".join(print_value(value) for value in values) for values in self.find(data))
 
 
 def compile(template: str, *, allow_missing_keys: bool = True) -> JsonPath:
-    """Parse a template. Raises JsonPathError."""
+    """Parse a template.
+
+    Args:
+        allow_missing_keys: whether a missing field has no value instead of being an error.
+
+    Raises:
+        JsonPathError: the template is invalid.
+    """
     return JsonPath(parse_template(template).nodes, allow_missing_keys)
 
 
 def compile_path(path: str, *, allow_missing_keys: bool = True) -> JsonPath:
-    """Parse one expression without its braces, as resource definitions hold it. Raises JsonPathError."""
+    """Parse a single expression without braces, as resource definitions contain it. Raises JsonPathError."""
     return compile(f"{{{path}}}", allow_missing_keys=allow_missing_keys)
 
 
 def print_value(value: Any) -> str:
-    """A value as a column shows it: arrays and objects as Go's JSON, null as `<no value>`, the rest bare."""
+    """Return a value as a column shows it: arrays and objects as Go's JSON, null as `<no value>`, other values unquoted."""
     if isinstance(value, (dict, list)):
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
         return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -86,7 +94,7 @@ def print_value(value: Any) -> str:
 
 
 def _simple_fields(nodes: Sequence[Node]) -> tuple[str, ...] | None:
-    """The names of a plain path (`{.spec.replicas}`), which nearly all are."""
+    """Return the field names of a plain path (`{.spec.replicas}`), as nearly all paths are, or None for other templates."""
     if len(nodes) != 1 or not isinstance(nodes[0], ListNode):
         return None
     inner = nodes[0].nodes
@@ -103,7 +111,7 @@ def _walk_fields(data: Any, names: tuple[str, ...]) -> list[Any]:
 
 
 class _Evaluation:
-    """One walk over a template; keeps the state of `range … end`."""
+    """One evaluation of a template, with the state of `range … end`."""
 
     def __init__(self, allow_missing: bool) -> None:
         self._allow_missing = allow_missing
@@ -114,8 +122,9 @@ class _Evaluation:
         self._end = 0
 
     def find(self, data: Any, nodes: Sequence[Node]) -> list[list[Any]]:
+        """Return the values of each node."""
         self._current = [data]
-        found: list[list[Any]] = []
+        groups: list[list[Any]] = []
         for i, node in enumerate(nodes):
             results = self._walk(self._current, node)
             if 0 < self._end <= self._inside:
@@ -127,10 +136,10 @@ class _Evaluation:
                 for k, value in enumerate(results):
                     if k == len(results) - 1:
                         self._inside -= 1
-                    found += self.find(value, nodes[i + 1 :])
+                    groups += self.find(value, nodes[i + 1 :])
                 break
-            found.append(results)
-        return found
+            groups.append(results)
+        return groups
 
     def _walk(self, values: list[Any], node: Node) -> list[Any]:
         match node:
@@ -159,10 +168,10 @@ class _Evaluation:
         return values
 
     def _field(self, values: list[Any], name: str) -> list[Any]:
-        found = [value[name] for value in values if isinstance(value, dict) and name in value]
-        if not found and values and not self._allow_missing:
+        results = [value[name] for value in values if isinstance(value, dict) and name in value]
+        if not results and values and not self._allow_missing:
             raise JsonPathError(f"{name} is not found")
-        return found
+        return results
 
     def _identifier(self, values: list[Any], node: IdentifierNode) -> list[Any]:
         if node.name == "range":
@@ -180,12 +189,12 @@ class _Evaluation:
         return []
 
     def _filter(self, values: list[Any], node: FilterNode) -> list[Any]:
-        found = []
+        passing = []
         for value in values:
             if not isinstance(value, list):
                 raise JsonPathError(f"{plain(value)} is not array or slice and cannot be filtered")
-            found += [item for item in value if self._passes(item, node)]
-        return found
+            passing += [item for item in value if self._passes(item, node)]
+        return passing
 
     def _passes(self, item: Any, node: FilterNode) -> bool:
         if node.operator == "exists":
@@ -203,22 +212,22 @@ class _Evaluation:
 
 
 def _bounded(values: Iterator[Any]) -> list[Any]:
-    found = []
+    results = []
     for value in values:
-        found.append(value)
-        if len(found) > _MAX_RESULTS:
+        results.append(value)
+        if len(results) > _MAX_RESULTS:
             raise JsonPathError("too many results")
-    return found
+    return results
 
 
 def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return [value[key] for key in sorted(value)]  # upstream goes through maps at random
+        return [value[key] for key in sorted(value)]  # upstream iterates over maps in random order
     return value if isinstance(value, list) else []
 
 
 def _descend(values: list[Any]) -> Iterator[Any]:
-    """Every array and object that is not empty, outer ones first."""
+    """Yield every array and object that is not empty, outer ones first."""
     for value in values:
         inner = _children(value)
         if inner:
@@ -227,6 +236,7 @@ def _descend(values: list[Any]) -> Iterator[Any]:
 
 
 def _slice(value: Any, node: ArrayNode) -> list[Any]:
+    """Return the elements of an array that an index or a slice selects. Raises JsonPathError."""
     if not isinstance(value, list):
         raise JsonPathError(f"{type_name(value)} is not array or slice")
     length = len(value)
@@ -249,6 +259,7 @@ def _slice(value: Any, node: ArrayNode) -> list[Any]:
 
 
 def _compare(left: Any, operator: str, right: Any) -> bool:
+    """Compare two values in a filter. Raises JsonPathError for different or incomparable types."""
     kinds = [_kind(left), _kind(right)]
     if "" in kinds:
         raise JsonPathError("invalid type for comparison")
@@ -268,6 +279,7 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
+    """Return the type of a value that can be compared, or ""."""
     if isinstance(value, bool):
         return "bool"
     return {int: "int", float: "float", str: "string"}.get(type(value), "")

@@ -1,4 +1,4 @@
-"""The parser of kubectl's JSONPath (upstream: k8s.io/client-go/util/jsonpath/parser.go), error texts included."""
+"""The parser of kubectl's JSONPath. Upstream: k8s.io/client-go/util/jsonpath/parser.go, including its error texts."""
 
 from __future__ import annotations
 
@@ -16,36 +16,40 @@ _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 
 
 class JsonPathError(ValueError):
-    """An expression that cannot be parsed, or cannot be evaluated on this object."""
+    """An expression that is invalid, or whose evaluation on an object fails."""
 
 
 @dataclass(slots=True)
 class ListNode:
+    """A sequence of nodes, each applied to the results of the one before."""
+
     nodes: list[Node] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class LiteralNode:
-    """A text, a number or a boolean."""
+    """A string, a number or a boolean."""
 
     value: str | int | float | bool
 
 
 @dataclass(slots=True)
 class FieldNode:
+    """The field of an object."""
+
     name: str
 
 
 @dataclass(slots=True)
 class IdentifierNode:
-    """A bare word: `range` or `end`; others fail when evaluated."""
+    """A bare word: `range` or `end`. Other words fail at evaluation."""
 
     name: str
 
 
 @dataclass(slots=True)
 class ArrayNode:
-    """An index or a slice; of a single index the end is derived."""
+    """An index or a slice. `derived_end` marks a single index, whose end is the next index."""
 
     start: int | None
     end: int | None
@@ -55,6 +59,8 @@ class ArrayNode:
 
 @dataclass(slots=True)
 class FilterNode:
+    """A filter `[?(left operator right)]`; the operator is `exists` if there is only the left side."""
+
     left: ListNode
     right: ListNode
     operator: str
@@ -62,16 +68,18 @@ class FilterNode:
 
 @dataclass(slots=True)
 class WildcardNode:
-    pass
+    """All elements or fields."""
 
 
 @dataclass(slots=True)
 class RecursiveNode:
-    pass
+    """A recursive descent `..`."""
 
 
 @dataclass(slots=True)
 class UnionNode:
+    """Several alternatives, whose results are combined."""
+
     parts: list[ListNode]
 
 
@@ -86,12 +94,15 @@ def parse_template(text: str, depth: int = 0) -> ListNode:
 
 
 class _Parser:
+    """A recursive-descent parser of one template."""
+
     def __init__(self, text: str, depth: int) -> None:
         self._text = text
         self._at = 0
         self._depth = depth
 
     def template(self) -> ListNode:
+        """Parse the whole template."""
         root = ListNode()
         while self._at < len(self._text):
             start = self._at
@@ -115,7 +126,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _action(self, into: ListNode) -> None:
-        """Everything up to the closing brace."""
+        """Parse an expression up to its closing brace."""
         while True:
             if self._text.startswith("[?(", self._at):
                 self._filter(into)
@@ -218,8 +229,8 @@ class _Parser:
         if self._peek() != "]":
             raise JsonPathError("unclosed array expect ]")
         self._at += 1
-        if found := _comparison(text):
-            into.nodes.append(FilterNode(self._nested(found[1]), self._nested(found[3]), found[2]))
+        if comparison := _comparison(text):
+            into.nodes.append(FilterNode(self._nested(comparison[1]), self._nested(comparison[3]), comparison[2]))
         else:
             into.nodes.append(FilterNode(self._nested(text), ListNode(), "exists"))
 
@@ -246,11 +257,11 @@ def _unescape(found: re.Match[str], whole: str) -> str:
 
 
 def _array_node(text: str) -> ArrayNode:
-    found = _slice(text)
-    if found is None:
+    parts = _slice(text)
+    if parts is None:
         raise JsonPathError(f"invalid array index {text}")
-    numbers: list[Any] = [None if part in (None, "", ":") else _index(part.removeprefix(":")) for part in found.groups()]
-    if found[2] is None:
+    numbers: list[Any] = [None if part in (None, "", ":") else _index(part.removeprefix(":")) for part in parts.groups()]
+    if parts[2] is None:
         start = numbers[0] or 0
         return ArrayNode(numbers[0], start + 1, numbers[2], derived_end=True)
     return ArrayNode(numbers[0], numbers[1], numbers[2])

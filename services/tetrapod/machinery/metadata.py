@@ -1,8 +1,9 @@
 """Validation of `metadata` on create and update, the same for every kind.
 
-Strategies call these with the object's metadata dict before they validate the rest. Follows
-k8s.io/apimachinery/pkg/api/validation/objectmeta.go, apis/meta/v1/validation and, for `validate_kube_object_meta`,
-k8s.io/kubernetes/pkg/apis/core/validation, which asks more of finalizers than custom resources are asked.
+Strategies call these functions with the object's metadata before they validate the rest.
+
+Upstream: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and apis/meta/v1/validation. For `validate_kube_object_meta`:
+k8s.io/kubernetes/pkg/apis/core/validation, which has stricter rules for finalizers than custom resources have.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ FIELD_ORDER: Final = (
     "finalizers",
     "managedFields",
 )
-"""Of Go's ObjectMeta, as it is written."""
+"""The fields of Go's ObjectMeta, in their order."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", ORPHAN_FINALIZER, FOREGROUND_FINALIZER})
 _OWNER_KEYS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _REQUIRED_OWNER_KEYS: Final = _OWNER_KEYS[:4]
 
 
 def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
-    """Metadata at creation, after names were generated."""
+    """Validate metadata on create, after names were generated."""
     errors = validate_generate_name(meta, name_check, path)
     if name := meta.get("name"):
         errors += [field.invalid(field.child(path, "name"), name, text) for text in name_check(name, False)]
@@ -62,18 +63,19 @@ def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, 
 
 
 def validate_generate_name(meta: Object, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
+    """Validate `generateName`."""
     base = meta.get("generateName")
     return [field.invalid(field.child(path, "generateName"), base, text) for text in name_check(base, True)] if base else []
 
 
 def validate_kube_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
-    """The same for built-in kinds: finalizers must be standard ones or have a prefix."""
+    """Validate metadata of a built-in kind on create: finalizers must be standard ones or have a prefix."""
     errors = validate_object_meta(meta, namespaced, name_check, path)
     return errors + validate_kube_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
 
 
 def validate_object_meta_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
-    """Metadata of an update against what is stored."""
+    """Validate metadata on update against the stored object."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         errors += validate_no_new_finalizers(new.get("finalizers") or [], old.get("finalizers") or [], field.child(path, "finalizers"))
@@ -90,7 +92,7 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
 
 
 def _validate_common(meta: Object, path: str) -> list[FieldError]:
-    """What create and update check in the same way; most objects have little of it."""
+    """Validate what create and update check in the same way. Most objects have few of these fields."""
     errors: list[FieldError] = []
     if labels := meta.get("labels"):
         errors += validate_labels(labels, field.child(path, "labels"))
@@ -110,6 +112,7 @@ def _validate_namespace(namespace: str, namespaced: bool, path: str) -> list[Fie
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
+    """Validate the keys of annotations, and their total size."""
     errors: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
@@ -121,18 +124,19 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
 
 
 def validate_owner_references(owners: list[Object], path: str) -> list[FieldError]:
+    """Validate owner references. At most one may be the controller."""
     errors: list[FieldError] = []
     controller = ""
     for i, owner in enumerate(owners):
         at = field.index(path, i)
         errors += _validate_owner_reference(owner, at)
         if owner.get("controller"):
-            this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            current = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if controller:
-                text = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {this}'
+                text = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {current}'
                 errors.append(field.invalid(path, [ordered_owner(o) for o in owners], text))
             else:
-                controller = this
+                controller = current
     return errors
 
 
@@ -149,13 +153,14 @@ def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
 
 
 def ordered_owner(owner: Object) -> Object:
-    """As upstream's struct prints: the four names even when empty, the flags when set."""
+    """Return an owner reference as upstream prints the struct: the four required fields even if empty, the flags if set."""
     shown = {key: owner.get(key) or "" for key in _REQUIRED_OWNER_KEYS}
     shown.update({key: owner[key] for key in _OWNER_KEYS[4:] if owner.get(key) is not None})
     return shown
 
 
 def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
+    """Validate the names of finalizers, and that `orphan` and `foregroundDeletion` are not both set."""
     errors: list[FieldError] = []
     for name in finalizers:
         errors += validate_label_name(name, path)
@@ -166,6 +171,7 @@ def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
 
 
 def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[FieldError]:
+    """Validate that finalizers of a built-in kind are standard ones or have a prefix."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         field.invalid(field.index(path, i), name, text)
@@ -175,6 +181,7 @@ def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[Field
 
 
 def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> list[FieldError]:
+    """Validate that an update adds no finalizers to an object that is being deleted."""
     extra = sorted(set(new) - set(old))
     if not extra:
         return []
@@ -184,6 +191,7 @@ def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> lis
 
 
 def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError]:
+    """Validate managed fields."""
     errors: list[FieldError] = []
     for i, entry in enumerate(entries):
         at = field.index(path, i)
@@ -201,6 +209,7 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
+    """Validate the name of a field manager: its length, and that all characters are printable."""
     errors: list[FieldError] = []
     if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_LIMIT:
         return errors
@@ -215,5 +224,5 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
 
 
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Any field that an update must leave as it is."""
+    """Validate that an update does not change a field."""
     return [] if new == old else [field.invalid(path, new, FIELD_IMMUTABLE)]

@@ -1,8 +1,9 @@
-"""What names, keys, ports and similar small strings may look like; every check returns the complaints, worded as upstream.
+"""Validation of names, keys, ports and similar short strings. Every check returns upstream's error messages.
 
-Strategies and the metadata, selector and schema checks call these. Follows k8s.io/apimachinery/pkg/util/validation/validation.go,
-k8s.io/apimachinery/pkg/api/validate/content (whose length texts count bytes) and k8s.io/apimachinery/pkg/api/validation/generic.go.
-Addresses are in `addresses.py`.
+Strategies and the checks of metadata, selectors and schemas call these functions. Addresses are in `addresses.py`.
+
+Upstream: k8s.io/apimachinery/pkg/util/validation/validation.go, pkg/api/validate/content (whose messages about lengths count bytes) and
+pkg/api/validation/generic.go.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 NameCheck: TypeAlias = Callable[[str, bool], list[str]]
-"""`(name, is_prefix)`: a prefix is a generateName, which may end where a name may not."""
+"""A check of `(name, is_prefix)`. A prefix is a generateName, which may end in characters that a name must not end in."""
 
 DNS1123_LABEL_MAX: Final = 63
 DNS1123_SUBDOMAIN_MAX: Final = 253
@@ -35,7 +36,7 @@ _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 _label_re = re.compile(_LABEL).fullmatch
-_subdomain_re = re.compile(_SUBDOMAIN).fullmatch
+_subdomain_re = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+").fullmatch  # `_SUBDOMAIN` without backtracking, which takes memory for long names
 _subdomain_underscore_re = re.compile(_SUBDOMAIN_UNDERSCORE).fullmatch
 _dns1035_re = re.compile(_DNS1035).fullmatch
 _wildcard_re = re.compile(_WILDCARD).fullmatch
@@ -81,19 +82,22 @@ _ENV_VAR_RELAXED_TEXT = "a valid environment variable name must consist only of 
 
 
 def max_length_text(limit: int) -> str:
+    """Return the message for a text that is too long."""
     return f"must be no more than {limit} characters"
 
 
 def max_bytes_text(limit: int) -> str:
+    """Return the message for a text with too many bytes."""
     return f"must be no more than {limit} bytes"
 
 
 def range_text(low: int, high: int) -> str:
+    """Return the message for a number out of range."""
     return f"must be between {low} and {high}, inclusive"
 
 
 def regex_text(message: str, pattern: str, *examples: str) -> str:
-    """A failed pattern, with its examples; the odd comma before `or` is upstream's."""
+    """Return the message for a text that does not match a pattern, with examples. The odd comma before `or` is upstream's."""
     if not examples:
         return f"{message} (regex used for validation is '{pattern}')"
     listed = " or ".join(f"'{example}', " for example in examples)
@@ -101,10 +105,12 @@ def regex_text(message: str, pattern: str, *examples: str) -> str:
 
 
 def _size(value: str) -> int:
+    """Return the size in bytes."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
 def is_dns1123_label(value: str) -> list[str]:
+    """Validate a DNS-1123 label."""
     errors = [max_length_text(DNS1123_LABEL_MAX)] if _size(value) > DNS1123_LABEL_MAX else []
     if not _label_re(value):
         errors.append("must not contain dots" if _subdomain_re(value) else regex_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
@@ -112,6 +118,7 @@ def is_dns1123_label(value: str) -> list[str]:
 
 
 def is_dns1123_subdomain(value: str) -> list[str]:
+    """Validate a DNS-1123 subdomain."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_re(value):
         errors.append(regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
@@ -119,16 +126,17 @@ def is_dns1123_subdomain(value: str) -> list[str]:
 
 
 def is_short_name(value: str) -> list[str]:
-    """A DNS label where the schema declares it (`k8s-short-name`): its length is told in bytes."""
+    """Validate a DNS label that a schema declares (`k8s-short-name`); the message about its length counts bytes."""
     return _in_bytes(is_dns1123_label(value), DNS1123_LABEL_MAX)
 
 
 def is_long_name(value: str) -> list[str]:
-    """A DNS subdomain where the schema declares it (`k8s-long-name`)."""
+    """Validate a DNS subdomain that a schema declares (`k8s-long-name`); the message about its length counts bytes."""
     return _in_bytes(is_dns1123_subdomain(value), DNS1123_SUBDOMAIN_MAX)
 
 
 def is_long_name_caseless(value: str) -> list[str]:
+    """Validate a DNS subdomain that may have upper-case letters; the message about its length counts bytes."""
     return _in_bytes(is_dns1123_subdomain_caseless(value), DNS1123_SUBDOMAIN_MAX)
 
 
@@ -137,7 +145,7 @@ def _in_bytes(errors: list[str], limit: int) -> list[str]:
 
 
 def is_dns1123_subdomain_caseless(value: str) -> list[str]:
-    """Upper case is let through; the text tells the pattern without it, as upstream's does."""
+    """Validate a DNS-1123 subdomain that may have upper-case letters. As upstream, the message shows the pattern without them."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_re(value.lower()):
         errors.append(regex_text(_SUBDOMAIN_CASELESS_TEXT, _SUBDOMAIN, "Example.com"))
@@ -145,6 +153,7 @@ def is_dns1123_subdomain_caseless(value: str) -> list[str]:
 
 
 def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
+    """Validate a DNS-1123 subdomain that may have underscores."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_underscore_re(value):
         errors.append(regex_text(_SUBDOMAIN_UNDERSCORE_TEXT, _SUBDOMAIN_UNDERSCORE, "example.com"))
@@ -152,6 +161,7 @@ def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
 
 
 def is_dns1035_label(value: str) -> list[str]:
+    """Validate a DNS-1035 label."""
     errors = [max_length_text(DNS1035_LABEL_MAX)] if _size(value) > DNS1035_LABEL_MAX else []
     if not _dns1035_re(value):
         errors.append(regex_text(_DNS1035_TEXT, _DNS1035, "my-name", "abc-123"))
@@ -159,6 +169,7 @@ def is_dns1035_label(value: str) -> list[str]:
 
 
 def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
+    """Validate a wildcard such as `*.example.com`."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _wildcard_re(value):
         errors.append(regex_text(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
@@ -166,7 +177,7 @@ def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
 
 
 def is_qualified_name(value: str) -> list[str]:
-    """A label key: an optional DNS subdomain and a slash, then a name."""
+    """Validate a label key: a name, with an optional prefix of a DNS subdomain and a slash."""
     prefix, slash, name = value.partition("/")
     if not slash:
         prefix, name = "", prefix
@@ -195,6 +206,7 @@ def _prefix_errors(prefix: str) -> list[str]:
 
 
 def is_valid_label_value(value: str) -> list[str]:
+    """Validate a label value."""
     errors = [max_bytes_text(LABEL_VALUE_MAX)] if _size(value) > LABEL_VALUE_MAX else []
     if not _label_value_re(value):
         errors.append(regex_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))
@@ -202,25 +214,29 @@ def is_valid_label_value(value: str) -> list[str]:
 
 
 def is_c_identifier(value: str) -> list[str]:
+    """Validate a C identifier."""
     if _c_identifier_re(value):
         return []
     return [regex_text(_C_IDENTIFIER_TEXT, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
 def is_in_range(value: int, low: int, high: int) -> list[str]:
+    """Validate that a number is within inclusive limits."""
     return [] if low <= value <= high else [range_text(low, high)]
 
 
 def is_valid_port_number(port: int) -> list[str]:
+    """Validate a port number."""
     return is_in_range(port, 1, 65535)
 
 
 def is_valid_user_id(uid: int) -> list[str]:
-    """Of a user or a group."""
+    """Validate the ID of a user or a group."""
     return is_in_range(uid, 0, 2**31 - 1)
 
 
 def is_valid_port_name(port: str) -> list[str]:
+    """Validate an IANA service name, as ports have it."""
     errors = []
     if _size(port) > 15:
         errors.append(max_length_text(15))
@@ -236,18 +252,21 @@ def is_valid_port_name(port: str) -> list[str]:
 
 
 def is_valid_percent(value: str) -> list[str]:
+    """Validate a percentage such as `25%`."""
     if _percent_re(value):
         return []
     return [regex_text("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")]
 
 
 def is_http_header_name(value: str) -> list[str]:
+    """Validate the name of an HTTP header."""
     if _header_re(value):
         return []
     return [regex_text("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
 
 
 def is_relaxed_env_var_name(value: str) -> list[str]:
+    """Validate the name of an environment variable, under upstream's relaxed rules."""
     errors = [] if value else ["environment variable name must be non-empty"]
     if any(not " " <= char <= "~" or char == "=" for char in value):
         errors.append(_ENV_VAR_RELAXED_TEXT)
@@ -255,6 +274,7 @@ def is_relaxed_env_var_name(value: str) -> list[str]:
 
 
 def is_config_map_key(value: str) -> list[str]:
+    """Validate a key of a ConfigMap or Secret."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _config_key_re(value):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
@@ -269,7 +289,7 @@ def _dot_dot_errors(value: str) -> list[str]:
 
 
 def is_fully_qualified_name(value: str) -> list[str]:
-    """A subdomain of three segments at least; an empty value is the caller's `Required value`."""
+    """Validate a subdomain of at least three segments. The caller reports an empty value as `Required value`."""
     if errors := is_dns1123_subdomain(value):
         return [",".join(errors)]
     if value.count(".") < 2:
@@ -278,7 +298,7 @@ def is_fully_qualified_name(value: str) -> list[str]:
 
 
 def is_fully_qualified_domain_name(value: str) -> list[str]:
-    """A subdomain of two segments at least, each a label; a final dot is allowed."""
+    """Validate a subdomain of at least two segments, each a label. A trailing dot is allowed."""
     value = value.removesuffix(".")
     if errors := is_dns1123_subdomain(value):
         return [",".join(errors)]
@@ -291,17 +311,19 @@ def is_fully_qualified_domain_name(value: str) -> list[str]:
 
 
 def is_http_path(value: str) -> list[str]:
+    """Validate the path of a URL."""
     return [] if _http_path_re(value) else [regex_text("Invalid path", _HTTP_PATH)]
 
 
 def is_path_segment_name(name: str) -> list[str]:
-    """What can be one segment of a URL: all that RBAC kinds and every object's name in a path must satisfy."""
+    """Validate a name that is a segment of a URL. It is the only rule for RBAC kinds, and applies to every name in a path."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{bad}'" for bad in ("/", "%") if bad in name]
 
 
 def is_path_segment_prefix(name: str) -> list[str]:
+    """Validate the prefix of a name that is a segment of a URL."""
     return [f"may not contain '{bad}'" for bad in ("/", "%") if bad in name]
 
 
@@ -310,18 +332,22 @@ def _without_trailing_dash(name: str) -> str:
 
 
 def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:
+    """Validate a name, or the prefix of one, as a DNS subdomain."""
     return is_dns1123_subdomain(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_dns_label(name: str, prefix: bool) -> list[str]:
+    """Validate a name, or the prefix of one, as a DNS label."""
     return is_dns1123_label(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_dns1035_label(name: str, prefix: bool) -> list[str]:
+    """Validate a name, or the prefix of one, as a DNS-1035 label."""
     return is_dns1035_label(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_path_segment(name: str, prefix: bool) -> list[str]:
+    """Validate a name, or the prefix of one, as a segment of a URL."""
     return is_path_segment_prefix(name) if prefix else is_path_segment_name(name)
 
 

@@ -1,25 +1,25 @@
-"""The path of a request, taken apart: verb, group, version, resource, namespace, name and subresource.
+"""The parts of a request's path: verb, group, version, resource, namespace, name and subresource.
 
-`parse` is the first thing that happens to a request; filters, authorization and the endpoints read its result.
-Follows k8s.io/apiserver/pkg/endpoints/request/requestinfo.go. The path is the percent-decoded one, dot segments unresolved.
+`parse` is the first step of every request; filters, authorization and endpoints read its result. The path is percent-decoded, and its dot
+segments are not resolved.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
 
 from tetrapod.machinery import fields, labels, names
-
-_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+from tetrapod.machinery.query import Query
 
 
 @dataclass(slots=True)
 class RequestInfo:
-    """What a path asks for. `verb` is the API verb for resources, the lower-case method otherwise."""
+    """The parts of a request's path. `verb` is the API verb for resources, and the lower-case HTTP method otherwise."""
 
     is_resource_request: bool
     path: str
@@ -35,11 +35,14 @@ class RequestInfo:
     field_selector: str = ""
     label_selector: str = ""
     namespaced: bool = False
-    """Whether the path has `/namespaces/<namespace>/`, whose namespace may be empty."""
+    """Whether the path contains `/namespaces/<namespace>/`; the namespace may be empty."""
 
 
 def scope_of(info: RequestInfo) -> str:
-    """How much a request is about, as metrics and traces say it (upstream: CleanScope of endpoints/metrics)."""
+    """Return the scope of a request for metrics and traces: "resource", "namespace", "cluster" or "".
+
+    Upstream: k8s.io/apiserver/pkg/endpoints/metrics, CleanScope.
+    """
     if info.name or info.verb == "create":
         return "resource"
     if info.namespace:
@@ -52,7 +55,7 @@ _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portfo
 
 
 def is_long_running(info: RequestInfo | None) -> bool:
-    """Whether it may take as long as it likes (upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments)."""
+    """Return whether a request has no time limit. Upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments."""
     if info is None:
         return False
     if info.is_resource_request:
@@ -61,7 +64,7 @@ def is_long_running(info: RequestInfo | None) -> bool:
 
 
 class UnknownRequestError(ValueError):
-    """A path that ends at `watch` or `proxy`: upstream answers such a request with a text 500."""
+    """A path that ends at `watch` or `proxy`. Upstream responds to such a request with a plain-text 500."""
 
 
 _VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -69,8 +72,14 @@ _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _FALSE: Final = frozenset({"false", "0"})
 
 
-def parse(method: str, path: str, query: str = "") -> RequestInfo:
-    """Take a request apart; `query` is the raw query string.
+def parse(method: str, path: str, query: str = "", parameters: Callable[[], Query] | None = None) -> RequestInfo:
+    """Parse a request's path, and the part of its query that RequestInfo needs.
+
+    Args:
+        method: the HTTP method.
+        path: the percent-decoded path.
+        query: the raw query string.
+        parameters: returns the parsed query, if the caller caches it; called only if the query matters.
 
     Raises:
         UnknownRequestError: nothing follows `watch` or `proxy`.
@@ -84,7 +93,7 @@ def parse(method: str, path: str, query: str = "") -> RequestInfo:
         group, version, at = "", parts[1], 2
     elif prefix == "apis":
         if len(parts) < 4:
-            # Upstream has set the prefix by then where there are three parts; nobody reads it on non-resource requests.
+            # With three parts, upstream has set the prefix here; it is not read for non-resource requests.
             return RequestInfo(False, path, method.lower())
         group, version, at = parts[1], parts[2], 3
     else:
@@ -120,13 +129,12 @@ def parse(method: str, path: str, query: str = "") -> RequestInfo:
         elif verb == "get":
             info.verb = "list"
         if query and verb in ("get", "delete") and ("watch" in query or "elector" in query or "%" in query):
-            _read_query(info, query)
+            _read_query(info, (parameters() if parameters is not None else Query(query)).values)
     return info
 
 
-def _read_query(info: RequestInfo, query: str) -> None:
-    """Whether a list is a watch, its selectors, and the one name that it may be about (not so on deletecollections)."""
-    values = query_values(query)
+def _read_query(info: RequestInfo, values: dict[str, str]) -> None:
+    """Read the query: set the selectors, turn a list into a watch, and set the name of a list or watch of a single object."""
     info.field_selector = values.get("fieldSelector", "")
     info.label_selector = values.get("labelSelector", "")
     if info.verb == "list":
@@ -136,43 +144,13 @@ def _read_query(info: RequestInfo, query: str) -> None:
             info.name = _name_of(info, values)
 
 
-def query_values(query: str) -> dict[str, str]:
-    """The first value of each parameter."""
-    if not query:
-        return {}
-    values: dict[str, str] = {}
-    for name, value in query_pairs(query):
-        values.setdefault(name, value)
-    return values
-
-
-def query_lists(query: str) -> dict[str, list[str]]:
-    """All values of each parameter."""
-    values: dict[str, list[str]] = {}
-    for name, value in query_pairs(query):
-        values.setdefault(name, []).append(value)
-    return values
-
-
-def query_pairs(query: str) -> list[tuple[str, str]]:
-    """All parameters, decoded as Go's net/url does: pairs with a semicolon or a bad escape are dropped."""
-    return parse_qsl(_good_pairs(query), keep_blank_values=True)
-
-
-def encoded_query(query: str) -> str:
-    """What has been understood of a query, written as Go's url.Values.Encode writes it: in order of the names."""
-    pairs = parse_qsl(_good_pairs(query), keep_blank_values=True, errors="surrogateescape")
-    return urlencode(sorted(pairs, key=itemgetter(0)), errors="surrogateescape")
-
-
-def _good_pairs(query: str) -> str:
-    if ";" in query or ("%" in query and _BAD_ESCAPE.search(query)):
-        return "&".join(pair for pair in query.split("&") if ";" not in pair and not _BAD_ESCAPE.search(pair))
-    return query
-
-
 def _name_of(info: RequestInfo, values: dict[str, str]) -> str:
-    """`metadata.name=x` names the one object that a list or watch is about, if all its other options can be read."""
+    """Return the name that `metadata.name=x` selects, if all other options of the list or watch are valid, else "".
+
+    This happens before authorization, so selectors larger than those of real clients are not parsed here.
+    """
+    if len(info.field_selector) + len(info.label_selector) > _LARGEST_SELECTORS:
+        return ""
     try:
         labels.parse(info.label_selector)
         name = fields.parse(info.field_selector).requires_exact_match("metadata.name")
@@ -183,4 +161,6 @@ def _name_of(info: RequestInfo, values: dict[str, str]) -> str:
     return "" if name is None or names.is_path_segment_name(name) else name
 
 
+_LARGEST_SELECTORS: Final = 8192
+"""The most characters of both selectors."""
 _is_integer: Final = re.compile("[-+]?[0-9]+", re.ASCII).fullmatch

@@ -1,7 +1,9 @@
-"""`StatusError` and a constructor for each of upstream's API errors.
+"""`StatusError`, and a constructor for each of upstream's API errors.
 
-Every refusal that reaches a client is a `StatusError`; the HTTP front writes its `to_status()` as the body.
-Follows k8s.io/apimachinery/pkg/api/errors/errors.go: reason, code, message and details are those texts.
+Every error that reaches a client is a `StatusError`; the filter chain writes its `to_status()` as the body. Reason, code, message and
+details are upstream's, but limited in length (bounds.py).
+
+Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go.
 """
 
 from __future__ import annotations
@@ -9,36 +11,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery import bounds
+from tetrapod.machinery.bounds import MAX_ERRORS, MAX_MESSAGE, MAX_PATH, MAX_TEXT, cut, cut_path
+from tetrapod.machinery.field import FieldError, go_quote, shown
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 
 
 class StatusError(Exception):
-    """A refusal with its HTTP code, reason, message and details (None leaves `details` out)."""
+    """An error response: HTTP code, reason, message and details. Details of None are left out of the Status."""
 
     def __init__(self, code: int, reason: str, message: str, details: Object | None = None) -> None:
+        message = cut(message, MAX_MESSAGE)
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details
-        self.metadata: Object = {}  # `continue` of an expired list
+        self.metadata: Object = {}  # for the continue token of an expired list
         self.headers: list[tuple[bytes, bytes]] = []
 
     @property
     def retry_after(self) -> int:
+        """Return the seconds after which the client should retry, or 0."""
         return int((self.details or {}).get("retryAfterSeconds", 0))
 
     def to_status(self) -> Object:
+        """Return the Status object."""
         status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
         if self.message:
             status["message"] = self.message
         if self.reason:
             status["reason"] = self.reason
         if self.details is not None:
-            status["details"] = self.details
+            status["details"] = _limited(self.details)
         status["code"] = self.code
         return status
+
+
+def _limited(details: Object) -> Object:
+    """Return the details, shortened if they exceed the limits."""
+    for key in ("name", "group", "kind"):
+        if len(details.get(key) or "") > MAX_PATH:
+            details = {**details, key: cut_path(details[key])}
+    causes = details.get("causes") or ()
+    size = sum(map(_size, causes[: MAX_ERRORS + 1]))
+    if len(causes) <= MAX_ERRORS + 1 and size <= 2 * MAX_TEXT:
+        return details
+    kept: list[Object] = []
+    size = 0
+    for cause in causes[:MAX_ERRORS]:
+        size += _size(cause)
+        if kept and size > MAX_TEXT:
+            break
+        kept.append({key: cut(text, MAX_TEXT) for key, text in cause.items()})
+    return {**details, "causes": [*kept, {"message": bounds.more(len(causes) - len(kept))}]}
+
+
+def _size(cause: Object) -> int:
+    return len(cause.get("message") or "") + len(cause.get("field") or "")
+
+
+def _quoted(name: str) -> str:
+    return go_quote(cut_path(name))
 
 
 def _details(group: str, kind: str, name: str, **more: Any) -> Object:
@@ -54,107 +88,133 @@ def _details(group: str, kind: str, name: str, **more: Any) -> Object:
 
 
 def not_found(resource: GroupResource, name: str) -> StatusError:
-    return StatusError(404, "NotFound", f"{resource} {go_quote(name)} not found", _details(*resource, name))
+    """Return a 404 for an object that does not exist."""
+    return StatusError(404, "NotFound", f"{resource} {_quoted(name)} not found", _details(*resource, name))
 
 
 def already_exists(resource: GroupResource, name: str) -> StatusError:
-    return StatusError(409, "AlreadyExists", f"{resource} {go_quote(name)} already exists", _details(*resource, name))
+    """Return a 409 for a name that is taken."""
+    return StatusError(409, "AlreadyExists", f"{resource} {_quoted(name)} already exists", _details(*resource, name))
 
 
 def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> StatusError:
+    """Return a 409 for a generated name that is taken."""
     return StatusError(
         409,
         "AlreadyExists",
-        f"{resource} {go_quote(name)} already exists, the server was not able to generate a unique name for the object",
+        f"{resource} {_quoted(name)} already exists, the server was not able to generate a unique name for the object",
         _details(*resource, name, retryAfterSeconds=retry_after),
     )
 
 
 def unauthorized(message: str = "Unauthorized") -> StatusError:
+    """Return a 401."""
     return StatusError(401, "Unauthorized", message)
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
+    """Return a 403."""
     if not resource.resource:
         message = f"forbidden: {why}"
     elif not name:
         message = f"{resource} is forbidden: {why}"
     else:
-        message = f"{resource} {go_quote(name)} is forbidden: {why}"
+        message = f"{resource} {_quoted(name)} is forbidden: {why}"
     return StatusError(403, "Forbidden", message, _details(*resource, name))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
-    message = f"Operation cannot be fulfilled on {resource} {go_quote(name)}: {why}"
+    """Return a 409 for an update that conflicts with the stored object."""
+    message = f"Operation cannot be fulfilled on {resource} {_quoted(name)}: {why}"
     return StatusError(409, "Conflict", message, _details(*resource, name))
 
 
 def apply_conflict(causes: Sequence[Object], message: str) -> StatusError:
+    """Return a 409 for an apply that conflicts with other field managers."""
     return StatusError(409, "Conflict", message, {"causes": list(causes)})
 
 
 def gone(message: str) -> StatusError:
+    """Return a 410."""
     return StatusError(410, "Gone", message)
 
 
 def resource_expired(message: str) -> StatusError:
+    """Return a 410 for a resource version or continue token that has expired."""
     return StatusError(410, "Expired", message)
 
 
 def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """A 422; the message lists each distinct error once, in brackets where there are several."""
-    causes = [{"reason": e.type, "message": e.body(), "field": e.field} for e in errors]
-    texts = list(dict.fromkeys(str(e) for e in errors))
-    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f"{kind} {go_quote(name)} is invalid: {listed}" if texts else f"{kind} {go_quote(name)} is invalid"
+    """Return a 422. Its message lists each distinct error once, in brackets if there are several."""
+    listed, rest = shown(errors)
+    causes: list[Object] = [{"reason": error.type, "message": body, "field": error.field} for error, body in listed]
+    texts = list(dict.fromkeys(f"{error.field}: {body}" for error, body in listed))
+    if rest:
+        causes.append({"message": rest})
+        texts.append(rest)
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    message = f"{kind} {_quoted(name)} is invalid: {text}" if texts else f"{kind} {_quoted(name)} is invalid"
     return StatusError(422, "Invalid", message, _details(*kind, name, causes=causes) if causes else _details(*kind, name))
 
 
 def bad_request(message: str) -> StatusError:
+    """Return a 400."""
     return StatusError(400, "BadRequest", message)
 
 
 def too_many_requests(message: str, retry_after: int) -> StatusError:
+    """Return a 429."""
     return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
 def service_unavailable(message: str, retry_after: int = 0) -> StatusError:
-    """`retry_after` is for what has certainly not been done: client-go repeats such a request whatever its method."""
+    """Return a 503.
+
+    Args:
+        retry_after: seconds. Set it only if the request has certainly had no effect, because client-go then repeats it for every method.
+    """
     return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
 def method_not_supported(resource: GroupResource, action: str) -> StatusError:
+    """Return a 405 for a verb that a resource does not support."""
     message = f"{action} is not supported on resources of kind {go_quote(str(resource))}"
     return StatusError(405, "MethodNotAllowed", message, _details(*resource, ""))
 
 
 def server_timeout(resource: GroupResource, operation: str, retry_after: int) -> StatusError:
+    """Return a 500 with reason ServerTimeout, for an operation that the client should retry."""
     message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
     return StatusError(500, "ServerTimeout", message, _details(*resource, operation, retryAfterSeconds=retry_after))
 
 
 def timeout(message: str, retry_after: int = 0) -> StatusError:
+    """Return a 504."""
     details = {"retryAfterSeconds": retry_after} if retry_after else {}
     return StatusError(504, "Timeout", f"Timeout: {message}", details)
 
 
 def internal_error(message: str) -> StatusError:
+    """Return a 500."""
     text = f"Internal error occurred: {message}"
     return StatusError(500, "InternalError", text, {"causes": [{"message": message}]})
 
 
 def request_entity_too_large(message: str) -> StatusError:
+    """Return a 413."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
 def not_acceptable(message: str) -> StatusError:
+    """Return a 406."""
     return StatusError(406, "NotAcceptable", message)
 
 
 def unsupported_media_type(message: str) -> StatusError:
+    """Return a 415."""
     return StatusError(415, "UnsupportedMediaType", message)
 
 
 def unknown_path() -> StatusError:
-    """No such version or resource in a group that is served (upstream: NewGenericServerResponse)."""
+    """Return a 404 for a version or resource that a served group does not have. Upstream: NewGenericServerResponse."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})

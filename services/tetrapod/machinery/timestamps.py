@@ -1,6 +1,8 @@
-"""Times on the wire: metav1.Time (RFC 3339 in whole seconds) and metav1.MicroTime (six digits of a second), always UTC.
+"""Times on the wire: metav1.Time (RFC 3339 in whole seconds) and metav1.MicroTime (with six digits of a second), always in UTC.
 
-Follows k8s.io/apimachinery/pkg/apis/meta/v1/time.go and micro_time.go. A zero time is null, so it is None here.
+A zero time is null in JSON and None here.
+
+Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/time.go and micro_time.go.
 """
 
 from __future__ import annotations
@@ -22,25 +24,28 @@ _MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, ("05", r"\d\d"), (".000000", r"[.,]\d{6
 
 
 def now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def now_rfc3339() -> str:
+    """Return the current time as metav1.Time."""
     return format_time(datetime.now(UTC))
 
 
 def now_micro() -> str:
+    """Return the current time as metav1.MicroTime."""
     return format_micro(datetime.now(UTC))
 
 
 def format_time(moment: datetime) -> str:
-    """`2026-11-21T10:12:20Z`; what is below the second is cut."""
+    """Format a metav1.Time: `2026-11-21T10:12:20Z`. A fraction of a second is dropped."""
     moment = moment.astimezone(UTC)
     return f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}Z"
 
 
 def format_micro(moment: datetime) -> str:
-    """`2026-11-21T10:12:20.000000Z`."""
+    """Format a metav1.MicroTime: `2026-11-21T10:12:20.000000Z`."""
     return f"{format_time(moment)[:-1]}.{moment.microsecond:06d}Z"
 
 
@@ -48,16 +53,16 @@ def parse(text: str) -> datetime:
     """Parse RFC 3339 with or without a fraction.
 
     Raises:
-        ValueError: with Go's text.
+        ValueError: the text is invalid; with Go's text.
     """
-    found = _rfc3339(text)
-    if found is None:
+    match = _rfc3339(text)
+    if match is None:
         raise ValueError(_explain(text, _LAYOUT))
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
-    micro = int((found[7] or "0")[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0"))
-    offset = timedelta(hours=int(found[9]), minutes=int(found[10])) if found[8] else timedelta()
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    micro = int((match[7] or "0")[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0"))
+    offset = timedelta(hours=int(match[9]), minutes=int(match[10])) if match[8] else timedelta()
     try:
-        zone = timezone(-offset if found[8] == "-" else offset)
+        zone = timezone(-offset if match[8] == "-" else offset)
         return datetime(year, month, day, hour, minute, second, micro, zone).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         part = str(error).partition(" ")[0]
@@ -65,28 +70,31 @@ def parse(text: str) -> datetime:
 
 
 def _explain(text: str, layout: tuple[tuple[str, str], ...]) -> str:
-    """Go's text for a time that does not follow the layout: the rest of it, and the part of the layout it stops at."""
+    """Return Go's error text for a time that does not match a layout.
+
+    It names the unparsed rest of the text, and the element of the layout that the rest does not match.
+    """
     shown = f"parsing time {go_quote(text)}"
     rest = text
     for name, pattern in layout:
-        found = re.match(pattern, rest, re.ASCII)
-        if found is None:
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
             whole = go_quote("".join(part for part, _ in layout))
             return f"{shown} as {whole}: cannot parse {go_quote(rest)} as {go_quote(name)}"
-        rest = rest[found.end() :]
+        rest = rest[match.end() :]
     return f"{shown}: extra text: {go_quote(rest)}"
 
 
 def parse_micro(text: str) -> datetime:
-    """Parse a MicroTime, which needs six digits of a second at least."""
-    found = _rfc3339(text)
-    if found is None or len(found[7] or "") < _MICRO_DIGITS:
+    """Parse a MicroTime, which must have at least six digits of a second. Raises ValueError with Go's text."""
+    match = _rfc3339(text)
+    if match is None or len(match[7] or "") < _MICRO_DIGITS:
         raise ValueError(_explain(text, _MICRO_LAYOUT))
     return parse(text)
 
 
 def age(text: str | None) -> str:
-    """How long ago a time was, as tables show it: `<unknown>` without one, `<invalid>` where it cannot be read."""
+    """Return the time since a timestamp as tables show it: `<unknown>` if it is missing, `<invalid>` if it cannot be parsed."""
     if not text:
         return "<unknown>"
     try:

@@ -1,6 +1,6 @@
 """The order of API versions: v10, v2, v1, v11beta2, v3alpha1, then all others by name.
 
-Discovery sorts a group's versions with it (upstream: k8s.io/apimachinery/pkg/version/helpers.go).
+Discovery sorts the versions of a group by it. Upstream: k8s.io/apimachinery/pkg/version/helpers.go.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ _STAGES: Final = {"alpha": 0, "beta": 1, None: 2}
 
 
 def parse_kube_version(text: str) -> tuple[int, int, int] | None:
-    """(stage, major, minor) of `v1`, `v2beta3`; None for what is no such version."""
-    found = _version(text)
-    if found is None:
+    """Return (stage, major, minor) of a version such as `v1` or `v2beta3`, or None for other texts."""
+    match = _version(text)
+    if match is None:
         return None
     try:
-        return _STAGES[found[2]], parse_int(found[1]), parse_int(found[3] or "0")
+        return _STAGES[match[2]], parse_int(match[1]), parse_int(match[3] or "0")
     except ValueError:  # out of range
         return None
 
 
 def compare(a: str, b: str) -> int:
-    """Positive where `a` is the more stable or newer version (upstream: CompareKubeAwareVersionStrings)."""
+    """Return a positive number if `a` is more stable or newer than `b`, a negative one if it is less so, and 0 if they are equal.
+
+    Upstream: CompareKubeAwareVersionStrings.
+    """
     if a == b:
         return 0
     left, right = parse_kube_version(a), parse_kube_version(b)
@@ -43,4 +46,4 @@ def _by_priority(a: str, b: str) -> int:
 
 
 priority_key = cmp_to_key(_by_priority)
-"""Sort key that puts the preferred version first."""
+"""A sort key that puts the preferred version first."""

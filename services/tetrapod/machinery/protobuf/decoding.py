@@ -1,8 +1,8 @@
-"""Bodies to objects in JSON form. A message's readers are made when the first of its kind comes by.
+"""Decoding of request bodies to objects in JSON form.
 
-What Go writes of an empty value comes out as it is; the typed decoder (machinery/schema/decode.py) then leaves out what JSON
-would. Unknown fields are passed over. A message that comes twice is merged, as generated code merges it. Positions move over
-one buffer, of which only values are copied.
+The reader of a message is compiled at first use. Empty values that Go writes are kept; the typed decoder (machinery/schema/decode.py)
+then removes those that JSON would omit. Unknown fields are ignored. A message that occurs twice is merged, as generated code does.
+Readers pass positions within one buffer, from which only values are copied.
 """
 
 from __future__ import annotations
@@ -14,31 +14,41 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
 from tetrapod.machinery.protobuf.special import RAW_JSON, parse_json, value_of
 from tetrapod.machinery.protobuf.wire import BYTES, END_GROUP, FIXED64, VARINT, end_of_input, read_size, read_varint, skip
-from tetrapod.machinery.serializer.errors import MAX_DEPTH, DecodeError
+from tetrapod.machinery.serializer.errors import DecodeError
 
 MAGIC: Final = b"k8s\x00"
 _MAX_MESSAGES: Final = MAX_DEPTH // 2
-"""Messages in messages; each is one or two levels of JSON."""
+"""The deepest nesting of messages. Each message is one or two levels of JSON."""
 _UNKNOWN: Final = APIMACHINERY + "runtime.Unknown"
 
 Message: TypeAlias = Callable[[bytes, int, int, Object, int], Object]
-"""Data, where the message begins and ends, the object to fill, how deep it lies; returns the object."""
+"""Reads a message, given the data, where the message begins and ends, the object to fill and the depth. Returns the object."""
 Read: TypeAlias = Callable[[bytes, int, int, Object, int], int]
-"""Data, the position behind the tag, the end of the message, the object to fill, the depth; returns the position behind the value."""
+"""Reads a field, given the data, the position after the tag, the end of the message, the object to fill and the depth.
+
+Returns the position after the value.
+"""
 Value: TypeAlias = Callable[[bytes, int, int, int], Any]
-"""Data, where the bytes of a value begin and end, the depth; returns the value."""
+"""Reads a value, given the data, where the value begins and ends, and the depth. Returns the value."""
 
 
 def decode(data: bytes, expected: GroupVersionKind) -> Object:
-    """The object in a body. It says its kind and apiVersion where the envelope does; `expected` tells them where it does not.
-    Of a kind without a message that is all: whoever asks about the kind refuses it.
+    r"""Return the object in a request body.
+
+    Args:
+        data: the body, with the prefix `k8s\0` and the envelope runtime.Unknown.
+        expected: the kind and apiVersion to assume if the envelope does not state them.
+
+    Returns:
+        The object. For a kind without a message, it has only the kind and apiVersion of the envelope; the caller rejects the kind.
 
     Raises:
-        DecodeError: no envelope, or bytes that are no such message.
+        DecodeError: the envelope is missing, or the bytes do not match the message.
     """
     if not data:
         raise DecodeError("empty data is not acceptable")
@@ -48,25 +58,26 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
         raise DecodeError("empty body")
     try:
         unknown = _reader(_UNKNOWN)(data, len(MAGIC), len(data), {}, 0)
-        given: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
+        type_meta: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
         try:
-            read = _reader(message_of(given.get("apiVersion", expected.api_version), given.get("kind", expected.kind)))
+            read = _reader(message_of(type_meta.get("apiVersion", expected.api_version), type_meta.get("kind", expected.kind)))
         except UnknownMessageError:
-            return given
+            return type_meta
         start, stop = unknown.get("raw", (0, 0))
-        return {**given, **read(data, start, stop, {}, 0)}
+        return {**type_meta, **read(data, start, stop, {}, 0)}
     except IndexError:
         raise end_of_input() from None
 
 
 @cache
 def _reader(message: str) -> Message:
+    """Return the reader of a message. Readers of fields are compiled when their tag first occurs."""
     declared = {field.number: field for field in fields(message)}
     name = message.rpartition(".")[2]
     known: dict[int, Read] = {}
 
     def unknown(data: bytes, position: int, end: int, key: int) -> int | Read:
-        """What reads the field of a tag that came by for the first time, or where it ends if nobody does."""
+        """Return the reader of a field whose tag occurs for the first time, or the position after the field if it is unknown."""
         field = declared.get(key >> 3)
         if field is None or key & 7 == END_GROUP:
             return skip(data, position, end, key, name)
@@ -87,11 +98,11 @@ def _reader(message: str) -> Message:
                 key, position = read_varint(data, position)
             read = known.get(key)
             if read is None:
-                found = unknown(data, position, end, key)
-                if isinstance(found, int):
-                    position = found
+                result = unknown(data, position, end, key)
+                if isinstance(result, int):
+                    position = result
                     continue
-                read = found
+                read = result
             position = read(data, position, end, obj, depth)
         if position > end:
             raise end_of_input()
@@ -108,6 +119,7 @@ _WIRE_TYPES: Final = {"bool": VARINT, "int32": VARINT, "int64": VARINT, "double"
 
 
 def _field(field: Field, owner: str) -> Read:
+    """Return the reader of a field. `owner` is the name of its message."""
     if field.label == "inline":
         return _inline(field)
     if field.label == "map":
@@ -164,7 +176,7 @@ def _merged(field: Field) -> Read:
 
 
 def _inline(field: Field) -> Read:
-    """An embedded struct fills its owner."""
+    """Return the reader of an embedded struct, whose fields are stored in its owner."""
     type_ = field.type
 
     def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
@@ -176,6 +188,7 @@ def _inline(field: Field) -> Read:
 
 
 def _map(field: Field) -> Read:
+    """Return the reader of a map's entry. A missing value becomes the empty value of its type."""
     name = field.name
     read_key = _single("key", _string)
     read_value = _field(Field(2, "value", field.type, ""), "")
@@ -228,13 +241,14 @@ def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:
 
 
 def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
+    """Return where the value begins and ends, instead of the value."""
     return position, stop
 
 
 # --- fields of numbers -------------------------------------------------------------------------------------------------
 
 Number: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
-"""Data and a position; returns the number there and the position behind it."""
+"""Reads a number, given the data and a position. Returns the number and the position after it."""
 
 
 def _number(name: str, number: Number) -> Read:

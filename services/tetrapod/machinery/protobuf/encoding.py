@@ -1,8 +1,8 @@
-"""Objects in JSON form to messages. A field's encoder is made when a value of it first comes by.
+"""Encoding of objects in JSON form to messages.
 
-What an object does not have is not written. Go's generated code does write what is no pointer even where it is empty or zero,
-but whoever reads the message finds the same object, so the bytes and the time are saved: all but documents (documents.py) are written
-so. Keys without a field are passed over.
+The encoder of a field is compiled at first use. Missing fields are not written. Go's generated code writes fields that are not pointers
+even if they are empty or zero, but readers decode the same object, so bytes and time are saved here. Only Status and discovery documents
+are written as Go does (documents.py). Keys without a field are ignored.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tetrapod.machinery.protobuf.special import AS_MESSAGE, body_of
 from tetrapod.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
 
 Encode: TypeAlias = Callable[[Any], bytes]
-"""A value that is not null to the bytes of its field, tag and all; or to the bytes of its message."""
+"""Encodes a value that is not null to its field including the tag, or to the bytes of its message."""
 
 ITEM: Final = b"\x12"
 
 
 def item(message: str, obj: Object) -> bytes:
-    """An object as field 2 of what it is put into: of a list (its items) and of runtime.Unknown (its raw) alike."""
+    """Return an object encoded as field 2, which is both an item of a list and the `raw` of runtime.Unknown."""
     return delimited(ITEM, body(message)(obj))
 
 
 @cache
 def body(message: str) -> Encode:
-    """What encodes a message's value. Raises UnknownMessageError."""
+    """Return the encoder of a message, without a tag. Raises UnknownMessageError."""
     if special := body_of(message):
         return special
     if message in NULLABLE:
@@ -44,6 +44,7 @@ def body(message: str) -> Encode:
 
 
 def _struct(message: str) -> Encode:
+    """Return an encoder that writes the fields of an object in the object's order."""
     declared = {field.name: field for field in fields(message) if field.label != "inline"}
     inline = [_inline(field) for field in fields(message) if field.label == "inline"]
     known: dict[str, Encode] = {}
@@ -67,12 +68,12 @@ def _struct(message: str) -> Encode:
 
 
 def _document(message: str) -> Encode:
-    """Every field, in the order of their numbers, but pointers to nothing."""
+    """Return an encoder that writes every field, in the order of their numbers, except for null pointers."""
     pointers = NULLABLE.get(message) or METADATA.get(message, frozenset())
     encoders: list[tuple[str, bytes, Encode]] = []
     for field in sorted(fields(message)):
-        within = not field.label and field.type in METADATA
-        encode_field = _message(field.number, _document(field.type)) if within else _field(field)
+        is_metadata = not field.label and field.type in METADATA
+        encode_field = _message(field.number, _document(field.type)) if is_metadata else _field(field)
         absent = b"" if field.label or field.name in pointers else _absent(field, encode_field)
         encoders.append((field.name, absent, encode_field))
 
@@ -84,14 +85,14 @@ def _document(message: str) -> Encode:
 
 
 def _absent(field: Field, encode: Encode) -> bytes:
-    """What is no pointer, and not in the JSON."""
+    """Return the bytes of a field that is missing in the JSON but is not a pointer in Go."""
     if field.type in _SCALARS:
         return encode(ZEROES[field.type])
     return delimited(tag(field.number, BYTES), b"") if body_of(field.type) else encode({})
 
 
 def _inline(field: Field) -> Encode:
-    """An embedded struct takes its fields out of its owner."""
+    """Return the encoder of an embedded struct, which takes its fields from its owner."""
     head = tag(field.number, BYTES)
 
     def encode(owner: Object) -> bytes:
@@ -113,7 +114,7 @@ def _field(field: Field) -> Encode:
 def _map(field: Field) -> Encode:
     head = tag(field.number, BYTES)
     key_of, value_of = _value(1, "string"), _value(2, field.type)
-    zero = delimited(ITEM, b"")  # what JSON says null of: a time that is none
+    zero = delimited(ITEM, b"")  # a zero time, which is null in JSON
 
     def encode(entries: Object) -> bytes:
         values = ((key_of(key), zero if value is None else value_of(value)) for key, value in entries.items())
@@ -141,7 +142,7 @@ def _string(number: int) -> Encode:
     def encode(value: str) -> bytes:
         try:
             data = value.encode()
-        except UnicodeEncodeError:  # stray bytes of a path, in a refusal's text
+        except UnicodeEncodeError:  # an error message that quotes a path with invalid UTF-8
             data = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
         return short[len(data)] + data if len(data) < 128 else delimited(head, data)
 

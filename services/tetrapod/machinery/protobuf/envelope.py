@@ -1,57 +1,64 @@
-"""runtime.Unknown, in which every object travels, and what is made of objects that are encoded already: answers, lists, watch frames.
+"""The envelope runtime.Unknown, and responses, lists and watch frames built from objects that are already encoded.
 
-An object's bytes are kept as an `item` (encoding.py): field 2, which is the raw message of the envelope as well as an item of a
-list, so nothing is encoded twice. Follows protobuf.go of the serializer (Encode, RawSerializer) and framer.go's length-delimited frames.
+An object's bytes are kept as an `item` (encoding.py): field 2, which is both the raw message of the envelope and an item of a list, so
+that nothing is encoded twice.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go (Encode, RawSerializer); length-delimited frames of framer.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.protobuf.decoding import MAGIC
 from tetrapod.machinery.protobuf.encoding import body, item
 from tetrapod.machinery.protobuf.messages import fields, message_of
 from tetrapod.machinery.protobuf.wire import BYTES, delimited, tag, varint
 
-_TAIL: Final = b"\x1a\x00\x22\x00"  # contentEncoding and contentType, which Go writes though they are empty
+_TAIL: Final = b"\x1a\x00\x22\x00"  # contentEncoding and contentType, which Go writes even if they are empty
 
 
 def encode(obj: Object) -> bytes:
-    """An object of a built-in kind as a body.
+    """Return an object of a built-in kind as a response body.
 
     Raises:
-        UnknownMessageError: its kind has no protobuf form.
+        UnknownMessageError: the kind has no protobuf form.
     """
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     return envelope(api_version, kind, item(message_of(api_version, kind), obj))
 
 
 def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
-    """A body of an `item`."""
-    return _head(api_version, kind) + raw + _TAIL
+    """Return a response body with an encoded object (`raw` is an `item`)."""
+    return _head((api_version, kind)) + raw + _TAIL
 
 
-@lru_cache(maxsize=512)
-def _head(api_version: str, kind: str) -> bytes:
+@bounded(count=1024, size=512 << 10, largest=2048)
+def _head(type_: tuple[str, str]) -> bytes:
+    api_version, kind = type_
     type_meta = delimited(b"\x0a", api_version.encode()) + delimited(b"\x12", kind.encode())
     return MAGIC + delimited(b"\x0a", type_meta)
 
 
 def list_parts(api_version: str, kind: str, metadata: Object, items: Sequence[bytes]) -> tuple[bytes, Sequence[bytes], bytes]:
-    """What comes before the items of a list, the items, and what comes after."""
+    """Return the bytes before the items of a list, the items, and the bytes after them."""
     message = message_of(api_version, kind)
     head = body(message)({"metadata": metadata})
     number = next(field.number for field in fields(message) if field.name == "items")
-    if (wanted := tag(number, BYTES)) != b"\x12":  # a former version has another number
-        items = [wanted + item[1:] for item in items]
+    if (items_tag := tag(number, BYTES)) != b"\x12":  # in some older API versions, `items` has another number
+        items = [items_tag + item[1:] for item in items]
     size = len(head) + sum(map(len, items))
-    return _head(api_version, kind) + b"\x12" + varint(size) + head, items, _TAIL
+    return _head((api_version, kind)) + b"\x12" + varint(size) + head, items, _TAIL
+
+
+LENGTH_BYTES: Final = 4
+"""The size of the length that precedes each watch event."""
 
 
 def frame(event_type: str, enveloped: bytes) -> bytes:
-    """A meta.v1 WatchEvent (not enveloped itself) behind its length."""
+    """Return a meta.v1 WatchEvent, which has no envelope of its own, with its length before it."""
     event = delimited(b"\x0a", event_type.encode()) + delimited(b"\x12", delimited(b"\x0a", enveloped))
-    return len(event).to_bytes(4, "big") + event
+    return len(event).to_bytes(LENGTH_BYTES, "big") + event

@@ -1,16 +1,19 @@
-"""Types whose JSON is not that of their message: times, quantities, int-or-string, raw JSON, lists with a type of their own, and
-the forms that a CRD's schema takes. Follows the generated or hand-written Marshal, Unmarshal and MarshalJSON of each.
+"""Types whose JSON form differs from their message.
+
+They are times, quantities, int-or-string, raw JSON, lists with a Go type of their own, and the alternatives in a CRD's schema.
+
+Upstream: the generated or hand-written Marshal, Unmarshal and MarshalJSON of each type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.protobuf.messages import APIEXTENSIONS, APIMACHINERY, META
 from tetrapod.machinery.protobuf.wire import delimited, varint
@@ -30,12 +33,12 @@ _OR_ARRAY: Final = APIEXTENSIONS + "JSONSchemaPropsOrArray"
 _OR_STRINGS: Final = APIEXTENSIONS + "JSONSchemaPropsOrStringArray"
 
 RAW_JSON: Final = frozenset({META + "FieldsV1", APIMACHINERY + "runtime.RawExtension", APIEXTENSIONS + "JSON"})
-"""Messages with one field, of bytes that are JSON."""
+"""Messages with a single field, whose bytes are JSON."""
 _LISTS: Final = ("ExtraValue", "Verbs", "AttestationValue")
-"""Lists with a Go type of their own, which the wire wants as messages: the last part of their names."""
+"""The last part of the names of lists with a Go type of their own, which are messages on the wire."""
 
 
-# --- encoding: what JSON says to the bytes of the message --------------------------------------------------------------
+# --- encoding: JSON values to the bytes of the message -----------------------------------------------------------------
 
 
 def _quantity(value: Any) -> bytes:
@@ -48,13 +51,13 @@ def _int_or_string(value: int | str) -> bytes:
     return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
 
 
-@lru_cache(maxsize=4096)
+@bounded(count=8192, size=2 << 20, largest=512)
 def _time(value: str) -> bytes:
-    """Whole seconds, whatever the text has below them; so do micro times, but for their `nanos`."""
+    """Encode a time in whole seconds; a fraction is dropped."""
     return b"\x08" + varint(_seconds(parse(value))) + b"\x10\x00"
 
 
-@lru_cache(maxsize=512)
+@bounded(count=1024, size=512 << 10, largest=512)
 def _micro_time(value: str) -> bytes:
     moment = parse(value)
     return b"\x08" + varint(_seconds(moment)) + b"\x10" + varint(moment.microsecond * 1000)
@@ -82,7 +85,7 @@ BODIES: Final[Mapping[str, Callable[[Any], bytes]]] = {
 
 
 def body_of(message: str) -> Callable[[Any], bytes] | None:
-    """What writes such a value as the bytes of its message; None where the message is as JSON has it."""
+    """Return the encoder of a special type, or None if the message has the fields of the JSON form."""
     return _strings if message.endswith(_LISTS) else BODIES.get(message)
 
 
@@ -103,10 +106,10 @@ AS_MESSAGE: Final[Mapping[str, Callable[[Any], Object]]] = {
     _OR_ARRAY: _schema_or_array,
     _OR_STRINGS: _schema_or_strings,
 }
-"""What JSON says to the fields of the message."""
+"""Functions from JSON values to the fields of the message."""
 
 
-# --- decoding: the fields of the message to what JSON says -------------------------------------------------------------
+# --- decoding: the fields of the message to JSON values ----------------------------------------------------------------
 
 
 def _to_time(message: Object) -> str | None:
@@ -152,15 +155,18 @@ _VALUES: Final[Mapping[str, Callable[[Object], Any]]] = {
 
 
 def value_of(message: str) -> Callable[[Object], Any] | None:
-    """What makes of the fields of such a message what JSON says; None where they are that already."""
+    """Return the function from a decoded message to its JSON value, or None if they are the same."""
     return _to_items if message.endswith(_LISTS) else _VALUES.get(message)
 
 
 def parse_json(data: bytes, depth: int) -> Any:
-    """The bytes of a RawExtension, of FieldsV1 or of a JSON value; none are null. They may nest as deep as `depth`.
+    """Return the JSON value in the bytes of a RawExtension, FieldsV1 or JSON. Empty bytes are null.
+
+    Args:
+        depth: the deepest nesting that is allowed.
 
     Raises:
-        DecodeError: they are no JSON, or nest deeper.
+        DecodeError: the bytes are not JSON, or nest deeper.
     """
     if not data:
         return None

@@ -1,4 +1,4 @@
-"""What the decoders raise and return."""
+"""The errors and the result type of the decoders."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 
 class DecodeError(ValueError):
-    """A body that is not JSON or YAML at all, in upstream's words."""
+    """A body that is not valid JSON or YAML. The text is upstream's."""
 
 
 class NumberError(DecodeError):
-    """Well-formed, but a number is beyond what a float can hold: upstream notices only when it fills the typed object."""
+    """A well-formed body with a number that does not fit a float64. Upstream detects it only when it fills the typed object."""
 
 
 class Decoded(NamedTuple):
@@ -18,7 +18,3 @@ class Decoded(NamedTuple):
 
     obj: Any
     duplicates: list[str]
-
-
-MAX_DEPTH = 250
-"""Nesting that is let in. Upstream stops at 10,000 (and our texts say so); nothing real comes near this, and walkers can recurse."""

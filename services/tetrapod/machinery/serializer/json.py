@@ -1,8 +1,8 @@
-"""JSON bodies to objects and objects to JSON, with what upstream's decoder notices and Python's do not.
+"""Decoding and encoding of JSON bodies, including cases that upstream's decoder distinguishes and Python's decoders do not.
 
-`decode` is called for every request body: orjson does the work where re-encoding gives the same bytes (then nothing was
-duplicated and no number changed), a pass with the standard library tells where not. Duplicate fields, numbers beyond 64
-bits, lone surrogates and invalid UTF-8 take a slow path. Follows sigs.k8s.io/json, whose rules these are.
+`decode` is called for every request body. orjson decodes it; if re-encoding gives the same bytes, there were no duplicate fields and no
+number changed. Otherwise a pass with the standard library detects duplicate fields, numbers beyond 64 bits, lone surrogates and invalid
+UTF-8, which take a slow path. Follows sigs.k8s.io/json.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.depth import MAX_DEPTH, TooDeepError, encode_within
+from tetrapod.machinery.field import child, go_quote, index
 from tetrapod.machinery.gonumbers import without_exponents
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError, NumberError
+from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.syntax import explain
 
 _INT64: Final = 1 << 63
@@ -29,16 +30,17 @@ _surrogate = re.compile("[\ud800-\udfff]").search
 def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
     """Decode a body.
 
-    Built-in kinds fill structs upstream, so an object that comes twice is merged; for custom resources (`unstructured`) the
-    last one wins.
+    Args:
+        unstructured: whether the body is a custom resource, for which the last of several duplicate fields wins. Upstream decodes
+            built-in kinds into structs, so duplicate fields with objects are merged.
 
     Raises:
-        DecodeError: not JSON (NumberError: a number too large for anything).
+        DecodeError: the body is not JSON, or (NumberError) a number does not fit a float64.
     """
     try:
         obj = orjson.loads(data)
-        encoded = orjson.dumps(obj, option=orjson.OPT_STRICT_INTEGER)
-    except (orjson.JSONDecodeError, TypeError):
+        encoded = encode_within(obj, orjson.OPT_STRICT_INTEGER)
+    except (orjson.JSONDecodeError, TypeError, TooDeepError):
         return _decode_slowly(data, unstructured)
     if encoded == data or encoded == data.rstrip():
         return Decoded(obj, [])
@@ -50,7 +52,7 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
 
 
 class _UnusualError(Exception):
-    """Something that only the slow path treats rightly."""
+    """Raised for input that only the slow path decodes correctly."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,7 +72,7 @@ _plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_s
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object whose fields are still a list, in document order, duplicates and all."""
+    """An object as a list of its fields in document order, including duplicates."""
 
 
 def _float(digits: str) -> float:
@@ -93,20 +95,19 @@ _pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=_int
 
 
 def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
-    """One replacement character for each invalid byte, as Go does; Python's own handler joins some."""
-    if isinstance(error, UnicodeDecodeError):
-        return "\ufffd", error.start + 1
-    raise error
+    """Replace each invalid byte by one replacement character, as Go does. Python's own handler merges some."""
+    assert isinstance(error, UnicodeDecodeError)  # the handler is used for decoding only
+    return "\ufffd", error.start + 1
 
 
 codecs.register_error("tetrapod.byte", _replace_bytes)
 
 
 def pairs(data: bytes) -> Any:
-    """The document with its objects as `Pairs`.
+    """Decode a document with its objects as `Pairs`.
 
     Raises:
-        DecodeError: not JSON.
+        DecodeError: the body is not JSON.
     """
     try:
         return _pairs_decoder.decode(data.decode("utf-8", "tetrapod.byte"))
@@ -123,34 +124,34 @@ def _too_deep(data: bytes) -> DecodeError:
 
 
 def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
-    found: dict[str, None] = {}
+    duplicates: dict[str, None] = {}
     try:
-        obj = _build(pairs(data), "", found, unstructured, 0)
+        obj = _build(pairs(data), "", duplicates, unstructured, 0)
     except RecursionError:
         raise _too_deep(data) from None
-    return Decoded(obj, [f"duplicate field {go_quote(path)}" for path in list(found)[:_MAX_STRICT_ERRORS]])
+    return Decoded(obj, [f"duplicate field {go_quote(path)}" for path in list(duplicates)[:_MAX_STRICT_ERRORS]])
 
 
 def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, depth: int) -> Any:
-    """The value as decoders leave it; the paths of its duplicate fields are added to `found`."""
+    """Return the decoded value, and add the paths of its duplicate fields to `found`."""
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, Pairs):
         obj: dict[str, Any] = {}
         for key, member in value:
             key = _clean(key)
-            at = f"{path}.{key}" if path else key
+            at = child(path, key)
             if key in obj:
                 found[at] = None
             built = _build(member, at, found, unstructured, depth + 1)
-            before = obj.get(key)
-            if isinstance(before, dict) and isinstance(built, dict) and not unstructured:
-                _merge(before, built)
+            existing = obj.get(key)
+            if isinstance(existing, dict) and isinstance(built, dict) and not unstructured:
+                _merge(existing, built)
             else:
                 obj[key] = built
         return obj
     if isinstance(value, list):
-        return [_build(item, f"{path}[{i}]", found, unstructured, depth + 1) for i, item in enumerate(value)]
+        return [_build(item, index(path, i), found, unstructured, depth + 1) for i, item in enumerate(value)]
     if isinstance(value, str):
         return _clean(value)
     return value
@@ -158,22 +159,22 @@ def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, de
 
 def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:
     for key, value in other.items():
-        before = into.get(key)
-        if isinstance(before, dict) and isinstance(value, dict):
-            _merge(before, value)
+        existing = into.get(key)
+        if isinstance(existing, dict) and isinstance(value, dict):
+            _merge(existing, value)
         else:
             into[key] = value
 
 
 def _clean(text: str) -> str:
-    """Lone surrogates become replacement characters."""
+    """Replace lone surrogates by replacement characters."""
     if _surrogate(text):
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value as it can be written: text that came from a path or a header may hold bytes that are no UTF-8."""
+    """Return a JSON value that can be encoded. Text from a URL path or a header may contain bytes that are not UTF-8."""
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, dict):
@@ -182,13 +183,14 @@ def cleaned(value: Any) -> Any:
 
 
 def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
-    """Everything that strict decoding of a built-in kind complains about, in document order, each once.
+    """Return all errors of strict decoding of a built-in kind, in document order and without duplicates.
 
-    `unknown` are the paths (`spec.containers[0].img`) that the kind's schema does not know; nothing below them is looked at.
+    Args:
+        unknown: the paths (`spec.containers[0].img`) that the kind's schema does not have. Fields below them are not checked.
     """
-    found: dict[str, None] = {}
-    _complain(pairs(data), "", frozenset(unknown), found.setdefault)
-    return list(found)[:_MAX_STRICT_ERRORS]
+    errors: dict[str, None] = {}
+    _complain(pairs(data), "", frozenset(unknown), errors.setdefault)
+    return list(errors)[:_MAX_STRICT_ERRORS]
 
 
 def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[str], object]) -> None:
@@ -196,7 +198,7 @@ def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[st
         seen: set[str] = set()
         for key, member in value:
             key = _clean(key)
-            at = f"{path}.{key}" if path else key
+            at = child(path, key)
             if at in unknown:
                 say(f"unknown field {go_quote(at)}")
                 continue
@@ -206,21 +208,21 @@ def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[st
             _complain(member, at, unknown, say)
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            _complain(item, f"{path}[{i}]", unknown, say)
+            _complain(item, index(path, i), unknown, say)
 
 
 _FIRST: Final[tuple[str, ...]] = ("kind", "apiVersion", "metadata")
 
 
 def ordered(obj: Object) -> Object:
-    """The object with kind, apiVersion and metadata first (a shallow copy)."""
+    """Return a shallow copy of the object with kind, apiVersion and metadata first."""
     first: Object = {key: obj[key] for key in _FIRST if key in obj}
     first.update(obj)
     return first
 
 
 def encode(obj: Object) -> bytes:
-    """An object as JSON: kind, apiVersion and metadata first, the rest in its order."""
+    """Encode an object as JSON: kind, apiVersion and metadata first, the rest in its order."""
     return without_exponents(orjson.dumps(ordered(obj)))
 
 
@@ -235,7 +237,7 @@ _ESCAPED: Final = {
 
 
 def go_escaped(data: bytes) -> bytes:
-    """JSON as Go's Marshal writes it: what HTML would read, which in JSON can only be in strings, is escaped."""
+    """Escape the characters that Go's json.Marshal escapes for HTML. In JSON they can occur only within strings."""
     if b"<" not in data and b">" not in data and b"&" not in data and b"\xe2\x80" not in data:
-        return data  # searched for one by one: a tenth of what the pattern costs
+        return data  # Searching for each character costs a tenth of searching for the pattern.
     return _HTML.sub(lambda found: _ESCAPED[found[0]], data)

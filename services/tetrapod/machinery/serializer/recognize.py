@@ -1,7 +1,8 @@
-"""What kind a decoded body says it is, and how a refused body is shown.
+"""Detection of apiVersion and kind in a decoded body, and the texts of errors about bodies that cannot be decoded.
 
-Endpoints call `recognize` after decoding. Follows k8s.io/apimachinery/pkg/runtime/serializer/json/meta.go and
-summarizeData in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
+Endpoints call `recognize` after decoding.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/json/meta.go; k8s.io/apiserver/pkg/endpoints/handlers/rest.go, summarizeData.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ _SHOWN: Final = 30
 
 
 def recognize(obj: Any) -> tuple[Object, str, str]:
-    """The object (null counts as an empty one), its apiVersion and its kind, both possibly empty.
+    """Return the object (an empty one for null), its apiVersion and its kind. Both may be empty.
 
     Raises:
-        DecodeError: not an object, or apiVersion or kind are no strings or make no sense.
+        DecodeError: the body is not an object, apiVersion or kind is not a string, or apiVersion is malformed.
     """
     if obj is None:
         return {}, "", ""
     if not isinstance(obj, dict):
         raise DecodeError(f"{_PREFIX}json: cannot unmarshal {_json_type(obj)} into Go value of type {_STRUCT}")
-    found = []
+    texts = []
     for key in ("apiVersion", "kind"):
         value = obj.get(key)
         if value is not None and not isinstance(value, str):
             raise DecodeError(f"{_PREFIX}json: cannot unmarshal {_json_type(value)} into Go struct field .{key} of type string")
-        found.append(value or "")
-    api_version, kind = found
+        texts.append(value or "")
+    api_version, kind = texts
     try:
         GroupVersion.parse(api_version)
     except ValueError as error:
@@ -45,7 +46,7 @@ _PREFIX: Final = "couldn't get version/kind; json parse error: "
 
 
 def syntax_text(error: DecodeError) -> str:
-    """A JSON syntax error as the text of a refused body says it."""
+    """Return the error text for a body with a JSON syntax error."""
     return f"{_PREFIX}{error}"
 
 
@@ -60,7 +61,7 @@ def _json_type(value: Any) -> str:
 
 
 def summary(data: bytes) -> str:
-    """The beginning of a body, in hexadecimal unless it looks like JSON."""
+    """Return the beginning of a body, in hexadecimal unless it looks like JSON."""
     if not data:
         return "<empty>"
     more = " ..." if len(data) > _SHOWN else ""

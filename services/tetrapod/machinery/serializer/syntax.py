@@ -1,6 +1,6 @@
-"""Why some bytes are not JSON, in the words of Go's encoding/json scanner.
+"""Error texts for invalid JSON, as Go's encoding/json scanner gives them.
 
-Only refused bodies come here: `json.decode` parses with orjson and asks this for the text. Follows encoding/json/scanner.go.
+Only rejected bodies are scanned: `json.decode` parses with orjson and calls `explain` for the text. Follows encoding/json/scanner.go.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _DIGITS: Final = frozenset(b"0123456789")
 
 
 class _Problem(Exception):
-    pass
+    """The first syntax error."""
 
 
 def explain(data: bytes, max_depth: int = 10_000) -> str:
-    """The first problem of the text, "" if it is well-formed."""
+    """Return the first syntax error of the text, or "" if it is well-formed."""
     try:
         _Scanner(data, max_depth).scan()
     except _Problem as problem:
@@ -37,7 +37,7 @@ class _Scanner:
         self._at = 0
 
     def _fail(self, context: str) -> _Problem:
-        """The problem with the present byte."""
+        """Return the error about the current byte."""
         if self._at >= len(self._data):
             return _Problem(_END)
         char = chr(self._data[self._at])
@@ -45,7 +45,7 @@ class _Scanner:
         return _Problem(f"invalid character '{shown}' {context}")
 
     def _blank(self) -> int:
-        """Skip white space; the byte after it, -1 at the end."""
+        """Skip white space. Return the byte after it, or -1 at the end."""
         self._at = _BLANK.match(self._data, self._at).end()  # type: ignore[union-attr]
         return self._data[self._at] if self._at < len(self._data) else -1
 
@@ -53,7 +53,7 @@ class _Scanner:
         return self._data[self._at] if self._at < len(self._data) else -1
 
     def scan(self) -> None:
-        closers: list[int] = []  # what ends each open array or object
+        closers: list[int] = []  # the closing bracket of each open array or object
         while True:
             opened = self._value_or_open(closers)
             if opened:
@@ -62,13 +62,13 @@ class _Scanner:
                 return
 
     def _value_or_open(self, closers: list[int]) -> bool:
-        """Read a scalar, an empty array or object, or open one that is not empty (then true: a value follows)."""
+        """Read a scalar or an empty array or object, or open a non-empty one. Return True if one was opened and a value follows."""
         char = self._blank()
         if char in (ord("["), ord("{")):
             if len(closers) >= self._max_depth:
                 raise self._fail("exceeded max depth")
             self._at += 1
-            closer = char + 2  # ] is two after [, } two after {
+            closer = char + 2  # in ASCII, ] comes two after [, and } two after {
             if self._blank() == closer:
                 self._at += 1
                 return False
@@ -80,7 +80,7 @@ class _Scanner:
         return False
 
     def _after_value(self, closers: list[int]) -> bool:
-        """Close what ends here; true if another value follows."""
+        """Close the arrays and objects that end here. Return True if another value follows."""
         while True:
             char = self._blank()
             if not closers:
@@ -113,10 +113,10 @@ class _Scanner:
         elif char in _DIGITS or char == ord("-"):
             self._number(char)
         elif char in _LITERALS:
-            word = _LITERALS[char]
-            for expected in word:
+            literal = _LITERALS[char]
+            for expected in literal:
                 if self._peek() != expected:
-                    raise self._fail(f"in literal {word.decode()} (expecting '{chr(expected)}')")
+                    raise self._fail(f"in literal {literal.decode()} (expecting '{chr(expected)}')")
                 self._at += 1
         else:
             raise self._fail("looking for beginning of value")

@@ -1,7 +1,7 @@
-"""`Verbatim`: an object of any shape that remembers how it was written.
+"""Objects that keep their JSON text, for runtime.RawExtension.
 
-Go keeps such values (runtime.RawExtension) as the bytes that it read, and compares those: spaces between tokens, and characters that
-its own encoder would have escaped, make another value.
+Go keeps such values as the bytes that it read, and compares those. Values that differ only in white space, or in characters that Go's
+encoder would escape, are therefore different.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Verbatim(dict[str, Any]):
-    """`text` is not what Go would write of it."""
+    """An object whose JSON text (`text`) differs from the text that Go's encoder would produce."""
 
     text = ""
 
 
 def remember(obj: Object, name: str, body: bytes) -> None:
-    """Have a member of a decoded body know its text, if Go's encoder would change it."""
+    """Replace a member of a decoded body by a `Verbatim` with its text, if Go's encoder would produce another text."""
     value = obj.get(name)
     if not isinstance(value, dict):
         return
     try:
         raw = bytes(_members(body)[name])
-    except msgspec.DecodeError:  # no UTF-8, which Go reads too
+    except msgspec.DecodeError:  # invalid UTF-8, which Go accepts
         return
     if raw != go_escaped(_TOKENS.sub(rb"\1", raw)):
-        obj[name] = kept = Verbatim(value)
-        kept.text = raw.decode(errors="replace")
+        obj[name] = verbatim = Verbatim(value)
+        verbatim.text = raw.decode(errors="replace")
 
 
 def carry(obj: Object, copy: Object) -> Object:
-    """Returns `copy`, of which members remember what those of `obj` do."""
+    """Return `copy`, with its members replaced by a `Verbatim` where those of `obj` are one."""
     for name, value in obj.items():
         if isinstance(value, Verbatim):
-            copy[name] = kept = Verbatim(copy[name])
-            kept.text = value.text
+            copy[name] = verbatim = Verbatim(copy[name])
+            verbatim.text = value.text
     return copy

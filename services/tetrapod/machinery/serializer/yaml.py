@@ -1,21 +1,23 @@
-"""YAML bodies to objects and objects to YAML, as sigs.k8s.io/yaml does.
+"""Decoding and encoding of YAML bodies, as sigs.k8s.io/yaml does it.
 
-Most of what is sent as YAML is JSON, which needs no parser of YAML (yaml_flow.py); the rest is
-yaml_events.py's. What is written is yaml_output.py's.
+Most bodies that are sent as YAML are JSON and need no YAML parser (yaml_flow.py). All others are decoded by yaml_events.py. Encoding is
+in
+yaml_output.py.
 """
 
 from __future__ import annotations
 
+from tetrapod.machinery.bounds import more, recorded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import yaml_flow as flow
 from tetrapod.machinery.serializer.errors import Decoded
 
 
 def decode(data: bytes) -> Decoded:
-    """Decode the first document; an empty body is null. Duplicates are texts like `line 6: key "k" already set in map`.
+    """Decode the first document. An empty body is null. Duplicates are reported as `line 6: key "k" already set in map`.
 
     Raises:
-        DecodeError: not YAML, or nothing that JSON can express.
+        DecodeError: the body is not YAML, or has values that JSON cannot express.
     """
     plain = flow.decode(data)
     if plain is not None:
@@ -26,12 +28,13 @@ def decode(data: bytes) -> Decoded:
 
 
 def strict_text(duplicates: list[str]) -> str:
-    """Duplicate keys as the strict decoding error says them; warnings are the single texts."""
-    return "yaml: unmarshal errors:\n  " + "\n  ".join(duplicates)
+    """Return the text of the strict decoding error for duplicate keys. Warnings use the single texts."""
+    texts, left_out = recorded(duplicates)
+    return "yaml: unmarshal errors:\n  " + "\n  ".join([*texts, more(left_out)] if left_out else texts)
 
 
 def encode(obj: Object) -> bytes:
-    """An object as block-style YAML, its keys in go-yaml's order."""
+    """Encode an object as block-style YAML, with its keys in go-yaml's order."""
     from tetrapod.machinery.serializer import yaml_output
 
     return yaml_output.encode(obj)

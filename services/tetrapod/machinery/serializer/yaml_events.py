@@ -1,8 +1,9 @@
-"""What needs a YAML parser (yaml.py), over PyYAML; imported when there is something to parse.
+"""YAML decoding with PyYAML, imported only when a body needs a YAML parser.
 
-YAML 1.1 is read as go-yaml v2 reads it: `yes` and `on` are booleans, `010` is 8, dates stay strings, sexagesimals too, only
-the first document counts. The events come from libyaml and are composed here, because PyYAML's own composer recurses in C
-without a limit (a body of brackets would crash the process) and hides duplicate keys. Encoding sorts keys.
+YAML 1.1 is read as by go-yaml v2: `yes` and `on` are booleans, `010` is 8, dates and sexagesimal numbers stay strings, and only the
+first
+document is read. libyaml produces the events; the nodes are composed here, because PyYAML's composer recurses in C without a limit
+(a body of brackets would crash the process) and hides duplicate keys. Keys are sorted.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import Any, Final
 
 import yaml
 
+from tetrapod.machinery.bounds import record
+from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.serializer.errors import MAX_DEPTH, Decoded, DecodeError
+from tetrapod.machinery.serializer.errors import Decoded, DecodeError
 from tetrapod.machinery.serializer.numbers import shortest_integer
 from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
 
@@ -29,7 +32,13 @@ _ALIAS_RATIO_HIGH: Final = 4_000_000
 
 
 class _Node:
-    """A scalar (`value` text), a sequence (`value` nodes), a mapping (`value` key and value nodes) or an alias (`value` node)."""
+    """A YAML node. The type of `value` depends on `kind`.
+
+    - scalar: the text,
+    - sequence: the nodes,
+    - mapping: the key and value nodes, alternating,
+    - alias: the target node.
+    """
 
     __slots__ = ("event", "kind", "line", "value")
 
@@ -41,6 +50,11 @@ class _Node:
 
 
 def decode(data: bytes) -> Decoded:
+    """Decode the first document.
+
+    Raises:
+        DecodeError: the body is not YAML, or has values that JSON cannot express.
+    """
     try:
         root = _compose(yaml.parse(data, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -56,7 +70,10 @@ def decode(data: bytes) -> Decoded:
 
 
 def _where(error: yaml.MarkedYAMLError) -> str:
-    """go-yaml counts lines from 0 for the parser's errors and from 1 for the scanner's, and says none for line 0."""
+    """Return the line of an error as text.
+
+    go-yaml counts lines from 0 for errors of the parser and from 1 for those of the scanner, and omits line 0.
+    """
     for mark in (error.problem_mark, error.context_mark):
         if mark is not None and mark.line != 0:
             return f"line {mark.line + isinstance(error, yaml.scanner.ScannerError)}: "
@@ -64,7 +81,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 def _compose(events: Iterator[Any]) -> _Node | None:
-    """The tree of the first document, without recursion."""
+    """Return the tree of the first document, built without recursion."""
     anchors: dict[str, _Node] = {}
     open_nodes: list[_Node] = []
     for event in events:
@@ -99,7 +116,7 @@ def _compose(events: Iterator[Any]) -> _Node | None:
 
 
 class _Builder:
-    """Nodes to JSON values. Aliased nodes are built anew each time, counted so that a small body cannot grow without end."""
+    """Conversion of nodes to JSON values. Aliases are expanded each time; they are counted to limit the size of the result."""
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
@@ -109,6 +126,11 @@ class _Builder:
         self._expanding: set[int] = set()
 
     def build(self, node: _Node, depth: int) -> Any:
+        """Return the JSON value of a node.
+
+        Raises:
+            DecodeError: the aliases expand too much, the nodes nest too deep, or JSON cannot express the value.
+        """
         self._count += 1
         if self._alias_depth:
             self._alias_count += 1
@@ -150,7 +172,7 @@ class _Builder:
             text, shown = self._key(key_node)
             value = self.build(value_node, depth + 1)
             if shown in own:
-                self.duplicates.append(f"line {value_node.line}: key {shown} already set in map")
+                record(self.duplicates, f"line {value_node.line}: key {shown} already set in map")
             own.add(shown)
             values[text] = value
         self._expanding.discard(id(node))
@@ -164,7 +186,7 @@ class _Builder:
             values.update(self.build(source, depth + 1))
 
     def _key(self, node: _Node) -> tuple[str, str]:
-        """A key as JSON and as Go's %#v."""
+        """Return a key as JSON and in the form of Go's %#v."""
         target: _Node = node.value if node.kind == "alias" else node
         if target.kind != "scalar":
             raise DecodeError(f"yaml: invalid map key: {_plain_key(target)}")
@@ -200,7 +222,7 @@ def _is_merge(node: _Node) -> bool:
 
 
 def _scalar(node: _Node) -> Any:
-    """The value of a scalar before JSON narrows it."""
+    """Return the value of a scalar, before it is converted to JSON."""
     event = node.event
     if event.tag == _BINARY_TAG:
         try:
@@ -216,7 +238,9 @@ def _scalar(node: _Node) -> Any:
 
 
 def _json_number(value: Any) -> Any:
-    """The trip through JSON: 8.0 becomes 8, integers beyond int64 floats, and not-a-numbers are refused."""
+    """Return the value after a round trip through JSON: 8.0 becomes 8, integers beyond int64 become floats, NaN and infinities are
+    rejected.
+    """
     if isinstance(value, float):
         if math.isnan(value) or math.isinf(value):
             shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"

@@ -1,7 +1,8 @@
-"""YAML that is JSON: what client-go sends as an apply patch, read ten times faster than YAML.
+"""Decoding of YAML bodies that are JSON, as client-go sends for apply patches. It is ten times as fast as the YAML parser.
 
-Only where both languages surely mean the same: ASCII without escapes, no fractions, no numbers beyond int64, no key twice or so long
-that YAML does not take it for one. All else is left to the YAML reader, whose texts and warnings count.
+It accepts only bodies that mean the same in both languages: ASCII without escapes, no fractions, no numbers beyond int64, no duplicate
+keys,
+and no keys that are too long for YAML. All others are left to the YAML parser, with its error texts and warnings.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import json
 import re
 from typing import Any, Final
 
+from tetrapod.machinery.depth import ensure_depth
 from tetrapod.machinery.gvk import Object
 
 _LONGEST_KEY: Final = 1000
-"""YAML looks 1024 characters ahead for the colon."""
+"""YAML looks for the colon only within 1024 characters."""
 _different = re.compile(rb"[^\t\n\r -~]|\\|[\n\r][\t\n\r ]*:").search
-"""What one of the two languages does not know or reads otherwise: a colon may not come on a line after its key."""
+"""Matches bytes that one language does not allow or reads differently. A colon on a line after its key is one such case."""
 
 
 class _Otherwise(Exception):
-    """YAML may mean something else by it."""
+    """Raised for input that YAML may read differently."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Object:
@@ -43,11 +45,12 @@ _decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer
 
 
 def decode(data: bytes) -> Object | None:
-    """The object with its keys sorted, as the YAML reader makes it; None: ask that."""
+    """Return the object with sorted keys, as the YAML parser would return it, or None if the YAML parser must decode the body."""
     if data[:1] != b"{" or not data.rstrip(b"\n ").endswith(b"}") or _different(data):
         return None
     try:
         obj: Object = _decoder.decode(data.decode("ascii"))
+        ensure_depth(obj)
     except (_Otherwise, ValueError, TypeError, RecursionError):
         return None
     return obj

@@ -1,6 +1,6 @@
-"""Objects as YAML text, as sigs.k8s.io/yaml writes them.
+"""Encoding of objects as YAML, as sigs.k8s.io/yaml does it. As with libyaml, lines are folded after 80 columns.
 
-Upstream: go.yaml.in/yaml/v2, encode.go (what is quoted), sorter.go (the order of keys); lines end after 80 columns, as libyaml's.
+Upstream: go.yaml.in/yaml/v2, encode.go (quoting) and sorter.go (the order of keys).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _date = re.compile(
 
 
 def _quoted(text: str) -> bool:
-    """It would be read as something else than text. (`<<` go-yaml leaves plain, and cannot read the key that it wrote.)"""
+    """Return whether a string must be quoted, because it would otherwise be read as another type.
+
+    go-yaml does not quote `<<`, and then cannot read the key that it wrote.
+    """
     return (
         text == "<<"
         or not isinstance(resolve(text), str)
@@ -34,15 +37,17 @@ def _quoted(text: str) -> bool:
 
 
 def _timestamp(text: str) -> bool:
-    """As resolve.go reads one: a date, with a time and a zone after `T`, with a time and no zone after a space."""
-    found = _date(text)
-    if found is None:
+    """Return whether go-yaml's resolve.go reads the text as a timestamp: a date, alone, with a time and a zone after `T`, or with a time
+    without zone after a space.
+    """
+    match = _date(text)
+    if match is None:
         return False
-    month, day, *clock = (int(part or 0) for part in found.groups())
+    month, day, *clock = (int(part or 0) for part in match.groups())
     if not (1 <= month <= 12 and 1 <= day <= _days(int(text[:4]), month) and clock[0] < 24 and clock[1] < 60 and clock[2] < 60):
         return False
     zoned = text[-1] == "Z" or (text[-6:-5] in ("+", "-") and ":" in text[-5:])
-    return found[3] is None or (" " in text) is not zoned
+    return match[3] is None or (" " in text) is not zoned
 
 
 def _days(year: int, month: int) -> int:
@@ -52,7 +57,7 @@ def _days(year: int, month: int) -> int:
 
 
 def _compare(one: str, other: str) -> int:
-    """Letters after everything else, runs of digits by their value (`a9` before `a10`)."""
+    """Compare two keys: letters come after other characters, and runs of digits are compared by value (`a9` before `a10`)."""
     for at, (a, b) in enumerate(zip(one, other, strict=False)):
         if a == b:
             continue
@@ -64,13 +69,13 @@ def _compare(one: str, other: str) -> int:
 
 def _compare_digits(one: str, other: str, at: int) -> int:
     start = 0
-    if "0" in (one[at], other[at]):  # a zero in the middle of a number counts
-        before = at - 1
-        while before >= 0 and one[before].isdecimal():
-            if one[before] != "0":
+    if "0" in (one[at], other[at]):  # zeros within a number are significant
+        previous = at - 1
+        while previous >= 0 and one[previous].isdecimal():
+            if one[previous] != "0":
                 start = 1
                 break
-            before -= 1
+            previous -= 1
     a, b = _run(one, at), _run(other, at)
     for left, right in ((_number(start, a), _number(start, b)), (len(a), len(b)), (ord(one[at]), ord(other[at]))):
         if left != right:
@@ -79,7 +84,7 @@ def _compare_digits(one: str, other: str, at: int) -> int:
 
 
 def _number(start: int, digits: str) -> int:
-    """Of Go's int64, which more digits than it can hold wrap around."""
+    """Return the value of digits as Go's int64, which wraps around on overflow."""
     number = start
     for digit in digits:
         number = number * 10 + int(digit) & 0xFFFF_FFFF_FFFF_FFFF
@@ -97,7 +102,7 @@ _by_go: Final = functools.cmp_to_key(_compare)
 
 
 class _Dumper(yaml.CSafeDumper):
-    """All scalars are plain where YAML's grammar lets them be; `_quoted` says where their meaning does not. No aliases."""
+    """A dumper that writes scalars plain wherever the grammar of YAML allows it, and without aliases. `_quoted` handles the other cases."""
 
     yaml_implicit_resolvers: dict[Any, Any] = {}
 
@@ -123,6 +128,6 @@ _Dumper.add_representer(type(None), lambda dumper, _: dumper.represent_scalar(_S
 
 
 def encode(obj: Object) -> bytes:
-    """An object as block-style YAML, its keys in go-yaml's order."""
+    """Encode an object as block-style YAML, with its keys in go-yaml's order."""
     text: str = yaml.dump(obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
     return text.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What a plain YAML scalar is: the resolution rules of go-yaml v2 (resolve.go), which are YAML 1.1's with exceptions."""
+"""Resolution of plain YAML scalars by the rules of go-yaml v2 (resolve.go), which are those of YAML 1.1 with exceptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BASES: Final = ((2, 16), (3, 2), (4, 8), (5, 10))
 
 
 def resolve(text: str) -> Any:
-    """The value of a plain scalar without a tag."""
+    """Return the value of a plain scalar without a tag."""
     if text in _WORDS:
         return _WORDS[text]
     first = text[0]
@@ -39,20 +39,20 @@ def resolve(text: str) -> Any:
 
 def _number(text: str) -> Any:
     plain = text.replace("_", "")
-    if found := _integer(plain):
+    if match := _integer(plain):
         for group, base in _BASES:
-            if found[group] is not None and len(found[group]) < 70:
-                number = int(found[group], base) * (-1 if found[1] == "-" else 1)
+            if match[group] is not None and len(match[group]) < 70:
+                number = int(match[group], base) * (-1 if match[1] == "-" else 1)
                 if -(1 << 63) <= number < (1 << 64):
                     return number
     return float(plain) if _float(plain) else text
 
 
 def resolve_tagged(text: str, tag: str) -> Any:
-    """The value of a scalar with an explicit tag; tags that are not YAML's own leave the text.
+    """Return the value of a scalar with an explicit tag. Unknown tags leave the text as it is.
 
     Raises:
-        ValueError: the text is nothing of that type.
+        ValueError: the text is not a value of that type.
     """
     kind = tag.removeprefix(_PREFIX)
     if kind == tag or kind in ("str", "timestamp", "merge"):

@@ -1,8 +1,8 @@
 """Descriptions of built-in types and their fields, for `kubectl explain`.
 
-Most are not committed: the build of the package writes them from a build requirement (hatch_build.py), a member of a zip for each Go
-package. Without the file there are none of those. What that requirement does not have, above all what the values of enums mean, is
-committed (tools/generate_enum_texts.py), as are the texts of Tables' columns (tools/generate_column_texts.py).
+Most are not committed: hatch_build.py writes them from a build requirement to a zip file with a member for each Go package. Without the
+file, these descriptions are empty. Texts that the requirement lacks are committed: above all the descriptions of enum values
+(tools/generate_enum_texts.py) and of the columns of Tables (tools/generate_column_texts.py).
 """
 
 from __future__ import annotations
@@ -15,51 +15,54 @@ from typing import TypeAlias
 import orjson
 
 Descriptions: TypeAlias = dict[str, tuple[str, dict[str, str]]]
-"""Short name of a definition → its description and those of its fields."""
+"""The description of each definition, by its short name, and those of its fields."""
 FILE = "descriptions.zip"
 ENUM_TEXTS = "enum_texts.json"
 COLUMN_TEXTS = "column_texts.json"
 
 
 def load(package: str) -> Descriptions:
-    """Of the definitions of a Go package (`io.k8s.api.core.v1`). Read anew each time: documents are built seldom."""
+    """Return the descriptions of the definitions in a Go package (`io.k8s.api.core.v1`).
+
+    They are read again at each call, because documents are rarely built.
+    """
     file = files(__package__).joinpath("data", FILE)
     if not file.is_file():
         return {}
     with as_file(file) as path, zipfile.ZipFile(path) as archive:
         try:
-            found: Descriptions = orjson.loads(archive.read(f"{package}.json"))
+            descriptions: Descriptions = orjson.loads(archive.read(f"{package}.json"))
         except KeyError:
             return {}
-    return found
+    return descriptions
 
 
 def load_ends() -> dict[str, dict[str, str]]:
-    """Definition → field → how its description goes on; "" is the definition itself."""
-    found: dict[str, dict[str, str]] = {}
-    for text, *places in orjson.loads(files(__package__).joinpath("data", ENUM_TEXTS).read_bytes()):
-        for place in places:
-            definition, _, field = place.rpartition(".")
+    """Return the texts to append to descriptions, by definition and field; "" is the definition itself."""
+    ends: dict[str, dict[str, str]] = {}
+    for text, *paths in orjson.loads(files(__package__).joinpath("data", ENUM_TEXTS).read_bytes()):
+        for path in paths:
+            definition, _, field = path.rpartition(".")
             if field[0].isupper():  # the name of a type
-                definition, field = place, ""
-            found.setdefault(definition, {})[field] = text
-    return found
+                definition, field = path, ""
+            ends.setdefault(definition, {})[field] = text
+    return ends
 
 
 def column_texts(resource: str) -> dict[str, str]:
-    """What the columns of a built-in resource (`deployments.apps`) mean, by their names."""
+    """Return the descriptions of the columns of a built-in resource (`deployments.apps`), by column name."""
     texts, columns = _columns()
     return {name: texts[number] for name, number in columns.get(resource, {}).items()}
 
 
 @cache
 def _columns() -> tuple[list[str], dict[str, dict[str, int]]]:
-    found = orjson.loads(files(__package__).joinpath("data", COLUMN_TEXTS).read_bytes())
-    return found["texts"], found["columns"]
+    data = orjson.loads(files(__package__).joinpath("data", COLUMN_TEXTS).read_bytes())
+    return data["texts"], data["columns"]
 
 
 class Texts:
-    """The descriptions that one document needs; a package is read once."""
+    """The descriptions for one document; each package is read only once."""
 
     def __init__(self) -> None:
         self._packages: dict[str, Descriptions] = {}
@@ -69,6 +72,7 @@ class Texts:
         return load_ends()
 
     def of(self, definition: str) -> tuple[str, dict[str, str]]:
+        """Return the description of a definition and those of its fields."""
         package, _, name = definition.rpartition(".")
         if package not in self._packages:
             self._packages[package] = load(package)
