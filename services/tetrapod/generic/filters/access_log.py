@@ -1,4 +1,7 @@
-"""The line `HTTP` of each request, at -v 3 and above (upstream: k8s.io/apiserver/pkg/server/httplog, and who adds to it)."""
+"""The access log line `HTTP` of each request, at -v 3 and above.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/httplog, and the filters that add fields to it
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ _LONGEST: Final = 64
 
 
 def wanted() -> bool:
+    """Return whether access logging is enabled."""
     return _access.isEnabledFor(logging.INFO)
 
 
 def note_flow(request: Request, flow: Flow, work: Estimate) -> None:
-    """What it waits with, and how many seats it takes."""
+    """Add the flow and the estimated seats to the log line."""
     level, schema = flow.labels
     request.state[_NOTES] = {
         "apf_pl": level[:_LONGEST],
@@ -35,16 +39,16 @@ def note_flow(request: Request, flow: Flow, work: Estimate) -> None:
 
 
 def note_time(request: Request, name: str, seconds: float) -> None:
-    """How long it took, of a request that has been noted."""
+    """Add a duration to the log line, if `note_flow` was called for the request."""
     if (notes := request.state.get(_NOTES)) is not None:
         notes[name] = format_duration(seconds)
 
 
 def said_of(request: Request) -> dict[str, Any]:
-    """All but how it ended."""
+    """Return the fields of the log line that are known before the response."""
     verb = verb_of(request)
-    said: dict[str, Any] = {
-        "verb": verb if verb != "other" else request.method,  # "other" is for the labels of metrics
+    fields: dict[str, Any] = {
+        "verb": verb if verb != "other" else request.method,  # "other" is only for metric labels
         "URI": f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path,
         "latency": "",
         "userAgent": request.header(b"user-agent"),
@@ -55,14 +59,14 @@ def said_of(request: Request) -> dict[str, Any]:
         **request.state.get(_NOTES, {}),
     }
     if (impersonator := request.state.get("impersonator")) is not None:
-        said["addedInfo"] = f"{_shown(impersonator)} is impersonating {_shown(request.user)}"
+        fields["addedInfo"] = f"{_shown(impersonator)} is impersonating {_shown(request.user)}"
     if request.trace_id:
-        said["traceID"] = request.trace_id
-    return said
+        fields["traceID"] = request.trace_id
+    return fields
 
 
 def log(said: dict[str, Any], code: int, seconds: float) -> None:
-    """101 is a connection that is nobody's HTTP any more."""
+    """Write the log line. Code 101 means that the connection was hijacked."""
     if code == 101:
         said["hijacked"] = True
     else:

@@ -1,7 +1,9 @@
-"""Makes the events of a request: when it is received, when a long answer begins, when the answer is complete, when a handler breaks.
+"""Filters that create audit events: when a request is received, when a long response starts, when it completes, and
+on a panic.
 
-Upstream: endpoints/filters/audit.go, authn_audit.go and withFailedRequestAudit of request_deadline.go. What an event holds is in
-generic/audit; endpoints tell `Request.audit` of objects.
+Their contents are defined in generic/audit; endpoints add objects through `Request.audit`.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go, authn_audit.go; request_deadline.go,
+withFailedRequestAudit
 """
 
 from __future__ import annotations
@@ -30,28 +32,32 @@ _OVERDUE: Final = "request did not complete within requested timeout - context d
 
 
 def with_audit(handler: Handler, audit: Audit) -> Handler:
-    """Behind authentication, for it must be known who asks; before all that may refuse him."""
+    """Audit requests. The filter comes after authentication, because it needs the user, and before every filter that
+    may reject the request.
+    """
 
     latency = FilterLatency("audit")
 
     async def audited(request: Request) -> Response:
-        began = time.monotonic()
+        started = time.monotonic()
         context = request.audit = audit.context(request, request.user)
         if context is None:
-            latency.took(time.monotonic() - began)
+            latency.took(time.monotonic() - started)
             return await handler(request)
-        context.took("authentication", request.received)  # nothing else of weight has been done for it
+        context.took("authentication", request.received)  # there was no other significant work before
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
             return internal_error(request, "failed to store audit event")
-        latency.took(time.monotonic() - began)
+        latency.took(time.monotonic() - started)
         return await _serve(handler, request, context)
 
     return audited
 
 
 def with_refused_audit(handler: Handler, audit: Audit) -> Handler:
-    """One event for a request that was refused before anybody knew who asks: bad credentials, a bad `?timeout`."""
+    """Write one audit event for a request rejected before authentication completed: invalid credentials, an invalid
+    `?timeout`.
+    """
 
     async def refused_audited(request: Request) -> Response:
         try:
@@ -101,7 +107,7 @@ async def _serve(handler: Handler, request: Request, context: AuditContext) -> R
 
 
 async def _broken_off(context: AuditContext, starts: bool, overdue: bool) -> None:
-    """Nothing was answered: the client has gone, or the time is over."""
+    """Complete the events of a request without response: the client disconnected, or the deadline passed."""
     if overdue:
         context.refusal(status.timeout(_OVERDUE).to_status())
     else:
@@ -117,17 +123,17 @@ async def _finish(context: AuditContext, starts: bool) -> None:
 
 
 def _until_done(run: Callable[[Any], Awaitable[None]], context: AuditContext, starts: bool, layer: str) -> Callable[[Any], Awaitable[None]]:
-    """A stream is complete when it has ended, in whatever way."""
+    """Wrap a stream so that its last event is written when it ends for any reason."""
 
     async def audited(to: Any) -> None:
         if starts:
             await context.stage(RESPONSE_STARTED)
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             await run(to)
         finally:
             if layer:
-                context.took(layer, begun)
+                context.took(layer, started)
             context.annotate_latency()
             await context.stage(RESPONSE_COMPLETE)
 

@@ -1,7 +1,8 @@
-"""Finds out who is asking; 401 where a credential was given that nobody accepts (upstream: endpoints/filters/authentication.go).
+"""Authenticates requests; 401 if a given credential is not accepted.
 
-A request whose user is already known (in-process delegation) is not asked again. `Authorization` and X-Remote-* headers
-are dropped once their work is done, so that nothing behind sees them.
+A request whose user is already known (in-process delegation) is not authenticated again. `Authorization` and
+X-Remote-* headers are removed afterwards, so that later handlers do not see them.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/authentication.go
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from tetrapod.machinery import status
 
 
 def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
+    """Set `request.user`, or raise a 401."""
     latency = FilterLatency("authentication")
 
     async def authentication(request: Request) -> Response:
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             result = await authenticator.authenticate(request)
         except status.StatusError:
-            not_authenticated(time.monotonic() - began, error=True)
+            not_authenticated(time.monotonic() - started, error=True)
             raise
         if result is None:
-            not_authenticated(time.monotonic() - began, error=False)
+            not_authenticated(time.monotonic() - started, error=False)
             raise status.unauthorized()
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started
         authenticated(result.user.name, seconds)
         latency.took(seconds)
         request.user = result.user

@@ -1,4 +1,7 @@
-"""Asks whether the user may; 403 with upstream's text where not (upstream: endpoints/filters/authorization.go)."""
+"""Authorizes requests; 403 with upstream's text if they are not allowed.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/authorization.go
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,17 @@ from tetrapod.generic.request import Handler, Request, Response
 
 
 def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
+    """Reject requests that the authorizer does not allow."""
     latency = FilterLatency("authorization")
 
     async def authorization(request: Request) -> Response:
         attributes = attributes_of(request)
-        began = time.monotonic()
+        started = time.monotonic()
         answer = await authorizer.authorize(attributes)
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started
         authorized(answer, seconds)
         if request.audit is not None:
-            request.audit.took("authorization", began)
+            request.audit.took("authorization", started)
         if answer.decision is not Decision.ALLOW and answer.error:
             request.annotations["authorization.k8s.io/reason"] = "internal error"
             return internal_error(request, answer.error)
@@ -40,7 +44,7 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
 
 
 def attributes_of(request: Request) -> Attributes:
-    """What is asked of the authorizer for this request (upstream: GetAuthorizerAttributes)."""
+    """Return the attributes of the request for the authorizer (upstream: GetAuthorizerAttributes)."""
     info = request.info
     if info is None:
         raise ValueError("authorization needs the request info")

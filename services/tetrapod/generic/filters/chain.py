@@ -1,7 +1,8 @@
-"""The filters that a request meets, in order: this list is the order (upstream: DefaultBuildHandlerChain in server/config.go).
+"""The filter chain: the list of filters in the order in which a request passes them.
 
-Each filter is a small file beside this one, a function from `Handler` to `Handler`. Upstream wraps from the inside out;
-here the list reads from the outside in, as a request does.
+Each filter is a small module with a function from `Handler` to `Handler`. Upstream wraps handlers from the inside
+out; this list is in the order of a request, from the outside in.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/config.go, DefaultBuildHandlerChain
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tetrapod.generic.filters.cors import with_cors
 from tetrapod.generic.filters.deadline import with_request_deadline
 from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.filters.errors import with_status_errors
+from tetrapod.generic.filters.fair_scheduling import with_fair_scheduling
 from tetrapod.generic.filters.hsts import with_hsts
 from tetrapod.generic.filters.impersonation import with_impersonation
 from tetrapod.generic.filters.instrumentation import with_instrumentation
@@ -30,11 +32,10 @@ from tetrapod.generic.filters.max_in_flight import InFlight, with_max_in_flight
 from tetrapod.generic.filters.priority_and_fairness import with_priority_and_fairness
 from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
-from tetrapod.generic.filters.turns import with_turns
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
-from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.request import Handler
+from tetrapod.generic.scheduling.scheduler import FairScheduler
 from tetrapod.generic.tracing.asked import with_permission
 from tetrapod.generic.tracing.provider import Tracing
 
@@ -46,7 +47,7 @@ Filter = Callable[[Handler], Handler]
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """What the filters need; the flags that fill it carry upstream's names."""
+    """The configuration of the filters. The flags that set it have upstream's names."""
 
     authenticator: RequestAuthenticator
     authorizer: Authorizer
@@ -54,18 +55,18 @@ class ChainConfig:
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
-    flow_control: FlowControl | None = None  # instead of the two numbers: priority and fairness
-    turns: Turns = field(default_factory=Turns)  # of users behind a front
+    flow_control: FlowControl | None = None  # priority and fairness; replaces the two limits
+    scheduler: FairScheduler = field(default_factory=FairScheduler)  # for requests that the aggregator forwards
     audit: Audit | None = None
-    tracing: Tracing | None = None  # where traces are exported
-    tells_front: bool = False  # behind a front that writes the events of requests: tell it what is found out here
+    tracing: Tracing | None = None  # set if traces are exported
+    tells_front: bool = False  # behind a front proxy that writes the audit events: return audit data to it
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     server_name: str = "tetrapod"
 
-    def crowded(self) -> bool:
-        """Whether requests wait for their turns."""
-        return (self.flow_control.turns if self.flow_control is not None else self.turns).crowded()
+    def contended(self) -> bool:
+        """Return whether requests of several users compete for the event loop."""
+        return (self.flow_control.scheduler if self.flow_control is not None else self.scheduler).contended()
 
 
 def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
@@ -73,7 +74,7 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
     filters = _filters(config)
 
     def traceable() -> Handler:
-        """The same chain with a span around each filter, for requests that are traced."""
+        """Return the same chain with a span around each filter, for traced requests."""
         inner = handler
         for name, wrap in reversed(filters):
             wrapped = wrap(inner)
@@ -88,38 +89,40 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
 
 
 def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
-    """Each with its name in traces, upstream's where it has one; those without a name are there for traced requests only."""
+    """Return the filters with their names in traces, which are upstream's where it has them. Filters without a name
+    are used only for traced requests.
+    """
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [
-        ("turns", lambda h: with_turns(h, config.turns) if config.tells_front else h),  # before anything is done for a request
-        ("audit-id", with_audit_id),  # whatever happens to a request, its answer names it
-        ("requestinfo", with_request_info),  # everything below asks what the request is about
-        ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts refusals too, so it stands outside what refuses
-        ("cachecontrol", with_cache_control),  # the default that a handler may override
+        ("fair-scheduling", lambda h: with_fair_scheduling(h, config.scheduler) if config.tells_front else h),  # before all work
+        ("audit-id", with_audit_id),  # every response carries the audit ID
+        ("requestinfo", with_request_info),  # all later filters use the request info
+        ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts rejections too
+        ("cachecontrol", with_cache_control),  # a default that handlers may override
         ("hsts", lambda h: with_hsts(h, config.strict_transport_security)),
-        ("errors", with_status_errors),  # a StatusError raised below becomes an answer here
-        ("warnings", with_warnings),  # a refusal carries its warnings too; inside errors so that both add headers
-        ("draining", lambda h: with_draining(h, config.draining)),  # before authentication: a server that stops does no more work
+        ("errors", with_status_errors),  # converts a StatusError of later filters to a response
+        ("warnings", with_warnings),  # inside errors, so that rejections carry warnings too
+        ("draining", lambda h: with_draining(h, config.draining)),  # before authentication: a stopping server does no more work
         ("cors", lambda h: with_cors(h, config.cors_allowed_origins)),  # browsers send preflights without credentials
-        ("refused-audit", lambda h: _with_refused_audit(h, config.audit)),  # what is refused below before the user is known
-        ("deadline", lambda h: with_request_deadline(h, config.request_timeout)),  # bounds everything below, authentication included
+        ("refused-audit", lambda h: _with_refused_audit(h, config.audit)),  # audits rejections before authentication completes
+        ("deadline", lambda h: with_request_deadline(h, config.request_timeout)),  # bounds everything below
         ("authentication", lambda h: with_authentication(h, config.authenticator)),
-        ("", with_permission),  # to see the trace: as soon as it is known who asks
-        ("", lambda h: with_tracing(h, config.tracing)),  # needs who is asking: not everybody may say that a request is traced
-        ("audit", lambda h: _with_audit(h, config.audit)),  # needs who is asking; sees every refusal that follows
-        ("audit-findings", lambda h: with_audit_findings(h) if config.tells_front else h),  # for a front that writes the events itself
-        ("impersonation", lambda h: with_impersonation(h, config.authorizer)),  # needs who is asking; all below see who is acted for
-        # Before authorization: who floods the server is not to cost it that either.
+        ("", with_permission),  # allows traces in the response, once the user is known
+        ("", lambda h: with_tracing(h, config.tracing)),  # needs the user: only some may mark a request as traced
+        ("audit", lambda h: _with_audit(h, config.audit)),  # needs the user; sees every later rejection
+        ("audit-findings", lambda h: with_audit_findings(h) if config.tells_front else h),  # for a front proxy that writes the audit events
+        ("impersonation", lambda h: with_impersonation(h, config.authorizer)),  # needs the user; later filters see the impersonated user
+        # Before authorization, so that a flood of requests does not cost authorization as well.
         ("priorityandfairness" if config.flow_control else "maxinflight", lambda h: _with_limits(h, config, in_flight)),
         ("authorization", lambda h: with_authorization(h, config.authorizer)),
-        ("compression", with_compression),  # nearest to the handler: it sees the whole body
+        ("compression", with_compression),  # next to the handler, so that it sees the whole body
     ]
 
 
 def _with_refused_audit(handler: Handler, audit: Audit | None) -> Handler:
     if audit is None:
         return handler
-    from tetrapod.generic.filters.audit import with_refused_audit  # ten modules, for those who audit
+    from tetrapod.generic.filters.audit import with_refused_audit  # imports ten modules, so only if auditing is enabled
 
     return with_refused_audit(handler, audit)
 

@@ -1,7 +1,11 @@
-"""Turns a `StatusError` raised anywhere below into its answer, in the media type that the client accepts.
+"""Converts exceptions to responses.
 
-Upstream: endpoints/handlers/responsewriters (ErrorNegotiated). A bug (any other exception) becomes upstream's text 500 of
-its panic filter, with the traceback in the log only.
+- A `StatusError` becomes a Status in the media type that the client accepts (upstream:
+  endpoints/handlers/responsewriters, ErrorNegotiated).
+- A request that exhausts Python's stack or memory becomes a Status 500 and one log line, because its traceback has
+  thousands of lines.
+- Any other exception is a bug: the response is the text of upstream's panic filter with status 500, and the traceback
+  is only logged.
 """
 
 from __future__ import annotations
@@ -11,20 +15,40 @@ import logging
 
 from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.request import ClientGone, Handler, Request, Response
-from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.depth import is_depth_error
+from tetrapod.machinery.status import StatusError, internal_error
 
 log = logging.getLogger(__name__)
 
 
+def exhaustion(error: Exception) -> StatusError | None:
+    """Return the error for a request that ran out of stack or memory, None for any other exception.
+
+    This is a last resort: depth is limited where values are decoded and patched (machinery/depth.py).
+    """
+    if is_depth_error(error):
+        return internal_error("the request nests too deeply")
+    return internal_error("the request needs too much memory") if isinstance(error, MemoryError) else None
+
+
 def with_status_errors(handler: Handler) -> Handler:
+    """Convert the exceptions of `handler` to responses."""
+
     async def status_errors(request: Request) -> Response:
         try:
             return await handler(request)
         except StatusError as error:
-            return write_status(request, error)
+            response = write_status(request, error)
+            # An error that crossed a thread is in a reference cycle with its frames, which hold the request and its
+            # objects. Without this, 2 MB of bad keys occupied 13 MB until the garbage collector found them.
+            error.__traceback__ = error.__context__ = None
+            return response
         except (asyncio.CancelledError, ClientGone):
             raise
-        except Exception:
+        except Exception as error:
+            if (exhausted := exhaustion(error)) is not None:
+                log.error("%s %s failed: %s", request.method, request.path[:1000], exhausted.message)
+                return write_status(request, exhausted)
             log.exception("handler failed", extra={"audit-ID": request.audit_id, "method": request.method, "path": request.path})
             text = f"This request caused apiserver to panic. Look in the logs for details. (audit-ID: {request.audit_id})\n"
             return Response(500, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], text.encode())

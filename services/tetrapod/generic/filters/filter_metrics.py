@@ -1,6 +1,7 @@
-"""How long filters take before they hand a request on, and what impersonation does.
+"""Metrics of filter latency and of impersonation.
 
-Upstream: endpoints/filterlatency, RecordFilterLatency of endpoints/metrics/metrics.go, endpoints/filters/impersonation/metrics.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filterlatency; endpoints/metrics/metrics.go, RecordFilterLatency;
+endpoints/filters/impersonation/metrics
 """
 
 from __future__ import annotations
@@ -45,48 +46,52 @@ _CONSTRAINED: Final = frozenset({"associated-node", "arbitrary-node", "serviceac
 
 
 class FilterLatency:
-    """Of one filter. `took` where it had something to do, `passed` where not: that takes less than the clock would."""
+    """The latency of one filter. Call `took` if it did something; otherwise call `passed`, which counts zero without
+    reading the clock.
+    """
 
     __slots__ = ("_row", "took")
 
     def __init__(self, name: str) -> None:
         self._row = _FILTERS.row((name,))
         self.took: Final[Callable[[float], None]] = partial(_FILTERS.count, self._row)
-        """Called with seconds."""
+        """Called with the number of seconds."""
 
     def passed(self) -> None:
+        """Count a request for which the filter did nothing."""
         self._row[0] += 1
 
 
 def impersonated(constraint: str, seconds: float) -> None:
-    """By this verb, "" for the classic mode."""
+    """Count a successful impersonation. `constraint` is the authorized verb, "" for the legacy mode."""
     labels = (_mode(constraint) if constraint else "legacy", "allowed")
     _ATTEMPTS.add(labels)
     _ATTEMPT_SECONDS.observe(labels, seconds)
 
 
 def impersonation_refused(seconds: float) -> None:
+    """Count a rejected impersonation."""
     _ATTEMPTS.add(("", "denied"))
     _ATTEMPT_SECONDS.observe(("", "denied"), seconds)
 
 
 class CountedAuthorizer:
-    """Counts what impersonation asks."""
+    """An authorizer that counts the checks of impersonation."""
 
     def __init__(self, inner: Authorizer) -> None:
         self._inner = inner
 
     async def authorize(self, attributes: Attributes) -> Answer:
-        began = time.monotonic()
+        started = time.monotonic()
         answer = await self._inner.authorize(attributes)
         labels = (_mode(attributes.verb), "allowed" if answer.decision is Decision.ALLOW else "denied")
         _CHECKS.add(labels)
-        _CHECK_SECONDS.observe(labels, time.monotonic() - began)
+        _CHECK_SECONDS.observe(labels, time.monotonic() - started)
         return answer
 
 
 def _mode(verb: str) -> str:
-    """Upstream: modeFromVerb."""
+    """Return the mode of a verb (upstream: modeFromVerb)."""
     if verb == "impersonate":
         return "legacy"
     mode = verb.partition(":")[2].partition(":")[0]

@@ -1,7 +1,8 @@
-"""Acts as another user where Impersonate-* headers ask for it and the authorizer lets the requestor do so.
+"""Impersonation: acts as the user of the Impersonate-* headers, if the authorizer allows it.
 
-Follows k8s.io/apiserver/pkg/endpoints/filters/impersonation (constrained impersonation, KEP-5284, with the classic mode as
-the last one). The modes are in `impersonation_modes.py`; the one that last worked for a user is tried first.
+It implements constrained impersonation (KEP-5284) with the legacy mode as the last one. The modes are in
+`impersonation_modes.py`; the mode that last worked for a requestor is tried first.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tetrapod.generic.filters.filter_metrics import CountedAuthorizer, FilterLat
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.boundedcache import BoundedCache
+from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.status import StatusError, bad_request
 
@@ -25,11 +28,14 @@ UID: Final = b"impersonate-uid"
 GROUP: Final = b"impersonate-group"
 EXTRA_PREFIX: Final = b"impersonate-extra-"
 _PREFIX: Final = b"impersonate-"
-_REMEMBERED_USERS: Final = 10_000
 
 
 def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
-    """Leaves who really asked in `request.state["impersonator"]`, and by what verb in `request.state["impersonation_constraint"]`."""
+    """Replace `request.user` by the impersonated user.
+
+    The original user is stored in `request.state["impersonator"]`, and the authorized verb in
+    `request.state["impersonation_constraint"]`.
+    """
     tracker = ModeTracker(all_modes(CountedAuthorizer(authorizer)))
     latency = FilterLatency("constrainedimpersonation")
 
@@ -38,17 +44,17 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
         if wanted is None:
             latency.passed()
             return await handler(request)
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             acting = await tracker.impersonate(wanted, attributes_of(request))
         except StatusError:
-            impersonation_refused(time.monotonic() - began)
+            impersonation_refused(time.monotonic() - started)
             raise
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started
         impersonated(acting.constraint, seconds)
         latency.took(seconds)
         if request.audit is not None:
-            request.audit.took("impersonation", began)
+            request.audit.took("impersonation", started)
         request.headers = [h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)]
         request.state["impersonator"] = request.user
         request.state["impersonation_constraint"] = acting.constraint
@@ -59,7 +65,7 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
 
 
 def wanted_user(request: Request) -> UserInfo | None:
-    """The user that the headers name, as sent; None where they name none."""
+    """Return the user that the headers name, or None."""
     for key, _ in request.headers:
         if key.startswith(_PREFIX):
             return _named_user(request)
@@ -70,22 +76,26 @@ def _named_user(request: Request) -> UserInfo | None:
     name = utf8(request.header(USER))
     uid = utf8(request.header(UID))
     groups = tuple(utf8(value) for value in request.header_values(GROUP))
-    extra: dict[str, tuple[str, ...]] = {}
+    listed: dict[str, list[str]] = {}
     for key, value in request.headers:
         if key.startswith(EXTRA_PREFIX):
-            name_of_extra = extra_key(key[len(EXTRA_PREFIX) :].decode("latin-1"))
-            extra[name_of_extra] = (*extra.get(name_of_extra, ()), utf8(value.decode("latin-1")))
+            listed.setdefault(extra_key(key[len(EXTRA_PREFIX) :].decode("latin-1")), []).append(utf8(value.decode("latin-1")))
+    extra = {key: tuple(texts) for key, texts in listed.items()}
     if name:
         return UserInfo(name, uid, groups, extra)
     if uid or groups or extra:
-        refusal = bad_request(f"requested {_go_syntax(uid, groups, extra)} without impersonating a user name")
-        refusal.headers.append((b"x-content-type-options", b"nosniff"))
-        raise refusal
+        raise _without_name(uid, groups, extra)
     return None
 
 
+def _without_name(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> StatusError:
+    error = bad_request(f"requested {_go_syntax(uid, groups, extra)} without impersonating a user name")
+    error.headers.append((b"x-content-type-options", b"nosniff"))
+    return error
+
+
 def _go_syntax(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> str:
-    """A user.DefaultInfo as Go's %#v prints it: upstream's message holds one."""
+    """Return a user.DefaultInfo as Go's %#v prints it, which upstream's message contains."""
     listed = "[]string{" + ", ".join(map(go_quote, groups)) + "}" if groups else "[]string(nil)"
     pairs = (f"{go_quote(k)}:[]string{{{', '.join(map(go_quote, v))}}}" for k, v in sorted(extra.items()))
     mapped = "map[string][]string{" + ", ".join(pairs) + "}" if extra else "map[string][]string(nil)"
@@ -93,33 +103,30 @@ def _go_syntax(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ..
 
 
 class ModeTracker:
-    """Tries the modes in order, beginning with the one that last worked for the requestor."""
+    """Tries the modes in order, starting with the one that last worked for the requestor."""
 
     def __init__(self, modes: list[Mode]) -> None:
         self._modes = modes
-        self._last: dict[str, int] = {}
+        self._last: BoundedCache[str, int] = BoundedCache(count=10_000, size=2 << 20)
 
     async def impersonate(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
-        """Raises the first refusal (StatusError) where no mode allows it."""
+        """Return the result of the first mode that allows it. Raises the first rejection (StatusError) if none does."""
         requestor = attributes.user.name
-        last = self._last.get(requestor)
+        last = self._last.recall(requestor)
         order = range(len(self._modes)) if last is None else [last, *(i for i in range(len(self._modes)) if i != last)]
-        refusal: StatusError | None = None
+        failure: Failure[StatusError] | None = None
         for index in order:
             try:
                 impersonated = await self._modes[index].check(wanted, attributes)
             except StatusError as error:
-                refusal = refusal or error
+                failure = failure or Failure(error)
                 continue
             if impersonated is not None:
                 self._remember(requestor, index)
                 return impersonated
-        assert refusal is not None  # the classic mode always has an opinion
-        raise refusal
+        assert failure is not None  # the legacy mode always decides
+        raise failure.error()
 
     def _remember(self, requestor: str, index: int) -> None:
-        if self._last.get(requestor) == index:
-            return
-        if len(self._last) >= _REMEMBERED_USERS:
-            del self._last[next(iter(self._last))]
-        self._last[requestor] = index
+        if self._last.get(requestor) != index:
+            self._last.keep(requestor, index)

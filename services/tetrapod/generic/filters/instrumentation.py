@@ -1,4 +1,7 @@
-"""Counts and times every request (request_metrics.py), and has it logged (access_log.py) (upstream: endpoints/metrics, server/httplog)."""
+"""Counts and times every request (request_metrics.py) and logs it (access_log.py).
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics, pkg/server/httplog
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,13 @@ _VALIDATED = frozenset({"POST", "PUT", "PATCH"})
 
 
 def with_instrumentation(handler: Handler, component: str) -> Handler:
+    """Count, time and log requests. `component` is a label of the metrics."""
     metrics = RequestMetrics(component)
 
     async def instrumentation(request: Request) -> Response:
         info = request.info
-        under_way = in_flight(request)
-        under_way[0] += 1
+        in_flight_row = in_flight(request)
+        in_flight_row[0] += 1
         code, size = 0, -1
         response: Response | None = None
         try:
@@ -45,22 +49,22 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
             raise
         finally:
             seconds = time.monotonic() - request.received
-            said = access_log.said_of(request) if access_log.wanted() else None
-            under_way[0] -= 1
+            log_fields = access_log.said_of(request) if access_log.wanted() else None
+            in_flight_row[0] -= 1
             if code == 429:
                 metrics.dropped(request)
             elif (series := metrics.series(request)) is not None:
                 if isinstance(response, StreamResponse | UpgradeResponse) and is_long_running(info):
-                    _until_ended(request, response, series, metrics.labels(request), said)
-                    said = None
+                    _until_ended(request, response, series, metrics.labels(request), log_fields)
+                    log_fields = None
                 else:
                     series.count(code, seconds, seconds - request.excused, size)
                 if request.user.name == LOOPBACK.name:
                     series.count_self()
                 if request.method in _VALIDATED:
-                    FIELD_VALIDATION.observe((field_validation_of(request.query_string),), seconds)
-            if said is not None:
-                access_log.log(said, code, seconds)
+                    FIELD_VALIDATION.observe((field_validation_of(request.query()),), seconds)
+            if log_fields is not None:
+                access_log.log(log_fields, code, seconds)
 
     return instrumentation
 
@@ -68,20 +72,21 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
 def _until_ended(
     request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...], said: dict[str, Any] | None
 ) -> None:
-    """One that runs long is counted, and logged, when it has ended, in whatever way."""
-    run, code, began = response.run, response.status, request.received
-    LONG_RUNNING.add(labels, 1)
+    """Count and log a long-running request when it has ended for any reason."""
+    run, code, started = response.run, response.status, request.received
+    running = LONG_RUNNING.row(labels)
+    running[0] += 1
 
     async def run_long(to: Any) -> None:
         await run(to)
 
     def ended() -> None:
-        LONG_RUNNING.add(labels, -1)
-        seconds = time.monotonic() - began
+        running[0] -= 1
+        seconds = time.monotonic() - started
         series.count(code, seconds, seconds, -1)
         if said is not None:
             access_log.log(said, code, seconds)
 
-    # Not at the end of `run`: a client that has gone before its stream began never lets it run.
+    # Not at the end of `run`, which never runs if the client disconnects before the stream starts.
     weakref.finalize(run_long, ended).atexit = False
     response.run = run_long

@@ -1,27 +1,29 @@
-"""Requests take their turns by priority level and flow (upstream: server/filters/priority-and-fairness.go).
+"""Queues requests by priority level and flow.
 
-A watch holds its seats until it has begun, a list until its answer is made: its bytes are shared with the watch cache, so that a client
-that reads slowly costs neither CPU nor memory to speak of. Long-running requests other than watches are not held up.
+A watch occupies its seats until it has started, a list until its response is made: the bytes are shared with the
+watch cache, so a slow client costs hardly any CPU or memory. Long-running requests other than watches are not
+limited.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go
 """
 
 from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from tetrapod.generic.filters import access_log
+from tetrapod.generic.filters.fair_scheduling import scheduled_stream
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.too_many_requests import too_many_requests
-from tetrapod.generic.filters.turns import stream_in_turn
 from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
-from tetrapod.generic.flowcontrol.pace import Sent
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.request_metrics import IN_QUEUE, kind_of
+from tetrapod.generic.scheduling.flow_limit import InFlight
 from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 
@@ -29,9 +31,10 @@ _LONGEST_WAIT: Final = 60.0
 
 
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
+    """Queue or reject requests as `control` decides."""
     clock = time.monotonic
 
-    turns, pace, weight_of = control.turns, control.pace, control.weight_of
+    scheduler, limiter, weight_of = control.scheduler, control.limiter, control.weight_of
     latency = FilterLatency("priorityandfairness")
 
     async def priority_and_fairness(request: Request) -> Response:
@@ -51,23 +54,23 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         if ticket is None or (ticket.decision is not None and not await _turn(queues, ticket, request, request_timeout)):
             return _refuse(flow)
         if ticket.decision is None and not flow.exempt:
-            meters.WAIT.observe((*ticket.labels, "true"), 0.0)  # one that need not wait counts too, as upstream's does
-        sent: Sent | None = None
-        forget = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
+            meters.WAIT.observe((*ticket.labels, "true"), 0.0)  # requests that need not wait are counted too, as upstream
+        in_flight: InFlight | None = None
+        unregister = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
             if not flow.exempt and (weight := weight_of(info.verb)):
-                sent = pace.enter(flow.key, weight) or await pace.wait(flow.key, weight)
-            if not flow.exempt and not turns.taken(flow.key):
-                await turns.wait(flow.key)
+                in_flight = limiter.enter(flow.key, weight) or await limiter.wait(flow.key, weight)
+            if not flow.exempt and not scheduler.try_start(flow.key):
+                await scheduler.wait(flow.key)
             latency.took(clock() - ticket.arrival)
-            if forget is not None:
+            if unregister is not None:
                 access_log.note_time(request, "apf_init_latency", clock() - ticket.arrival)
-            response = await (handler(request) if flow.exempt else turns.each_step(flow.key, handler(request)))
+            response = await (handler(request) if flow.exempt else scheduler.run(flow.key, handler(request)))
         except BaseException as error:
-            if forget is not None:
-                forget()
-            if sent is not None:
-                pace.leave(sent)
+            if unregister is not None:
+                unregister()
+            if in_flight is not None:
+                limiter.leave(in_flight)
             if isinstance(error, StatusError):
                 error.headers.extend(flow.headers)
             raise
@@ -76,32 +79,34 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             meters.EXECUTION.count(flow.execution, executed)
             access_log.note_time(request, "apf_execution_time", executed)
         response.headers = [*response.headers, *flow.headers]
-        if forget is not None:
-            _when_ended(response, forget)
+        if unregister is not None:
+            _when_ended(response, unregister)
         elif isinstance(response, StreamResponse) and not flow.exempt:
-            response.run = stream_in_turn(response.run, turns, flow.key)
-        if sent is not None:
-            pace.leave_after(response, sent)
+            response.run = scheduled_stream(response.run, scheduler, flow.key)
+        if in_flight is not None:
+            limiter.leave_after(response, in_flight)
         return response
 
     return priority_and_fairness
 
 
 async def _turn(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
-    began = time.monotonic()
+    started = time.monotonic()
     kind = kind_of(request)
     IN_QUEUE.add(kind, 1)
     try:
         executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
     finally:
         IN_QUEUE.add(kind, -1)
-    request.excused += time.monotonic() - began
+    request.excused += time.monotonic() - started
     meters.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes
 
 
 def _longest_wait(request: Request, request_timeout: float) -> float:
-    """A quarter of the time that the request has, less what has passed of it."""
+    """Return the remaining seconds that the request may be queued: a quarter of its timeout, less the time that has
+    passed.
+    """
     now = time.monotonic()
     allotted = request.deadline - request.received if request.deadline is not None else request_timeout
     return request.received + min(allotted / 4, _LONGEST_WAIT) - now
@@ -116,14 +121,14 @@ def _refuse(flow: Flow) -> Response:
 
 
 def _when_ended(response: Response, forget: Callable[[], None]) -> None:
-    if not isinstance(response, StreamResponse):
+    if not isinstance(response, StreamResponse | UpgradeResponse):
         forget()
         return
-    run = response.run
+    run: Callable[[Any], Awaitable[None]] = response.run
 
-    async def run_and_forget(writer: StreamWriter) -> None:
-        await run(writer)
+    async def run_and_forget(connection: Any) -> None:
+        await run(connection)
 
-    # Not at the end of `run`: a client that has gone before its stream began never lets it run.
+    # Not at the end of `run`, which never runs if the client disconnects before the stream starts.
     weakref.finalize(run_and_forget, forget).atexit = False
     response.run = run_and_forget

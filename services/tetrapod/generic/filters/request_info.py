@@ -1,4 +1,7 @@
-"""Takes the path apart once, for everything that follows (upstream: endpoints/filters/requestinfo.go)."""
+"""Parses the path of a request once for all later handlers.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/requestinfo.go
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from tetrapod.machinery import requestinfo
 
 
 def with_request_info(handler: Handler) -> Handler:
+    """Set `request.info`."""
+
     async def request_info(request: Request) -> Response:
         try:
-            request.info = requestinfo.parse(request.method, request.path, request.query_string)
+            request.info = requestinfo.parse(request.method, request.path, request.query_string, request.query)
         except ValueError as error:
-            # Upstream answers plain text here, before authentication and without a Cache-Control.
+            # Upstream responds with plain text here, before authentication and without Cache-Control.
             return internal_error(request, f"failed to create RequestInfo: {error}")
         return await handler(request)
 

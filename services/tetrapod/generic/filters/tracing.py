@@ -1,9 +1,10 @@
-"""Tells requests that are traced from the others, and makes their outermost span.
+"""Selects traced requests and creates their outermost span.
 
-All others pass the chain of filters as it is: whether a request may be traced is seen before the first of them, in its query
-(`?trace=1`) and, where traces are exported, in its headers. The chain with a span around each filter is built with the first request that
-needs it.
-Upstream: k8s.io/apiserver/pkg/endpoints/filters/traces.go, go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp.
+All other requests pass the plain chain of filters. Whether a request may be traced is decided before the first
+filter, from its query (`?trace=1`) and, if traces are exported, its headers. The chain with a span around each filter
+is built at the first traced request.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/traces.go;
+go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ _SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
 
 def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing | None, server: str) -> Handler:
-    """`build` makes the chain with spans; `server` is who answers."""
+    """Return a handler that selects the chain.
+
+    Args:
+        plain: the chain without spans.
+        build: builds the chain with spans.
+        server: the server's name in traces.
+    """
     built: list[Handler] = []
 
     def traced() -> Handler:
@@ -43,7 +50,7 @@ def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing |
 
 
 def spanned(name: str, handler: Handler) -> Handler:
-    """A filter, seen."""
+    """Wrap a filter in a span."""
 
     async def filter_span(request: Request) -> Response:
         with start(name, scope=FILTER):
@@ -53,7 +60,9 @@ def spanned(name: str, handler: Handler) -> Handler:
 
 
 def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
-    """Behind authentication: only some are believed that their request is traced already."""
+    """Create the server span. The filter comes after authentication, because only some users may mark a request as
+    traced.
+    """
     if tracing is None:
         return handler
 
@@ -82,7 +91,7 @@ def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
 
 
 def _answered(span: Span, response: Response, finished: Callable[[], None]) -> None:
-    """A stream's span ends with it."""
+    """Add the response to the span, which ends with the response or its stream."""
     span.put({"http.response.status_code": response.status})
     if response.status >= 500:
         span.error = span.error or f"status {response.status}"
@@ -105,6 +114,7 @@ def _until_done(run: Callable[[Any], Awaitable[None]], span: Span, finished: Cal
 
 
 def span_name(request: Request) -> str:
+    """Return the name of the request's span."""
     info = request.info
     if info is None or not info.is_resource_request:
         return request.method
@@ -116,7 +126,7 @@ def span_name(request: Request) -> str:
 
 def _request_attributes(request: Request) -> dict[str, Any]:
     host, _, port = request.header(b"host").rpartition(":")
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "server.address": host or port,
         "http.request.method": request.method,
         "url.scheme": request.scheme,
@@ -129,7 +139,7 @@ def _request_attributes(request: Request) -> dict[str, Any]:
         "audit-id": request.audit_id,
     }
     if host and port.isdigit():
-        found["server.port"] = int(port)
+        attributes["server.port"] = int(port)
     if (length := request.header(b"content-length")).isdigit() and length != "0":
-        found["http.request.body.size"] = int(length)
-    return found
+        attributes["http.request.body.size"] = int(length)
+    return attributes

@@ -1,7 +1,9 @@
-"""Divides seats among priority levels: each near its target, within its bounds, all in one proportion where bounds allow it.
+"""Divides seats among priority levels: each gets close to its target, within its bounds, and in the same proportion
+where bounds allow it.
 
-Upstream: flowcontrol/conc_alloc.go (computeConcurrencyAllocation), which sorts the bounds and walks along them; the proportion sought is
-where a sum that only grows reaches the total, so here it is found between two neighbouring bounds and solved there.
+Upstream sorts the bounds and walks along them. The proportion is the point where a monotonic sum reaches the total,
+so here it is found between two neighbouring bounds and interpolated.
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/conc_alloc.go, computeConcurrencyAllocation
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ _EPSILON: Final = 1e-7
 
 
 class Claim(NamedTuple):
+    """The target and the bounds of one priority level, in seats."""
+
     target: float
     lower: float
     upper: float
 
 
 def allocate(total: int, claims: Sequence[Claim]) -> tuple[list[float], float]:
-    """The share of each claim, which sum to `total`, and the proportion of its target that an unbounded claim gets.
+    """Return the share of each claim, and the fraction of its target that an unbounded claim gets. The shares sum to
+    `total`.
 
     Raises:
         ValueError: the bounds contradict each other or the total.
@@ -53,7 +58,7 @@ def _proportion(total: int, claims: Sequence[Claim], targets: Sequence[float]) -
     for end in bounds[1:]:
         reached = allotted(end)
         if reached >= total:
-            before = allotted(start)
-            return start + (end - start) * (total - before) / (reached - before)
+            allotted_at_start = allotted(start)
+            return start + (end - start) * (total - allotted_at_start) / (reached - allotted_at_start)
         start = end
     return start

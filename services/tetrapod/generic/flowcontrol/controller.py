@@ -1,6 +1,7 @@
-"""`FlowControl`: FlowSchemas and PriorityLevelConfigurations made into queues; requests classified by them; seats lent between levels.
+"""`FlowControl`: builds queues from FlowSchemas and PriorityLevelConfigurations, classifies requests, and lends seats
+between levels.
 
-Upstream: flowcontrol/apf_controller.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -20,13 +21,17 @@ from tetrapod.generic.flowcontrol import gauges, meters
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
-from tetrapod.generic.flowcontrol.pace import Pace, weight_here, weight_of
+from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.flowcontrol.rules import Matcher, matcher
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
-from tetrapod.generic.flowcontrol.turns import Turns
 from tetrapod.generic.flowcontrol.work import Stats, Watches
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+from tetrapod.generic.scheduling.flow_limit import FlowLimiter, forwarded_weight, local_weight
+from tetrapod.generic.scheduling.scheduler import FairScheduler
+from tetrapod.generic.series import restore, retire
 from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
 
@@ -36,11 +41,12 @@ PRIORITY_LEVELS: Final = GroupVersionResource(GROUP, "v1", "prioritylevelconfigu
 EXEMPT: Final = "exempt"
 CATCH_ALL: Final = "catch-all"
 _BORROWING_SECONDS: Final = 10.0
-_MOST_FLOWS: Final = 20_000
+_FLOW_BYTES: Final = 400
+"""Approximate size of a Flow in bytes, without the level and the metric rows, which flows share."""
 
 
 class Flow(NamedTuple):
-    """What requests of one kind, of one user, have in common."""
+    """The common data of the requests that one user makes of one kind."""
 
     level: Level
     labels: tuple[str, str]  # priority level, flow schema
@@ -49,7 +55,7 @@ class Flow(NamedTuple):
     headers: tuple[tuple[bytes, bytes], tuple[bytes, bytes]]
     seats: list[float]  # rows of the two histograms
     execution: list[float]
-    key: tuple[str, str]  # of a level and a user, who take turns
+    key: tuple[str, str]  # priority level and distinguisher
     exempt: bool
 
 
@@ -62,36 +68,47 @@ class _Schema(NamedTuple):
 
 
 class FlowControl:
-    """`limit` is the seats of the whole server: the two --max-…-inflight flags together. `passes_on`: to other processes."""
+    """Priority and fairness: classifies requests into flows, and limits what executes by the seats of priority levels."""
 
-    def __init__(self, limit: int, stats: Stats | None = None, *, passes_on: bool = False) -> None:
+    def __init__(self, limit: int, stats: Stats | None = None, *, passes_on: bool = False, scheduling: FairScheduling = DEFAULT) -> None:
+        """Create the controller.
+
+        Args:
+            limit: the seats of the whole server, the sum of --max-requests-inflight and --max-mutating-requests-inflight.
+            stats: returns how many objects a resource has; unset, that is unknown.
+            passes_on: whether requests are forwarded to other processes on the same CPUs.
+            scheduling: the settings of the fair scheduling of the event loop.
+        """
         self.limit = limit
         self.levels: dict[str, Level] = {}
         self.watches = Watches()
-        self.turns = Turns()
-        self.pace = Pace(self.turns.in_company, self.turns.pressed)
-        self.weight_of = weight_of if passes_on else weight_here
-        """Of a request of this verb, for `pace`; 0: it is not held up."""
+        self.scheduler = FairScheduler(scheduling)
+        self.limiter = FlowLimiter(self.scheduler.shared, self.scheduler.cpu_scarce, scheduling)
+        self.weight_of = forwarded_weight if passes_on else local_weight
+        """Returns the weight of a verb for `limiter`; requests of weight 0 are not limited."""
         self.stats: Stats = stats or _unknown
         self._schemas: list[_Schema] = []
-        self._flows: dict[tuple[Any, ...], Flow] = {}
+        self._flows: BoundedCache[tuple[Any, ...], Flow] = BoundedCache(
+            count=20_000, size=16 << 20, largest=64 << 10, weigh_entry=lambda key, _: weigh(key) + _FLOW_BYTES
+        )
         self._seats_of_all = 0
         self._informers: tuple[Informer, Informer] | None = None
         self._pending = False
         self.digest([], [])
-        gauges.register(lambda: [level.queues for level in self.levels.values()])
+        gauges.show(self._queue_sets)
 
     # --- requests
 
     def classify(self, user: UserInfo, info: RequestInfo) -> Flow:
+        """Return the flow of a request. Flows are cached."""
         resource = info.is_resource_request
-        asked = (info.api_group, info.resource, info.subresource, info.namespace) if resource else info.path
-        key = (user.name, user.groups, info.verb, asked)
+        target = (info.api_group, info.resource, info.subresource, info.namespace) if resource else info.path
+        key = (user.name, user.groups, info.verb, target)
         flow = self._flows.get(key)
         if flow is None:
-            if len(self._flows) >= _MOST_FLOWS:
-                self._flows.clear()
-            flow = self._flows[key] = self._flow(user, info)
+            flow = self._flows.recall(key)
+            if flow is None:
+                flow = self._flows.keep(key, self._flow(user, info))
         return flow
 
     def _flow(self, user: UserInfo, info: RequestInfo) -> Flow:
@@ -112,26 +129,30 @@ class FlowControl:
         execution = meters.EXECUTION.row((*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular"))
         return Flow(level, labels, distinguisher, hand, headers, meters.SEATS.row(labels), execution, (level.name, user.name), level.exempt)
 
+    def _queue_sets(self) -> list[QueueSet]:
+        return [level.queues for level in self.levels.values()]
+
     # --- configuration
 
     def digest(self, levels: Iterable[Object], schemas: Iterable[Object]) -> None:
-        """Take up a new configuration; levels that are gone stay until their last request has been served."""
+        """Apply a new configuration. Deleted levels remain until their last request has been served."""
         wanted = {obj["metadata"]["name"]: obj for obj in levels if queuing_of(obj) is not None}
-        found = {name: self._level(name, obj) for name, obj in wanted.items()}
-        usable = [obj for obj in schemas if _level_of(obj) in found]
+        new_levels = {name: self._level(name, obj) for name, obj in wanted.items()}
+        usable = [obj for obj in schemas if _level_of(obj) in new_levels]
         for name, level in self.levels.items():
             mandatory = name in (EXEMPT, CATCH_ALL)
-            if name not in found and (mandatory or not level.queues.idle):
+            if name not in new_levels and (mandatory or not level.queues.idle):
                 level.quiescing = not mandatory
-                found[name] = level
+                new_levels[name] = level
         for name in (EXEMPT, CATCH_ALL):
-            if name not in found:
-                found[name] = self._level(name, _mandatory("prioritylevelconfigurations", name))
+            if name not in new_levels:
+                new_levels[name] = self._level(name, _mandatory("prioritylevelconfigurations", name))
+        former_schemas = {schema.name for schema in self._schemas}
         self._order(usable)
-        self._divide(found)
-        for name in self.levels.keys() - found.keys():
-            self.levels[name].forget()
-        self.levels = found
+        _show("flow_schema", former_schemas, {schema.name for schema in self._schemas})
+        _show("priority_level", self.levels.keys(), new_levels.keys())
+        self._divide(new_levels)
+        self.levels = new_levels
         self._flows.clear()
 
     def _level(self, name: str, obj: Object) -> Level:
@@ -158,31 +179,36 @@ class FlowControl:
         ]
 
     def _divide(self, levels: dict[str, Level]) -> None:
-        """Nominal limits by shares (rounded up, so their sum may be a little more than the server's limit), then what is lent."""
+        """Set nominal limits by shares, then lend seats. Limits are rounded up, so their sum may slightly exceed the
+        server's limit.
+        """
         shares = sum(level.shares for level in levels.values())
         self._seats_of_all = sum(level.set_limits(self.limit, shares) for level in levels.values())
         self._lend(levels)
 
     def _lend(self, levels: dict[str, Level]) -> None:
-        """Lend seats from levels that do not need theirs to those that could use more (upstream: updateBorrowingLocked)."""
-        limited, left = [], self._seats_of_all
+        """Lend seats of levels that do not need them to levels that could use more.
+
+        Upstream: updateBorrowingLocked
+        """
+        limited, remaining = [], self._seats_of_all
         for level in levels.values():
             level.note_demand()
             if level.exempt:
                 level.set_current(max(level.lower, level.highest))
-                left -= level.current
+                remaining -= level.current
             else:
                 limited.append(level)
         least = sum(level.lower for level in limited)
         needed = sum(level.needed for level in limited)
-        if left <= least:
+        if remaining <= least:
             meters.FAIR_FRACTION.set((), 0)
             for level in limited:
                 level.set_current(level.lower)
-        elif left <= needed:
+        elif remaining <= needed:
             meters.FAIR_FRACTION.set((), 0)
             for level in limited:
-                level.set_current(level.lower + _round((level.needed - level.lower) * (left - least) / (needed - least)))
+                level.set_current(level.lower + _round((level.needed - level.lower) * (remaining - least) / (needed - least)))
         else:
             self._share(limited)
 
@@ -198,10 +224,10 @@ class FlowControl:
             meters.TARGET.set((level.name,), claim.target)
             level.set_current(_round(number))
 
-    # --- life
+    # Following the configuration
 
     def follow(self, client: Client, lifecycle: Lifecycle) -> None:
-        """Follow the objects from the start on: they are read by the hook `priority-and-fairness-config-consumer`."""
+        """Register the informers and background tasks. The hook `priority-and-fairness-config-consumer` starts them."""
         levels, schemas = Informer(client, PRIORITY_LEVELS), Informer(client, FLOW_SCHEMAS)
         self._informers = (levels, schemas)
         for informer in self._informers:
@@ -245,19 +271,27 @@ class FlowControl:
             self._lend(self.levels)
 
 
+def _show(label: str, former: Collection[str], current: Collection[str]) -> None:
+    """Drop the metric series of deleted objects, and allow those of existing objects."""
+    for name in set(former) - set(current):
+        retire({label: name})
+    for name in current:
+        restore({label: name})
+
+
 def _level_of(schema: Object) -> str:
     name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
     return name
 
 
 def _mandatory(resource: str, name: str) -> Object:
-    """An object that is imagined while it is not there."""
+    """Return the default of a mandatory object, which is used while the object does not exist."""
     objects: list[Object] = orjson.loads(files(__package__).joinpath("mandatory.json").read_bytes())[resource]
     return next(obj for obj in objects if obj["metadata"]["name"] == name)
 
 
 def _round(number: float) -> int:
-    """Half away from zero, as Go's math.Round."""
+    """Round half up, as Go's math.Round does for positive numbers."""
     return math.floor(number + 0.5)
 
 

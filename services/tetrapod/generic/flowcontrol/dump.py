@@ -1,4 +1,7 @@
-"""`/debug/api_priority_and_fairness/…`: levels, queues and requests as tables (upstream: flowcontrol/apf_controller_debug.go)."""
+"""The debug endpoints `/debug/api_priority_and_fairness/…`: tables of levels, queues and requests.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller_debug.go
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.queueset import Ticket
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import Routes
-from tetrapod.machinery.requestinfo import query_values
 
 PREFIX: Final = "/debug/api_priority_and_fairness/"
 _LEVELS: Final = (
@@ -32,6 +34,8 @@ _NEVER: Final = "0001-01-01T00:00:00Z"
 
 
 def install(routes: Routes, control: FlowControl) -> None:
+    """Register the endpoints."""
+
     async def levels(request: Request) -> Response:
         return _table(_LEVELS, _level_rows(control))
 
@@ -39,7 +43,7 @@ def install(routes: Routes, control: FlowControl) -> None:
         return _table(_QUEUES, _queue_rows(control))
 
     async def requests(request: Request) -> Response:
-        details = bool(query_values(request.query_string).get("includeRequestDetails"))
+        details = bool(request.query().values.get("includeRequestDetails"))
         return _table((*_REQUESTS, *_DETAILS) if details else _REQUESTS, _request_rows(control, details))
 
     for name, handler in (("dump_priority_levels", levels), ("dump_queues", queues), ("dump_requests", requests)):
@@ -94,7 +98,7 @@ def _request_row(ticket: Ticket, queue: int, index: int, details: bool) -> Seque
 
 
 def _when(moment: float) -> str:
-    """A moment of the monotonic clock."""
+    """Return a time of the monotonic clock as wall-clock time."""
     wall = datetime.datetime.fromtimestamp(time.time() - (time.monotonic() - moment), datetime.UTC)
     return wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

@@ -1,4 +1,7 @@
-"""A priority level: its queues, its limits, and how many seats it could use (upstream: priorityLevelState in apf_controller.go)."""
+"""`Level`: a priority level with its queues, limits and seat demand.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go, priorityLevelState
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,19 @@ from tetrapod.generic.flowcontrol.retry_after import RetryAfter
 from tetrapod.machinery.gvk import Object
 
 _SMOOTHING: Final = 0.977
-"""Half of a demand that is gone is forgotten in five minutes, looked at every ten seconds."""
+"""Smoothing factor per adjustment: with one adjustment every ten seconds, half of a past demand decays in five
+minutes.
+"""
 _MOST_SEATS_SHARE: Final = 0.15
 _NO_LIMIT: Final = Queuing(-1)
 
 
 class Level:
-    """Limits are seats: `nominal` by its shares, between `lower` (the rest may be lent) and `upper` (what it may borrow), `current` now."""
+    """A priority level. Limits are in seats.
+
+    `nominal` follows from the shares. `lower` is what remains if it lends everything it may lend, `upper` includes
+    what it may borrow, and `current` is the present limit.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -26,7 +35,7 @@ class Level:
         self.quiescing = False
         self.exempt = False
         self.nominal = self.lower = self.upper = self.current = 0
-        self.most_seats = 0  # of one request; 0 where nothing is said
+        self.most_seats = 0  # seats of one request at most; 0 if not limited
         self.highest = 0
         self.smoothed = 0.0
         self.retry_after = RetryAfter()
@@ -37,11 +46,11 @@ class Level:
 
     @property
     def needed(self) -> int:
-        """What it is not to have less of: what it used lately, of what is its own."""
+        """The seats that it keeps in any case: its recent peak demand, within its own seats."""
         return max(self.lower, min(self.nominal, self.highest))
 
     def take(self, obj: Object) -> None:
-        """Take up the object's spec."""
+        """Apply the object's spec."""
         spec = obj["spec"]
         limits = spec.get("limited") or spec.get("exempt") or {}
         self.uid = obj["metadata"].get("uid", "")
@@ -53,7 +62,12 @@ class Level:
         self.queues.configure(queuing_of(obj) or _NO_LIMIT, self.current)
 
     def set_limits(self, of_server: int, all_shares: int) -> int:
-        """Compute the limits out of the shares; the nominal one is the answer."""
+        """Compute the limits from the shares and return the nominal limit.
+
+        Args:
+            of_server: seats of the whole server.
+            all_shares: sum of the shares of all levels.
+        """
         nominal = math.ceil(of_server * self.shares / all_shares) if all_shares else 0
         lendable = math.floor(nominal * self._lendable / 100 + 0.5)
         borrowing = of_server if self._borrowing is None else math.floor(nominal * self._borrowing / 100 + 0.5)
@@ -71,31 +85,27 @@ class Level:
         return nominal
 
     def note_demand(self) -> None:
-        """Look at the seats that it could have used since this was last asked."""
-        seen = self.queues.results()
-        self.highest = math.floor(seen.highest + 0.5)
-        if seen.duration > 0:
-            envelope = seen.average + seen.deviation
+        """Update the demand from the seats that the level could have used since the last call."""
+        demand = self.queues.results()
+        self.highest = math.floor(demand.highest + 0.5)
+        if demand.duration > 0:
+            envelope = demand.average + demand.deviation
             self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)
         name = (self.name,)
         meters.HIGHEST_DEMAND.set(name, self.highest)
-        meters.AVERAGE_DEMAND.set(name, seen.average)
-        meters.DEVIATION.set(name, seen.deviation)
+        meters.AVERAGE_DEMAND.set(name, demand.average)
+        meters.DEVIATION.set(name, demand.deviation)
         meters.SMOOTHED.set(name, self.smoothed)
 
     def set_current(self, seats: int) -> None:
+        """Change the current limit."""
         self.current = seats
         meters.CURRENT.set((self.name,), seats)
         self.queues.configure(self.queues.queuing, seats)
 
-    def forget(self) -> None:
-        """It is gone, and so are its gauges."""
-        for gauge in (meters.NOMINAL, meters.LOWER, meters.UPPER, meters.CURRENT, meters.TARGET, meters.SMOOTHED):
-            gauge.values.pop((self.name,), None)
-
 
 def queuing_of(obj: Object) -> Queuing | None:
-    """What the object says of queues; None where it contradicts itself: such a level is taken not to be there."""
+    """Return the queue settings of the object, or None if it is inconsistent; such a level is ignored."""
     spec: dict[str, Any] = obj.get("spec") or {}
     kind, limited = spec.get("type"), spec.get("limited")
     if (kind == "Limited") != (limited is not None) or (kind == "Exempt") != (spec.get("exempt") is not None):

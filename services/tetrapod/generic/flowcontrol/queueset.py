@@ -1,10 +1,17 @@
-"""The queues of one priority level: requests wait by flow and are dispatched fairly, as many at a time as there are seats.
+"""`QueueSet`: the queues of one priority level. Requests are queued by flow and dispatched fairly, as long as there
+are free seats.
 
-Upstream: flowcontrol/fairqueuing/queueset (its doc.go explains the virtual time). Here everything happens on the event loop, so nothing is
-locked; the progress meter R is a float, which needs no epochs; what makes R's rate is kept as sums rather than counted at each step; and
-gauges are made of the tickets when somebody asks for them. Upstream corrects its guess of how long a request lasts when that ends; until
-then a flood of long ones seems to have had less than its share, and others wait (measured: 30 ms where each lasted 45). Here what is
-under way counts as it goes on; and no flow has the last eighth of a level's seats, since those of a flood are given back by the dozen.
+It differs from upstream in some points:
+- Everything runs on the event loop, so there are no locks.
+- The progress meter R is a float, which needs no epochs.
+- The inputs of R's rate are kept as sums instead of being recounted at each step.
+- Gauges are computed from the tickets when they are scraped.
+- Upstream corrects its estimate of a request's duration when the request ends. Until then a flood of long requests
+  appears to have had less than its share, and others wait (measured: 30 ms where each lasted 45). Here the elapsed
+  time of executing requests counts at once.
+- No flow gets the last eighth of a level's seats, because a flood returns its seats by the dozen.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing/queueset (doc.go explains the virtual time)
 """
 
 from __future__ import annotations
@@ -24,14 +31,17 @@ from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
 
 _LEFT_TO_OTHERS: Final = 8
-"""One seat of so many."""
+"""One of this many seats is reserved for other flows."""
 _SERVICE_SECONDS: Final = 0.003
-"""What a request is taken to last until it has lasted (estimatedServiceDuration)."""
+"""Assumed duration of a request that has not ended (estimatedServiceDuration)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queuing:
-    """`queues` is 0 where a request beyond the limit is refused at once, -1 where there is no limit."""
+    """The queue settings of a level.
+
+    `queues` is 0 if requests beyond the limit are rejected at once, -1 if there is no limit.
+    """
 
     queues: int
     length_limit: int = 0
@@ -39,7 +49,7 @@ class Queuing:
 
 
 class Ticket:
-    """A request at a priority level: waiting, or executing and holding seats until it is given back."""
+    """A request at a priority level: queued, or executing and occupying seats until `QueueSet.finish`."""
 
     __slots__ = (
         "arrival",
@@ -69,24 +79,27 @@ class Ticket:
     ) -> None:
         self.estimate = estimate
         self.seats = estimate.seats
-        self.labels = labels  # of metrics: priority level, flow schema
+        self.labels = labels  # for metrics: priority level, flow schema
         self.distinguisher = distinguisher
         self.user = user
         self.info = info
         self.arrival = now
         self.arrival_r = arrival_r
-        self.started = -1.0  # of the clock; below zero while it waits
+        self.started = -1.0  # time of the clock; negative while it is queued
         self.work = estimate.initial * _SERVICE_SECONDS + estimate.final * estimate.linger
-        self.hand: tuple[int, ...] = ()  # by which its flow is known here
+        self.hand: tuple[int, ...] = ()  # identifies its flow here
         self.queue: Queue | None = None
-        self.decision: asyncio.Future[None] | None = None  # done when it may execute; None when it never had to wait
+        self.decision: asyncio.Future[None] | None = None  # done when it may execute; None if it never had to wait
 
     @property
     def waits(self) -> bool:
+        """Whether it is queued."""
         return self.started < 0
 
 
 class Queue:
+    """One queue of a level."""
+
     __slots__ = ("began", "executing", "index", "next_r", "running", "seats", "waiting", "work")
 
     def __init__(self, index: int) -> None:
@@ -94,28 +107,33 @@ class Queue:
         self.waiting: deque[Ticket] = deque()
         self.executing: set[Ticket] = set()
         self.seats = 0
-        self.next_r = 0.0  # R at which its next request is dispatched, were all served in turns of no length
-        self.work = 0.0  # of those that wait
-        self.running = 0  # initial seats of those that execute
-        self.began = 0.0  # the sum of when they began, by seat
+        self.next_r = 0.0  # R at which its next request would be dispatched in ideal fair sharing (upstream: nextDispatchR)
+        self.work = 0.0  # total work of the queued requests
+        self.running = 0  # initial seats of executing requests
+        self.began = 0.0  # sum of their start times, weighted by seats
 
     @property
     def active(self) -> bool:
+        """Whether it has queued or executing requests."""
         return bool(self.waiting or self.executing)
 
     def served(self, now: float) -> float:
-        """`next_r` by what those that execute have taken until now, not by what they were taken to last."""
+        """Return `next_r` based on the time that executing requests have taken so far, instead of their estimated
+        duration.
+        """
         return self.next_r + self.running * (now - _SERVICE_SECONDS) - self.began
 
     def push(self, ticket: Ticket) -> None:
+        """Append a request."""
         self.waiting.append(ticket)
         self.work += ticket.work
 
     def left(self, ticket: Ticket) -> None:
-        """One of those that waited does no more, and is out of the queue."""
+        """Subtract the work of a request that has been removed from the queue."""
         self.work = self.work - ticket.work if self.waiting else 0.0
 
     def begin(self, ticket: Ticket, now: float) -> None:
+        """Account for a request that starts to execute."""
         self.executing.add(ticket)
         self.seats += ticket.seats
         self.next_r += ticket.work
@@ -123,6 +141,7 @@ class Queue:
         self.began += ticket.estimate.initial * now
 
     def end(self, ticket: Ticket, now: float) -> None:
+        """Account for a request that has ended."""
         self.executing.discard(ticket)
         self.next_r -= ticket.estimate.initial * (_SERVICE_SECONDS - (now - ticket.started))
         self.running -= ticket.estimate.initial
@@ -130,20 +149,22 @@ class Queue:
 
 
 class QueueSet:
+    """The queues of one priority level."""
+
     def __init__(self, name: str, queuing: Queuing, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self.queuing = queuing
         self.limit = limit
         self.queues: list[Queue] = []
-        self.queueless: set[Ticket] = set()  # executing where there are no queues
+        self.queueless: set[Ticket] = set()  # executing requests of a level without queues
         self.waiting = self.executing = 0
         self.seats_waiting = self.seats_in_use = 0
         self.rejected = self.timed_out = self.cancelled = 0
-        self.dispatched: Counter[tuple[str, str]] = Counter()  # by the labels of metrics
+        self.dispatched: Counter[tuple[str, str]] = Counter()  # by metric labels
         self.lingering: Counter[tuple[str, str]] = Counter()  # seats
         self.utilization = Utilization()
         self.nominal = limit
-        self.dispatch_r = self.latest_s = 0.0  # of what was dispatched last: the time, and when it begins, both virtual
+        self.dispatch_r = self.latest_s = 0.0  # of the last dispatched request: the virtual time, and its virtual start time
         self._clock = clock
         self._r = 0.0
         self._since = clock()
@@ -156,6 +177,7 @@ class QueueSet:
 
     @property
     def idle(self) -> bool:
+        """Whether there are neither queued nor executing requests."""
         return not self.waiting and not self.executing
 
     @property
@@ -163,7 +185,7 @@ class QueueSet:
         return self.limit - self.limit // _LEFT_TO_OTHERS
 
     def configure(self, queuing: Queuing, limit: int) -> None:
-        """Change how many queues and seats there are; queues too many go when they are empty."""
+        """Change the number of queues and seats. Surplus queues are removed once they are empty."""
         self._advance()
         self.utilization.settle(self.limits)
         self.queuing = queuing
@@ -173,16 +195,16 @@ class QueueSet:
         self._dispatch()
 
     def results(self) -> Results:
-        """The demand for seats since this was last asked."""
+        """Return the demand for seats since the last call."""
         self._advance()
         return self.utilization.demand(self.limits)
 
-    # --- the life of a request
+    # Requests
 
     def start(
         self, estimate: Estimate, hand: tuple[int, ...], labels: tuple[str, str], distinguisher: str, user: UserInfo, info: RequestInfo
     ) -> Ticket | None:
-        """A ticket that executes, or one that waits (see `wait`); None is a refusal."""
+        """Return a ticket that executes or is queued (see `wait`), or None if the request is rejected."""
         now = self._advance()
         ticket = Ticket(estimate, labels, distinguisher, user, info, now, self._r)
         if self.queuing.queues < 1:
@@ -193,8 +215,8 @@ class QueueSet:
             self._execute(ticket, now)
             return ticket
         queue = self._choose(hand)
-        taken = self.seats_in_use >= self.limit or self._held[hand] >= self._most_of_a_flow
-        if taken and len(queue.waiting) >= self.queuing.length_limit:
+        must_queue = self.seats_in_use >= self.limit or self._held[hand] >= self._most_of_a_flow
+        if must_queue and len(queue.waiting) >= self.queuing.length_limit:
             self._reject(labels, "queue-full")
             return None
         ticket.hand = hand
@@ -205,7 +227,7 @@ class QueueSet:
         return ticket
 
     async def wait(self, ticket: Ticket, seconds: float) -> bool:
-        """Wait until a ticket executes; false when it was not its turn in time."""
+        """Wait until a ticket executes. Return False if that did not happen within `seconds`."""
         if ticket.decision is None:
             return True
         try:
@@ -224,7 +246,9 @@ class QueueSet:
         return True
 
     def finish(self, ticket: Ticket) -> float:
-        """Give a ticket back; its seats are free at once, or after it has lingered. Returns the seconds for which it executed."""
+        """End an executing request and return how long it executed, in seconds. Its seats become free at once or
+        after it has lingered.
+        """
         now = self._advance()
         self.executing -= 1
         queue = ticket.queue
@@ -251,6 +275,7 @@ class QueueSet:
 
     @property
     def limits(self) -> Limits:
+        """The limits to which utilization is relative."""
         return Limits(self.nominal, self.limit, max(self.queuing.queues, 0) * self.queuing.length_limit)
 
     # --- virtual time
@@ -261,12 +286,14 @@ class QueueSet:
         return self._r
 
     def next_s(self) -> tuple[list[float], list[float]]:
-        """When the oldest of each queue that has one is to begin, in virtual time; and that less the work in progress before it."""
+        """Return the virtual start time of the oldest request of each nonempty queue, and the same less the work in
+        progress before it.
+        """
         waiting = [queue for queue in self.queues if queue.waiting]
         return [queue.next_r for queue in waiting], [queue.served(self._since) for queue in waiting]
 
     def _advance(self) -> float:
-        """R has grown, since anything last changed, as fast as each active queue was served on average."""
+        """Advance R by the average service rate of the active queues since the last change, and return the time."""
         now = self._clock()
         elapsed = now - self._since
         state = (self.waiting, self.executing, self.seats_waiting, self.seats_in_use)
@@ -278,14 +305,16 @@ class QueueSet:
         return now
 
     def _bound(self, queue: Queue) -> None:
-        """A queue that leaves seats unused saves none up: nothing is dispatched, in virtual time, before it came."""
+        """Prevent an underused queue from accumulating credit: no request has a virtual dispatch time before its
+        arrival.
+        """
         if queue.waiting:
             queue.next_r += max(0.0, queue.waiting[0].arrival_r - queue.served(self._since))
 
-    # --- steps
+    # Dispatching
 
     def _choose(self, hand: tuple[int, ...]) -> Queue:
-        """The queue of the hand with the least work waiting; the search begins at another card each time."""
+        """Return the queue of the hand with the least queued work. The search starts at a different card each time."""
         offset = self._enqueued % len(hand)
         self._enqueued += 1
         best, least = self.queues[hand[offset]], -1.0
@@ -298,7 +327,7 @@ class QueueSet:
         return best
 
     def tickets(self) -> Iterator[Ticket]:
-        """All that wait or execute."""
+        """Return all queued and executing requests."""
         yield from self.queueless
         for queue in self.queues:
             yield from queue.waiting
@@ -339,14 +368,16 @@ class QueueSet:
             self._bound(queue)
 
     def _left(self, queue: Queue, ticket: Ticket) -> None:
-        """A ticket is out of its queue."""
+        """Account for a ticket that has left its queue."""
         queue.left(ticket)
         if not queue.waiting:
             self._nonempty.discard(queue)
         self._count_waiting(ticket, -1)
 
     def _next(self) -> Queue | None:
-        """The queue whose oldest request would be finished first; the one dispatched last is asked last. None: all are to wait."""
+        """Return the queue whose oldest request would finish first, or None if all must wait. On ties, queues after
+        the last dispatched one go first.
+        """
         count, start, now, held = len(self.queues), self._robin + 1, self._since, self._held
         most = self._most_of_a_flow
         waiting = (q for q in self._nonempty if (has := held[q.waiting[0].hand]) == 0 or has + q.waiting[0].seats <= most)
@@ -397,6 +428,6 @@ class QueueSet:
         meters.REJECTED.add((*labels, reason))
 
     def _drop_unwanted(self) -> None:
-        """Queues beyond the wanted number go from the end, as they become empty: those that remain keep their index."""
+        """Remove surplus queues from the end as they become empty, so that the remaining ones keep their index."""
         while len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats:
             self.queues.pop()

@@ -1,7 +1,8 @@
-"""`FlowSchemaStatus`: says of every FlowSchema whether the priority level that it names is there (its condition Dangling).
+"""`FlowSchemaStatus`: maintains the condition Dangling of FlowSchemas, which tells whether the referenced priority
+level is missing.
 
-Part of the server, not of a controller manager. Upstream: k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
-(syncFlowSchemaStatus).
+It runs in the API server, not in a controller manager.
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go, syncFlowSchemaStatus
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
 
 
 class FlowSchemaStatus:
-    """Over informers of the schemas and the levels that somebody runs."""
+    """The status controller. Its informers are run by their owner."""
 
     def __init__(self, client: Client, schemas: Informer, levels: Informer) -> None:
         self._client = client
@@ -34,6 +35,7 @@ class FlowSchemaStatus:
         self._levels.handlers.append(self._level_changed)
 
     async def run(self) -> None:
+        """Process changes until cancelled."""
         await self._levels.synced.wait()
         await self._schemas.synced.wait()
         await self._queue.run()
@@ -43,7 +45,7 @@ class FlowSchemaStatus:
             self._queue.add(new["metadata"]["name"])
 
     def _level_changed(self, old: Object | None, new: Object | None) -> None:
-        if old is None or new is None:  # it came or went
+        if old is None or new is None:  # it was created or deleted
             name = (new or old or {})["metadata"]["name"]
             for schema in self._schemas.objects.values():
                 if _level_of(schema) == name:
@@ -53,33 +55,33 @@ class FlowSchemaStatus:
         schema = self._schemas.get("", name)
         if schema is None:
             return
-        wanted = self._condition(_level_of(schema))
-        known = find_condition(schema, wanted["type"]) or {}
-        if all(known.get(key) == wanted[key] for key in ("status", "reason", "message")):
+        condition = self._condition(_level_of(schema))
+        existing = find_condition(schema, condition["type"]) or {}
+        if all(existing.get(key) == condition[key] for key in ("status", "reason", "message")):
             return
-        if known.get("status") == wanted["status"]:
-            wanted["lastTransitionTime"] = known.get("lastTransitionTime", wanted["lastTransitionTime"])
+        if existing.get("status") == condition["status"]:
+            condition["lastTransitionTime"] = existing.get("lastTransitionTime", condition["lastTransitionTime"])
         patch = {
             "kind": "FlowSchema",
             "apiVersion": f"{GROUP}/v1",
             "metadata": {"name": name},
-            "status": {"conditions": [wanted]},
+            "status": {"conditions": [condition]},
         }
         try:
             await self._client.patch(FLOW_SCHEMAS, "", name, patch, type="apply", subresource="status", fieldManager=MANAGER, force="true")
         except StatusError as error:
-            if error.code != 404:  # gone meanwhile
+            if error.code != 404:  # it was deleted
                 raise
 
     def _condition(self, level: str) -> Object:
-        there = self._levels.get("", level) is not None
+        exists = self._levels.get("", level) is not None
         text = f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)}"
         return {
             "type": "Dangling",
-            "status": "False" if there else "True",
+            "status": "False" if exists else "True",
             "lastTransitionTime": now_rfc3339(),
-            "reason": "Found" if there else "NotFound",
-            "message": f"{text} {'and it exists' if there else 'but there is no such object'}",
+            "reason": "Found" if exists else "NotFound",
+            "message": f"{text} {'and it exists' if exists else 'but there is no such object'}",
         }
 
 

@@ -1,4 +1,8 @@
-"""How many seats a request takes (upstream: flowcontrol/request: list_work_estimator.go, mutating_work_estimator.go; watch_tracker.go)."""
+"""Estimates how many seats a request takes.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/request/list_work_estimator.go,
+mutating_work_estimator.go; watch_tracker.go
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,16 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tetrapod.generic.request import Request
-from tetrapod.machinery.requestinfo import RequestInfo, query_values
+from tetrapod.machinery.requestinfo import RequestInfo
 
 _MOST_LIST_SEATS: Final = 100
 _MOST_MUTATING_SEATS: Final = 10
 _BYTES_PER_SEAT: Final = 100_000
 _DIGITS: Final = 19
-"""Of a limit that is one, at most."""
-_STREAMED_AT_ONCE: Final = 1_000_000  # bytes that a list out of the watch cache holds at a time, however long it is
+"""Maximum number of digits of a `limit` that is parsed."""
+_STREAMED_AT_ONCE: Final = (
+    1_000_000  # bytes of a list that are in memory at a time when it is served from the watch cache, whatever its length
+)
 _WATCHES_PER_SEAT: Final = 10
 _EVENT_SECONDS: Final = 0.005
 MUTATING: Final = frozenset({"create", "update", "patch", "delete"})
@@ -23,7 +29,9 @@ _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 
 
 class Estimate(NamedTuple):
-    """`initial` seats while it is served, `final` seats for `linger` seconds after that (its watch events)."""
+    """The seats of a request: `initial` while it executes, `final` for `linger` seconds afterwards (for its watch
+    events).
+    """
 
     initial: int = 1
     final: int = 0
@@ -31,23 +39,29 @@ class Estimate(NamedTuple):
 
     @property
     def seats(self) -> int:
+        """The maximum number of seats."""
         return self.final if self.final > self.initial else self.initial
 
 
 LEAST: Final = Estimate()
 
 Stats = Callable[[str, str], tuple[int, int] | None]
-"""(group, resource) -> (objects, their average size in bytes); None where this server does not hold them."""
+"""Function from (group, resource) to the number of objects and their average size in bytes; None if the server does
+not have them.
+"""
 
 
 class Watches:
-    """The watches there are, by what they watch: a write costs more where many look on."""
+    """The number of watches by scope, because a write costs more if many watches receive it."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str, str]] = Counter()
 
     def add(self, request: Request) -> Callable[[], None]:
-        """Count a watch; the answer forgets it again. Watches of one node's pods are not counted: an index keeps events from them."""
+        """Register a watch and return a function that unregisters it.
+
+        Watches with a `spec.nodeName` selector are not counted, because an index already filters their events.
+        """
         info = request.info
         if info is None or (info.resource == "pods" and "spec.nodeName=" in info.field_selector.replace("==", "=")):
             return _nothing
@@ -62,19 +76,24 @@ class Watches:
         return forget
 
     def interested(self, info: RequestInfo) -> int:
+        """Return the number of watches that receive the events of this write."""
         counts = self._counts
         if not counts:
             return 0
-        found = counts[info.api_group, info.resource, "", ""]
+        number = counts[info.api_group, info.resource, "", ""]
         if info.namespace:
-            found += counts[info.api_group, info.resource, info.namespace, ""]
+            number += counts[info.api_group, info.resource, info.namespace, ""]
         if info.name:
-            found += counts[info.api_group, info.resource, info.namespace, info.name]
-        return found
+            number += counts[info.api_group, info.resource, info.namespace, info.name]
+        return number
 
 
 def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watches: Watches) -> Estimate:
-    """`most` is what the priority level allows a request to take; 0 where it says nothing."""
+    """Estimate the seats of a request.
+
+    Args:
+        most: maximum seats of a request that the priority level allows; 0 if it has no such limit.
+    """
     verb = info.verb
     if verb in ("list", "watch"):
         return _list(request, info, min(most or _MOST_LIST_SEATS, _MOST_LIST_SEATS), stats)
@@ -84,7 +103,7 @@ def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watch
 
 
 def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estimate:
-    query = query_values(request.query_string) if request.query_string else {}
+    query = request.query().values if request.query_string else {}
     version = query.get("resourceVersion", "")
     if info.verb == "watch" and query.get("sendInitialEvents") not in _TRUE and version not in ("", "0"):
         return LEAST
@@ -97,7 +116,7 @@ def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estim
         objects = 1
     elif limit.isdecimal() and len(limit) < _DIGITS and 0 < int(limit) < objects:
         objects = int(limit)
-    # Every list is served from the watch cache here, pages and consistent ones too.
+    # All lists are served from the watch cache, including pages and consistent lists.
     seats = math.ceil(min(objects * size, _STREAMED_AT_ONCE) / _BYTES_PER_SEAT)
     return Estimate(min(max(seats, 1), most))
 

@@ -1,4 +1,7 @@
-"""Promises of turns on the event loop, with a clock of the test's own: a step takes as long as the requests that begin in it."""
+"""Tests of the event loop's fair scheduler, with a clock that the test controls.
+
+A step lasts as long as the requests that start in it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import asyncio
 
 import pytest
 
-from tetrapod.generic.flowcontrol.turns import CROWD, SHORT, STEP, Turns
+from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 
 class Served:
@@ -14,12 +18,12 @@ class Served:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.turns = Turns(lambda: self.now)
+        self.scheduler = FairScheduler(clock=lambda: self.now)
         self.order: list[str] = []
 
     async def request(self, flow: str, cost: float = 0.0001) -> None:
-        if not self.turns.taken(flow):
-            await self.turns.wait(flow)
+        if not self.scheduler.try_start(flow):
+            await self.scheduler.wait(flow)
         self.now += cost
         self.order.append(flow)
 
@@ -85,10 +89,10 @@ async def test_a_hundred_users_are_a_flood_too() -> None:
 
 async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
     now = 100.0
-    turns = Turns(lambda: 0.0, lambda: now)
+    scheduler = FairScheduler(clock=lambda: 0.0, now=lambda: now)
 
     def ask(flow: str) -> asyncio.Future[None] | None:
-        return None if turns.taken(flow) else turns.wait(flow)
+        return None if scheduler.try_start(flow) else scheduler.wait(flow)
 
     ask("earlier")
     now += 2
@@ -96,37 +100,37 @@ async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
     now += 2
     waiting = [asked for _ in range(100) if (asked := ask("flood"))]
     assert waiting
-    assert not turns.crowded()
+    assert not scheduler.contended()
     ask("quiet")
-    assert turns.crowded()
+    assert scheduler.contended()
     now += 2
-    assert not turns.crowded()
+    assert not scheduler.contended()
     await asyncio.gather(*waiting)
-    assert not turns.crowded()
+    assert not scheduler.contended()
 
 
 async def test_a_crowd_is_one_for_a_moment_after_the_last_has_had_his_turn() -> None:
-    """Who comes between two steps of a flood finds nobody waiting."""
+    """Between two steps of a flood no request is waiting, so contention outlasts the last start by `contended_for`."""
     now = 100.0
-    turns = Turns(lambda: 0.0, lambda: now)
-    turns.taken("earlier")
-    waiting = [turns.wait("flood") for _ in range(100) if not turns.taken("flood")]
+    scheduler = FairScheduler(clock=lambda: 0.0, now=lambda: now)
+    scheduler.try_start("earlier")
+    waiting = [scheduler.wait("flood") for _ in range(100) if not scheduler.try_start("flood")]
     await asyncio.gather(*waiting)
-    assert turns.crowded()
-    now += CROWD
-    assert not turns.crowded()
+    assert scheduler.contended()
+    now += DEFAULT.contended_for
+    assert not scheduler.contended()
 
 
 async def test_steps_are_shorter_in_company() -> None:
-    """As many requests begin in one as somebody else may wait for."""
+    """A step starts only as many requests as another flow may have to wait for."""
     busy, now = 0.0, 100.0
-    turns = Turns(lambda: busy, lambda: now)
+    scheduler = FairScheduler(clock=lambda: busy, now=lambda: now)
 
     async def request(flow: str) -> None:
         nonlocal busy
-        if not turns.taken(flow):
-            await turns.wait(flow)
-        busy += STEP / 6
+        if not scheduler.try_start(flow):
+            await scheduler.wait(flow)
+        busy += DEFAULT.step / 6
 
     async def begun_in_a_step() -> float:
         before = busy
@@ -143,30 +147,30 @@ async def test_steps_are_shorter_in_company() -> None:
 
     await request("alone")
     now += 10
-    assert SHORT * 1.1 < await longest("alone") < STEP * 1.1
+    assert DEFAULT.shared_step * 1.1 < await longest("alone") < DEFAULT.step * 1.1
     now += 10
-    assert await longest("one", "another") < SHORT * 1.1
+    assert await longest("one", "another") < DEFAULT.shared_step * 1.1
 
 
 async def test_steps_that_had_to_wait_for_a_cpu_say_that_they_are_scarce() -> None:
     cpu = wall = 0.0
-    turns = Turns(lambda: cpu, lambda: wall)
+    scheduler = FairScheduler(clock=lambda: cpu, now=lambda: wall)
 
     async def steps(on_cpu: float, by_the_clock: float) -> None:
         nonlocal cpu, wall
         for _ in range(100):
-            assert turns.taken("one")
+            assert scheduler.try_start("one")
             cpu += on_cpu
             wall += by_the_clock
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 
     await steps(0.0001, 0.000102)
-    assert not turns.pressed()
+    assert not scheduler.cpu_scarce()
     await steps(0.0001, 0.0002)
-    assert turns.pressed()
+    assert scheduler.cpu_scarce()
     await steps(0.0001, 0.0001)
-    assert not turns.pressed()
+    assert not scheduler.cpu_scarce()
 
 
 async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_requests_that_have_not_begun() -> None:
@@ -180,8 +184,8 @@ async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_reque
         return answer
 
     async def request() -> str:
-        assert served.turns.taken("flood")
-        return await served.turns.each_step("flood", writes())
+        assert served.scheduler.try_start("flood")
+        return await served.scheduler.run("flood", writes())
 
     writing = asyncio.create_task(request())
     await asyncio.sleep(0)
@@ -204,7 +208,7 @@ async def test_many_that_go_on_at_once_do_so_in_turn() -> None:
         served.now += 0.005
         served.order.append("written")
 
-    tasks = [asyncio.create_task(served.turns.each_step("flood", writes())) for _ in range(50)]
+    tasks = [asyncio.create_task(served.scheduler.run("flood", writes())) for _ in range(50)]
     await asyncio.sleep(0)
     committed.set()
     await served.until_begun(20)
@@ -217,7 +221,7 @@ async def test_many_that_go_on_at_once_do_so_in_turn() -> None:
 
 
 async def test_failures_and_cancellation_reach_what_waits() -> None:
-    turns = Turns(lambda: 0.0)
+    scheduler = FairScheduler(clock=lambda: 0.0)
     seen: list[str] = []
     loop = asyncio.get_running_loop()
     failing: asyncio.Future[None] = loop.create_future()
@@ -233,13 +237,26 @@ async def test_failures_and_cancellation_reach_what_waits() -> None:
             raise
         return "done"
 
-    task = asyncio.create_task(turns.each_step("one", work(failing)))
+    task = asyncio.create_task(scheduler.run("one", work(failing)))
     await asyncio.sleep(0)
     failing.set_exception(OSError())
     assert await task == "told"
-    task = asyncio.create_task(turns.each_step("one", work(loop.create_future())))
+    task = asyncio.create_task(scheduler.run("one", work(loop.create_future())))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert seen == ["failed", "cancelled"]
+
+
+async def test_without_fair_scheduling_every_request_starts_at_once() -> None:
+    scheduler = FairScheduler(FairScheduling(enabled=False))
+    assert all(scheduler.try_start("flood") for _ in range(1000))
+
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    assert await scheduler.run("flood", work()) == "done"
+    assert not scheduler.shared()
+    assert not scheduler.contended()

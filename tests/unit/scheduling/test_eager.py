@@ -1,4 +1,4 @@
-"""A request's task begins at once, and is a task like any other from there on."""
+"""Tests of eager tasks: a request's task starts running at once and otherwise behaves like any other task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.generic.http.eager import started
+from tetrapod.generic.scheduling.eager import start_eagerly
 
 SEEN: ContextVar[str] = ContextVar("seen", default="")
 
@@ -18,7 +18,7 @@ def begin(work: Coroutine[Any, Any, None]) -> asyncio.Future[asyncio.Task[None]]
     """As the loop calls a connection: outside any task."""
     loop = asyncio.get_running_loop()
     made: asyncio.Future[asyncio.Task[None]] = loop.create_future()
-    loop.call_soon(lambda: made.set_result(started(loop, work)))
+    loop.call_soon(lambda: made.set_result(start_eagerly(loop, work)))
     return made
 
 
@@ -31,7 +31,7 @@ async def test_what_waits_for_nothing_is_done_before_the_call_returns() -> None:
         done.append("work")
 
     def arrived() -> None:
-        task = started(loop, work())
+        task = start_eagerly(loop, work())
         seen.set_result((list(done), task))
 
     loop.call_soon(arrived)
@@ -130,7 +130,7 @@ async def test_inside_another_task_it_begins_in_a_step_of_its_own() -> None:
     async def work() -> None:
         told.append("work")
 
-    task = started(asyncio.get_running_loop(), work())
+    task = start_eagerly(asyncio.get_running_loop(), work())
     assert told == []
     await task
     assert told == ["work"]

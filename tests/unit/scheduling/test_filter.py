@@ -1,4 +1,4 @@
-"""Behind the front door a user with many requests is served in turn with the others, though nobody counts seats there."""
+"""Tests of fair scheduling behind the aggregator: a user with many requests does not delay others, although no seats are counted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from tetrapod.generic.filters.turns import with_turns
-from tetrapod.generic.flowcontrol.turns import Turns
+from tetrapod.generic.filters.fair_scheduling import with_fair_scheduling
 from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.scheduling.scheduler import FairScheduler
 from tetrapod.machinery.requestinfo import RequestInfo
 
 
@@ -18,7 +18,7 @@ class Served:
     def __init__(self) -> None:
         self.now = 0.0
         self.order: list[str] = []
-        self.serve = with_turns(self._handle, Turns(lambda: self.now))
+        self.serve = with_fair_scheduling(self._handle, FairScheduler(clock=lambda: self.now))
 
     async def _handle(self, request: Request) -> Response:
         self.now += 0.001

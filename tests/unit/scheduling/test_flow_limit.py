@@ -1,4 +1,4 @@
-"""Promises of pace: in company a flow has few young requests under way; whoever waits goes on when one is answered or has grown old."""
+"""The flow limiter: while several flows are active, each has few recent requests in flight."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from support.waiting import eventually
-from tetrapod.generic.flowcontrol.pace import BULKY, HEAVY, LIGHT, ROOM, SCARCE, YOUNG, Pace, Sent, weight_here
 from tetrapod.generic.request import ForwardingWriter, Response, StreamResponse, StreamWriter
+from tetrapod.generic.scheduling.config import DEFAULT
+from tetrapod.generic.scheduling.flow_limit import MANY, READ, WRITE, FlowLimiter, InFlight, local_weight
 
-MOST = ROOM // LIGHT
+MOST = DEFAULT.in_flight // READ
 
 
 class Nowhere(ForwardingWriter):
@@ -27,13 +28,13 @@ class Front:
     def __init__(self) -> None:
         self.now = 100.0
         self.company, self.pressed = True, False
-        self.pace = Pace(lambda: self.company, lambda: self.pressed, lambda: self.now)
-        self.sent: list[Sent] = []
+        self.pace = FlowLimiter(lambda: self.company, lambda: self.pressed, now=lambda: self.now)
+        self.sent: list[InFlight] = []
 
-    async def request(self, flow: str, weight: int = LIGHT) -> None:
+    async def request(self, flow: str, weight: int = READ) -> None:
         self.sent.append(self.pace.enter(flow, weight) or await self.pace.wait(flow, weight))
 
-    def flood(self, count: int, weight: int = LIGHT) -> list[asyncio.Task[None]]:
+    def flood(self, count: int, weight: int = READ) -> list[asyncio.Task[None]]:
         return [asyncio.create_task(self.request("flood", weight)) for _ in range(count)]
 
     async def under_way(self) -> int:
@@ -52,8 +53,8 @@ async def test_who_is_alone_is_not_held_up() -> None:
 
 
 def test_where_nothing_is_sent_on_it_is_writes_that_are_held_up() -> None:
-    assert not any(map(weight_here, ("get", "list", "watch")))
-    assert all(map(weight_here, ("create", "update", "patch", "delete", "deletecollection")))
+    assert not any(map(local_weight, ("get", "list", "watch")))
+    assert all(map(local_weight, ("create", "update", "patch", "delete", "deletecollection")))
 
 
 async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -> None:
@@ -73,8 +74,8 @@ async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -
     await asyncio.gather(*flood)
 
 
-@pytest.mark.parametrize(("pressed", "room"), [(False, ROOM), (True, SCARCE)])
-@pytest.mark.parametrize("weight", [LIGHT, HEAVY, BULKY])
+@pytest.mark.parametrize(("pressed", "room"), [(False, DEFAULT.in_flight), (True, DEFAULT.in_flight_scarce)])
+@pytest.mark.parametrize("weight", [READ, WRITE, MANY])
 async def test_fewer_are_under_way_where_they_are_heavy_or_cpus_are_scarce(pressed: bool, room: int, weight: int) -> None:
     front = Front()
     front.pressed = pressed
@@ -90,24 +91,24 @@ async def test_what_takes_long_holds_nobody_up() -> None:
     flood = front.flood(3 * MOST)
     await front.steps()
     assert len(front.sent) == MOST
-    front.now += 2 * YOUNG
+    front.now += 2 * DEFAULT.recent
     await eventually(front.under_way, lambda count: count == 2 * MOST)
-    front.now += 2 * YOUNG
+    front.now += 2 * DEFAULT.recent
     await asyncio.gather(*flood)
     assert len(front.sent) == 3 * MOST
 
 
-@pytest.mark.parametrize("weight", [LIGHT, HEAVY, BULKY])
+@pytest.mark.parametrize("weight", [READ, WRITE, MANY])
 async def test_what_weighs_more_is_young_for_longer(weight: int) -> None:
     front = Front()
-    most = ROOM // weight
+    most = DEFAULT.in_flight // weight
     flood = front.flood(2 * most, weight)
     await front.steps()
-    front.now += 0.9 * weight * YOUNG
+    front.now += 0.9 * weight * DEFAULT.recent
     await front.request("flood of another")
     front.pace.leave(front.sent[0])
     await eventually(front.under_way, lambda count: count == most + 2)
-    front.now += 0.2 * weight * YOUNG
+    front.now += 0.2 * weight * DEFAULT.recent
     await asyncio.gather(*flood)
 
 

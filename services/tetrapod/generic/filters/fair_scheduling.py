@@ -1,0 +1,56 @@
+"""Schedules the requests of users fairly in a service behind the aggregator.
+
+The aggregator limits the requests in flight. However, a user's hundred requests may arrive together, and would all be
+processed before the next user's. This filter therefore precedes all others, and uses the user name of the identity
+header unverified: a client that forges it only gets a queue of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final
+
+from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.scheduling.scheduler import FairScheduler
+
+_USER: Final = b"x-remote-user"
+
+
+def with_fair_scheduling(handler: Handler, scheduler: FairScheduler) -> Handler:
+    """Wrap `handler` so that requests of different users share the event loop fairly."""
+
+    async def fair_scheduling(request: Request) -> Response:
+        user = next((value for name, value in request.headers if name == _USER), b"")
+        if not scheduler.try_start(user):
+            await scheduler.wait(user)
+        response = await scheduler.run(user, handler(request))
+        if isinstance(response, StreamResponse) and (request.info is None or request.info.verb != "watch"):
+            response.run = scheduled_stream(response.run, scheduler, user)
+        return response
+
+    return fair_scheduling
+
+
+def scheduled_stream(
+    run: Callable[[StreamWriter], Awaitable[None]], scheduler: FairScheduler, flow: Hashable
+) -> Callable[[StreamWriter], Awaitable[None]]:
+    """Wrap the producer of a long response so that each of its pieces is scheduled as work of `flow`."""
+
+    async def run_scheduled(writer: StreamWriter) -> None:
+        await run(_ScheduledWriter(writer, scheduler, flow))
+
+    return run_scheduled
+
+
+class _ScheduledWriter(ForwardingWriter):
+    """A stream writer whose `drain` also waits for the scheduler."""
+
+    def __init__(self, writer: StreamWriter, scheduler: FairScheduler, flow: Hashable) -> None:
+        super().__init__(writer)
+        self.write = writer.write
+        self._scheduler, self._flow = scheduler, flow
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+        if not self._scheduler.try_start(self._flow):
+            await self._scheduler.wait(self._flow)

@@ -1,0 +1,173 @@
+"""`FairScheduler`: decides which flow's request the event loop serves next.
+
+Seats (priority and fairness) limit how many requests execute. All of them share the time of one thread, and an event loop serves
+them in the order of arrival: a user with a hundred connections would make everybody wait for a hundred requests. The scheduler therefore
+starts only as many requests in one step of the loop as fit its time, and serves the flows with waiting requests round robin. A flow
+that has no waiting request and was not served in this step need not wait. A request that has waited for something (its write is on disk, a
+webhook has answered) is scheduled again for the rest of its work. In kube-apiserver Go's scheduler shares the CPUs between goroutines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import types
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Hashable
+from typing import Any, TypeVar
+
+from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+
+T = TypeVar("T")
+
+
+class _Queue:
+    """The waiting requests of one flow. A request that has started goes first, because it holds seats and memory."""
+
+    __slots__ = ("new", "started")
+
+    def __init__(self) -> None:
+        self.started: deque[asyncio.Future[None]] = deque()
+        self.new: deque[asyncio.Future[None]] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self.started or self.new)
+
+    def next(self) -> asyncio.Future[None]:
+        return (self.started or self.new).popleft()
+
+
+class FairScheduler:
+    """Shares the steps of one event loop between flows."""
+
+    def __init__(
+        self,
+        config: FairScheduling = DEFAULT,
+        clock: Callable[[], float] = time.thread_time,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Create a scheduler for the running loop.
+
+        Args:
+            config: the settings; `enabled=False` lets every request start at once.
+            clock: returns the CPU time of this thread in seconds. It measures what a step costs.
+            now: returns the wall time in seconds.
+        """
+        self._config = config
+        self._disabled = not config.enabled
+        self._clock = clock
+        self._now = now
+        self._waiting: dict[Hashable, _Queue] = {}  # by flow, in the order in which they are served
+        self._served: set[Hashable] = set()  # flows that were served in this step
+        self._stepping = False
+        self._step_began = 0.0  # by `clock`
+        self._step_began_at = 0.0  # by `now`
+        self._starts = 0  # in this step
+        self._most = config.first_starts
+        self._most_spare = self._most + config.spare_starts
+        self._cpu = self._wall = 0.0  # seconds of past steps, decaying
+        self._last: Hashable = None  # the flow that started last, or asked to
+        self._shared_until = 0.0
+        self._contended_until = 0.0
+
+    def contended(self) -> bool:
+        """Return whether several flows are active and a request of any of them had to wait just now."""
+        return self._now() < min(self._contended_until, self._shared_until)
+
+    def shared(self) -> bool:
+        """Return whether requests of two flows started, or asked to, one behind the other just now."""
+        return self._now() < self._shared_until
+
+    def cpu_scarce(self) -> bool:
+        """Return whether recent steps of the loop had to wait for a CPU."""
+        return self._cpu < self._config.enough_cpu * self._wall
+
+    def try_start(self, flow: Hashable) -> bool:
+        """Start a request of `flow` in this step if it need not wait. Otherwise the caller has to `wait`."""
+        if self._disabled:
+            return True
+        if flow != self._last:
+            self._last = flow
+            self._shared_until = self._now() + self._config.shared_for
+        if self._starts >= self._most or self._waiting:
+            if flow in self._waiting or flow in self._served or self._starts >= self._most_spare:
+                return False
+            self._served.add(flow)
+        elif not self._starts:
+            self._served.add(flow)
+        self._starts += 1
+        if not self._stepping:
+            self._stepping = True
+            self._next_step()
+        return True
+
+    def wait(self, flow: Hashable, *, started: bool = False) -> asyncio.Future[None]:
+        """Return a future that is done when a request of `flow` may start.
+
+        Args:
+            flow: the flow.
+            started: whether the request has done some of its work already. It then precedes the flow's new requests.
+        """
+        self._contended_until = self._now() + self._config.contended_for
+        permission: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue = self._waiting.get(flow)
+        if queue is None:
+            queue = self._waiting[flow] = _Queue()
+        (queue.started if started else queue.new).append(permission)
+        return permission
+
+    @types.coroutine
+    def run(self, flow: Hashable, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+        """Run `work` and return its result. Each time it has waited for something, it is scheduled again as a request of `flow`."""
+        if self._disabled:
+            unscheduled: T = yield from work
+            return unscheduled
+        failures: list[BaseException] = []  # not a variable: the traceback would lead to itself
+        while True:
+            try:
+                awaited = work.throw(failures.pop()) if failures else work.send(None)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            try:
+                yield awaited
+                if not self.try_start(flow):
+                    yield from self.wait(flow, started=True)
+            except BaseException as error:  # the awaited operation failed, or the task is cancelled
+                failures.append(error)
+
+    def _next_step(self) -> None:
+        self._step_began = self._clock()
+        self._step_began_at = self._now()
+        asyncio.get_running_loop().call_soon(self._step)
+
+    def _step(self) -> None:
+        """End one step of the loop and begin the next: called once in each step while there are requests."""
+        self._adapt(self._clock() - self._step_began)
+        self._starts = 0
+        self._served.clear()
+        while self._waiting and self._starts < self._most:
+            flow = next(iter(self._waiting))
+            queue = self._waiting.pop(flow)
+            permission = queue.next()
+            if queue:
+                self._waiting[flow] = queue
+            if not permission.done():  # otherwise the request was cancelled
+                permission.set_result(None)
+                self._served.add(flow)
+                self._starts += 1
+        self._stepping = self._starts > 0
+        if self._stepping:
+            self._next_step()
+
+    def _adapt(self, took: float) -> None:
+        """Choose how many requests start in the next step, given the CPU seconds of this one."""
+        config = self._config
+        self._cpu = config.kept * self._cpu + took
+        self._wall = config.kept * self._wall + self._now() - self._step_began_at
+        longest = config.shared_step if self.shared() else config.step
+        if took > longest:
+            self._most = max(1, self._most - 1 - self._most // 4)
+        elif self._starts >= self._most and took < longest / 2:
+            self._most = min(self._most + 1, config.most_starts)
+        self._most_spare = self._most + config.spare_starts
