@@ -32,8 +32,8 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
 async def serve() -> AsyncIterator[Serve]:
     servers: list[HttpServer] = []
 
-    async def start(handler: Handler, tls: ServingTLS | None = None) -> HttpServer:
-        server = HttpServer(handler, tls=tls)
+    async def start(handler: Handler, tls: ServingTLS | None = None, step_warning: float = 0.0) -> HttpServer:
+        server = HttpServer(handler, tls=tls, step_warning=step_warning)
         await server.start()
         servers.append(server)
         return server

@@ -36,6 +36,10 @@ def answering(data: bytes) -> RawBackend:
         (b"\0\1garbage garbage\r\n\r\n", f'{BROKEN}malformed HTTP status code "garbage"'),
         (b"HTTP/1.1 1000 Odd\r\n\r\n", f'{BROKEN}malformed HTTP status code "1000"'),
         (b"HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", f'{BROKEN}malformed HTTP status code "099"'),
+        (b"HTTP/1.1 600 Odd\r\nContent-Length: 0\r\n\r\n", f'{BROKEN}malformed HTTP status code "600"'),
+        (b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", f'{BROKEN}malformed HTTP status code "999"'),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, f"{BROKEN}net/http: too many 1xx informational responses"),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 6 + OK + b"\r\n", f"{BROKEN}net/http: too many 1xx informational responses"),
         (OK + b"Content-Length: ten\r\n\r\nok", f'{BROKEN}bad Content-Length "ten"'),
         (OK + b"Content-Length: -1\r\n\r\nok", f'{BROKEN}bad Content-Length "-1"'),
         (
@@ -263,3 +267,21 @@ async def test_nobody_else_says_what_services_say_to_the_front(serve: Serve, poo
         assert headers["x-other"] == "1"
         assert [name.decode() in headers for name in ANSWERS] == [to_service] * len(ANSWERS)
         await client.close()
+
+
+async def test_some_informational_responses_before_the_final_one_are_skipped(front: Front) -> None:
+    async with answering(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 5 + OK + b"Content-Length: 2\r\n\r\nok") as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        status, _, body = await client.answer()
+        assert (status, body) == (200, b"ok")
+
+
+async def test_identity_headers_of_a_backend_do_not_reach_the_client(front: Front) -> None:
+    forged = b"X-Remote-User: admin\r\nX-Remote-Group: system:masters\r\nX-Remote-Extra-Scopes: all\r\nX-Other: kept\r\n"
+    async with answering(OK + forged + b"Content-Length: 2\r\n\r\nok") as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        _, headers, _ = await client.answer()
+        assert headers["x-other"] == "kept"
+        assert not [name for name in headers if name.startswith("x-remote-")]

@@ -1,4 +1,4 @@
-"""`IncomingBody`: the body of a request as its connection brings it, piece by piece, and as a handler reads it."""
+"""`IncomingBody`: the buffer between a connection, which appends pieces of a request body, and the handler that reads them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from tetrapod.generic.request import ClientGone
 from tetrapod.machinery.status import StatusError, request_entity_too_large
 
 HIGH_WATER: Final = 65536
-"""Bytes of a request body that wait in memory before reading from the client pauses."""
+"""Unread bytes of a request body in memory beyond which reading from the connection pauses."""
+SMALL: Final = 512
+"""Pieces shorter than this many bytes are appended to the previous piece: a body in chunks of one byte had three million pieces."""
 _MALFORMED: Final = "malformed chunked encoding"
-"""Upstream says so too, with 500: reading failed, and nobody asked whose fault it was."""
+"""Upstream answers with the same text and code 500, because it treats every failure to read the body as an internal error."""
 
 
 class Carrier(Protocol):
-    """Of a connection what the body of a request needs."""
+    """The parts of a connection that the body of a request uses."""
 
     transport: asyncio.Transport
     flow: FlowControl
 
 
 class IncomingBody:
-    """A request's BodyReader. The exchange that has it (exchange.py) sets its fields: they are one object, made for each request."""
+    """The BodyReader of a request. `Exchange` (exchange.py) is a subclass and sets the fields, so that each request needs one object."""
 
     __slots__ = (
         "_chunks",
@@ -43,43 +45,49 @@ class IncomingBody:
 
     protocol: Carrier
     length: int
-    """Content-Length of the request; -1 where it does not say so."""
+    """Content-Length of the request; -1 if the header is missing."""
     complete: bool
     """The whole body has arrived."""
     broken: bool
-    """What came cannot be a body."""
+    """The received bytes are not a valid body."""
     expects_continue: bool
     """The client waits for `100 Continue`."""
     gone: bool
-    """The client is."""
+    """The client has closed the connection."""
     done: bool
-    """The request is answered: what still comes of its body is dropped."""
+    """The response has been sent: further pieces of the body are discarded."""
     keep_alive: bool
-    """The connection lives on after the answer."""
-    _chunks: deque[bytes]
+    """The connection stays open after the response."""
+    _chunks: deque[bytes | bytearray]
     _pending: int
     _waiter: asyncio.Future[None] | None
 
     # --- from the connection
 
     def feed(self, data: bytes) -> None:
-        """A piece has arrived; beyond HIGH_WATER of them the connection is not read from."""
+        """Append a piece of the body, and pause reading if more than HIGH_WATER bytes are unread."""
         if self.done:
             return
-        self._chunks.append(data)
+        if len(data) < SMALL and self._chunks and len(last := self._chunks[-1]) < HIGH_WATER:
+            if isinstance(last, bytearray):
+                last += data
+            else:
+                self._chunks[-1] = bytearray(last) + data
+        else:
+            self._chunks.append(data)
         self._pending += len(data)
         if self._pending > HIGH_WATER:
             self.protocol.flow.pause_reading()
         self._wake()
 
     def end_of_body(self) -> None:
-        """The last piece has arrived."""
+        """Mark the body as complete after its last piece."""
         self.complete = True
         if self._waiter is not None:
             self._wake()
 
     def body_breaks_off(self) -> None:
-        """What came cannot be a body: whoever reads on is told so, and nothing more is read on this connection."""
+        """Mark the body as malformed: further reads raise StatusError 500, and the connection closes after the response."""
         self.broken = True
         self.keep_alive = False
         self._wake()
@@ -92,10 +100,15 @@ class IncomingBody:
     # --- to the handler
 
     async def read(self, limit: int) -> bytes:
-        """The whole body. Raises StatusError 413 beyond `limit` bytes, 500 where it breaks off, ClientGone."""
+        """Return the whole body.
+
+        Raises:
+            StatusError: 413 if the body is longer than `limit` bytes, 500 if it is malformed.
+            ClientGone: the client closed the connection before the end of the body.
+        """
         if self.length > limit:
             raise request_entity_too_large(f"limit is {limit}")
-        parts: list[bytes] = []
+        parts: list[bytes | bytearray] = []
         size = 0
         while True:
             while self._chunks:
@@ -106,21 +119,21 @@ class IncomingBody:
             if size > limit:
                 raise request_entity_too_large(f"limit is {limit}")
             if self.complete:
-                return parts[0] if len(parts) == 1 else b"".join(parts)
+                return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
             await self._more()
 
     async def chunk(self) -> bytes:
-        """The next piece, b"" at the end. Raises StatusError 500, ClientGone."""
+        """Return the next piece of the body, or b"" at its end. Raises StatusError 500 if it is malformed, and ClientGone."""
         while not self._chunks:
             if self.complete:
                 return b""
             await self._more()
-        data = self._chunks.popleft()
+        data = bytes(self._chunks.popleft())
         self._pending -= len(data)
         return data
 
     async def _more(self) -> None:
-        """Wait for a piece, or the end; a client that waits for our word to send is told to."""
+        """Wait for the next piece or the end of the body, first sending `100 Continue` if the client expects it."""
         if self.gone:
             raise ClientGone
         if self.broken:

@@ -1,7 +1,7 @@
-"""`Buffered`: lets a protocol's connection be read into one buffer that all connections of a thread share.
+"""`Buffered`: an adapter that reads connections into one buffer shared by all connections of a thread.
 
-Measured, a kilobyte over TLS there and back: 20 µs of CPU instead of 45. For a plain protocol uvloop takes 256 kB of memory at each
-read and reads until an exception says that nothing is left; for one with a buffer it does neither.
+Measured for a round trip of one kilobyte over TLS: 20 µs of CPU instead of 45. For a plain protocol uvloop allocates 256 kB at each
+read and reads until an exception reports that no data is left. For a buffered protocol it does neither.
 """
 
 from __future__ import annotations
@@ -16,24 +16,38 @@ _of_thread = threading.local()
 
 
 def read_buffer() -> memoryview:
-    """What was read into it is to be used before anything else is read: it is one for all connections of the thread."""
+    """Return the read buffer of this thread. All its connections share it, so data must be copied out before the next read."""
     view: memoryview | None = getattr(_of_thread, "view", None)
     if view is None:
         view = _of_thread.view = memoryview(bytearray(SIZE))
     return view
 
 
+def _ignore(_: object) -> None:
+    """Ignore callbacks that arrive after the connection was lost."""
+
+
 class Buffered(asyncio.BufferedProtocol):
-    """What a transport sees of `protocol`, whose `data_received` gets a copy of what was read."""
+    """The buffered protocol of a transport. It passes a copy of the bytes that were read to `data_received` of `protocol`.
+
+    It forgets the protocol once the connection is lost. uvloop's TLS keeps `get_buffer`, and so this object, as long as the transport,
+    which the protocol refers to: a closed connection would be a reference cycle.
+    """
 
     def __init__(self, protocol: Any) -> None:
         self._buffer = read_buffer()
         self._received = protocol.data_received
+        self._lost = protocol.connection_lost
         self.connection_made = protocol.connection_made  # type: ignore[method-assign]
-        self.connection_lost = protocol.connection_lost  # type: ignore[method-assign]
         self.eof_received = protocol.eof_received  # type: ignore[method-assign]
         self.pause_writing = protocol.pause_writing  # type: ignore[method-assign]
         self.resume_writing = protocol.resume_writing  # type: ignore[method-assign]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        lost = self._lost
+        self._received = self._lost = _ignore
+        del self.connection_made, self.eof_received, self.pause_writing, self.resume_writing
+        lost(exc)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer

@@ -1,6 +1,7 @@
-"""`Exchange`: one request and its answer on a connection: the stream writer and the way to an upgrade; the body is in body.py.
+"""`Exchange`: one request and its response on a connection.
 
-Created by the connection (protocol.py) when a head is complete; its `run` is the task of the request.
+The connection (protocol.py) creates it once the request's head is complete, and starts `run` as the task of the request. It writes
+responses, streams and upgrades. Reading the request body is implemented by its base class in body.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final, Protocol
 
 from tetrapod.generic.http.body import Carrier, IncomingBody
 from tetrapod.generic.http.head import render, render_trailers
+from tetrapod.generic.http.loop_monitor import LoopMonitor
 from tetrapod.generic.http.refusal import panic_response, status_response
 from tetrapod.generic.request import (
     AnswerBroken,
@@ -30,14 +32,16 @@ from tetrapod.machinery.status import StatusError
 log = logging.getLogger(__name__)
 
 UNCOPIED: Final = 32768
-"""Pieces of an answer beyond this many bytes are given to TLS as they are: a copy costs more than a record of its own for the frame."""
+"""Pieces of more than this many bytes are passed to TLS uncopied: copying costs more than a separate TLS record for the chunk framing."""
 
+SEND_PIECE: Final = 128 << 10
+"""Larger bodies are written in pieces of this many bytes, each after the client has read enough of the previous ones."""
 
 _last_chunk: tuple[bytes, bytes] = (b"", b"")
 
 
 def _chunk(data: bytes) -> bytes:
-    """In HTTP's chunked form. One event goes to many watches in a row: the chunk that was made last is kept."""
+    """Encode `data` as an HTTP chunk. The last chunk is cached, because one event is sent to many watches in a row."""
     global _last_chunk
     made_of, chunk = _last_chunk
     if made_of is not data:
@@ -47,24 +51,25 @@ def _chunk(data: bytes) -> bytes:
 
 
 class Front(Protocol):
-    """Of the server that a connection came to."""
+    """The state of the server that the exchanges of all its connections use."""
 
     date: bytes
-    """The Date header's line, as it is now."""
+    """The current Date header line."""
     closing: bool
-    """Answers carry `Connection: close` from now on."""
+    """The server is shutting down: responses carry `Connection: close`."""
+    monitor: LoopMonitor
 
 
 class Connection(Carrier, Protocol):
-    """Of an HttpProtocol what its exchanges use."""
+    """The parts of an HttpProtocol that its exchanges use."""
 
     @property
     def state(self) -> Front:
-        """Of the whole server."""
+        """The state shared by all connections of the server."""
         ...
 
     def finished(self, exchange: Exchange) -> None:
-        """The answer is written: the next request, or the end of the connection."""
+        """Continue with the next request, or close the connection, after the response of `exchange` was written."""
         ...
 
     def hijack(self) -> Hijacked:
@@ -73,7 +78,7 @@ class Connection(Carrier, Protocol):
 
 
 class Exchange(IncomingBody):
-    """It is the request's BodyReader and the answer's StreamWriter. `run` answers, once."""
+    """The BodyReader of a request and the StreamWriter of its response. `run` is called once and sends the response."""
 
     __slots__ = (
         "_chunked",
@@ -88,6 +93,7 @@ class Exchange(IncomingBody):
         "request",
         "streaming",
         "task",
+        "unsent",
     )
 
     protocol: Connection
@@ -107,19 +113,24 @@ class Exchange(IncomingBody):
         self.hijacked = False
         self.streaming = False
         self.endless = self.ending = False
+        self.unsent = 0
+        """Bytes of the response body in memory that are not written yet."""
         self.task: asyncio.Task[None] | None = None
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[bytes | bytearray] = deque()
         self._pending = 0
         self._waiter: asyncio.Future[None] | None = None
         self._gone_event: asyncio.Event | None = None
         self._head = b""
         self._chunked = False
-        self._left = -1  # bytes of a streamed answer with Content-Length that are still to come
+        self._left = -1  # remaining bytes of a streamed response with Content-Length
 
     # --- from the connection
 
     def client_gone(self) -> None:
-        """Whoever waits for him is told, and what is done for him alone is cancelled."""
+        """Record that the client closed the connection, and wake waiters.
+
+        Cancels the task of a stream, and of a request with `cancel_when_gone`.
+        """
         self.gone = True
         self._wake()
         if self._gone_event is not None:
@@ -128,7 +139,7 @@ class Exchange(IncomingBody):
             self.task.cancel()
 
     def server_stops(self) -> None:
-        """The last answer of this connection; one without an end ends now."""
+        """Close the connection after this response. An endless stream, such as a watch, ends now."""
         self.keep_alive = False
         if self.endless and not self.ending and self.task is not None:
             self.ending = True
@@ -137,7 +148,7 @@ class Exchange(IncomingBody):
     # --- StreamWriter
 
     def write(self, data: bytes) -> None:
-        """A piece of a stream, at once; large ones are not copied."""
+        """Write a piece of a stream immediately, without copying large ones."""
         if self.gone or not data:
             return
         head, self._head = self._head, b""
@@ -157,11 +168,11 @@ class Exchange(IncomingBody):
         self.protocol.transport.write(head + data if head else data)
 
     def buffered(self) -> int:
-        """Bytes that the client has not taken yet."""
+        """Return the number of bytes that are not yet sent to the client."""
         return self.protocol.transport.get_write_buffer_size() + len(self._head)
 
     async def drain(self) -> None:
-        """Until the client has taken enough. Raises ClientGone."""
+        """Wait until the write buffer has drained enough. Raises ClientGone if the client has gone."""
         if self.protocol.flow.write_paused and not self.gone:
             await self.protocol.flow.drain()
         if self.gone:
@@ -173,7 +184,7 @@ class Exchange(IncomingBody):
         return self.gone
 
     async def wait_closed(self) -> None:
-        """Until the client has gone."""
+        """Wait until the client has closed the connection."""
         if not self.gone:
             if self._gone_event is None:
                 self._gone_event = asyncio.Event()
@@ -182,7 +193,14 @@ class Exchange(IncomingBody):
     # --- the task
 
     async def run(self, handler: Handler) -> None:
-        """Ask the handler, and write what it answers; what it fails at is logged, and a 500."""
+        """Answer the request, measuring each step of the event loop that it takes."""
+        try:
+            await self.protocol.state.monitor.measured(self.request, self._answer(handler))
+        finally:
+            self.request.answered()
+
+    async def _answer(self, handler: Handler) -> None:
+        """Call the handler and write its response. An exception of the handler is logged and answered with 500."""
         try:
             response = await handler(self.request)
         except StatusError as error:
@@ -201,31 +219,73 @@ class Exchange(IncomingBody):
         if self.hijacked or self.gone:
             return
         if type(response) is Response:
-            self._send(response)
+            if len(response.body) <= SEND_PIECE:
+                self._send(response)
+            else:
+                await self._whole(response)
         elif isinstance(response, StreamResponse):
             await self._stream(response)
         elif isinstance(response, UpgradeResponse):
             await self._upgrade(response)
         else:
-            self._send(response)
+            await self._whole(response)
 
-    def _send(self, response: Response) -> None:
+    async def _whole(self, response: Response) -> None:
+        """Send a response of any size; a large body is written as fast as the client reads it."""
+        if (head := self._send(response)) and await self._sent_in_pieces(head, response.body):
+            self._sent()
+
+    def _send(self, response: Response) -> bytes:
+        """Send a response whose body fits into one piece and return b"". For a larger body, send nothing and return the head."""
         status, body = response.status, response.body
         empty = status < 200 or status in (204, 304)
         length = b"" if empty else b"Content-Length: %d\r\n" % len(body)
-        told = False
+        has_connection_header = False
         for name, _ in response.headers:
             if name == b"content-length":
                 length = b""
             elif name == b"connection":
-                told, self.keep_alive = True, False
-        head = render(status, self.protocol.state.date, response.headers, length + self._connection(told))
-        self.protocol.transport.write(head if self.head_only or empty else head + body)
+                has_connection_header, self.keep_alive = True, False
+        head = render(status, self.protocol.state.date, response.headers, length + self._connection(has_connection_header))
+        if self.head_only or empty:
+            self.protocol.transport.write(head)
+        elif len(body) <= SEND_PIECE:
+            self.protocol.transport.write(head + body)
+        else:
+            return head
+        self._sent()
+        return b""
+
+    def _sent(self) -> None:
         self.done = True
         self.protocol.finished(self)
 
+    async def _sent_in_pieces(self, head: bytes, body: bytes) -> bool:
+        """Write a large body as fast as the client reads it. Return False if the client closed the connection."""
+        view = memoryview(body)
+        self.unsent = len(body)
+        self.protocol.transport.write(head)
+        try:
+            for start in range(0, len(body), SEND_PIECE):
+                piece = view[start : start + SEND_PIECE]
+                self.unsent -= len(piece)
+                self.protocol.transport.write(piece)
+                await self.drain()
+        except ClientGone:
+            return False
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+        return True
+
     def _connection(self, told: bool) -> bytes:
-        """Decide whether the connection lives on: not if the client still sends, the server stops, or the handler has `told` so."""
+        """Return the `Connection: close` line if it is needed, and update `keep_alive`.
+
+        The connection closes if the request body is incomplete, the server stops, or the handler set the header itself.
+
+        Args:
+            told: the handler has set a Connection header.
+        """
         if not self.complete or self.protocol.state.closing:
             self.keep_alive = False
         return b"" if self.keep_alive or told else b"Connection: close\r\n"
@@ -254,22 +314,22 @@ class Exchange(IncomingBody):
 
     def _start_stream(self, response: Response) -> None:
         extra = b""
-        told = False
+        has_connection_header = False
         for name, value in response.headers:
             if name == b"content-length":
                 self._left = int(value)
             elif name == b"connection":
-                told, self.keep_alive = True, False
+                has_connection_header, self.keep_alive = True, False
         if self._left < 0:
             if self.http10:
                 self.keep_alive = False
             elif response.status >= 200 and response.status not in (204, 304):
                 self._chunked = not self.head_only
                 extra = b"Transfer-Encoding: chunked\r\n"
-        self._head = render(response.status, self.protocol.state.date, response.headers, extra + self._connection(told))
+        self._head = render(response.status, self.protocol.state.date, response.headers, extra + self._connection(has_connection_header))
 
     def _flush_head(self) -> None:
-        """The head does not wait for the first write of the stream."""
+        """Send the head of a stream without waiting for its first write."""
         if self._head and not self.gone:
             head, self._head = self._head, b""
             self.protocol.transport.write(head)
@@ -291,7 +351,7 @@ class Exchange(IncomingBody):
 
     async def _upgrade(self, response: UpgradeResponse) -> None:
         if self.request.upgrade is None:
-            self._send(panic_response())
+            await self._whole(panic_response())
             return
         hijacked = self.hijack()
         try:
@@ -305,13 +365,13 @@ class Exchange(IncomingBody):
                 hijacked.transport.close()
 
     def hijack(self) -> Hijacked:
-        """The raw connection, for whoever upgrades: nothing more of HTTP is spoken on it here."""
+        """Detach the raw connection from the HTTP protocol and return it, for an upgrade."""
         self.hijacked = self.done = True
         self._flush_head()
         return self.protocol.hijack()
 
     def abort(self) -> None:
-        """Cut the connection, so that the client does not take what it has for the whole answer."""
+        """Abort the connection, so that the client does not mistake a partial response for a complete one."""
         self.done = True
         if not self.gone and not self.hijacked:
             self.protocol.transport.abort()

@@ -1,12 +1,12 @@
-"""The head of a response as bytes. Header names go out in the canonical case that Go writes."""
+"""Encoding of response heads and trailers. Header names are written in Go's canonical case."""
 
 from __future__ import annotations
 
 import http
-from functools import lru_cache
 from typing import Final
 
 from tetrapod.generic.request import HeaderList
+from tetrapod.machinery.boundedcache import bounded
 
 
 def _status_line(code: int) -> bytes:
@@ -20,9 +20,9 @@ def _status_line(code: int) -> bytes:
 STATUS_LINES: Final = {code: _status_line(code) for code in range(100, 600)}
 
 
-@lru_cache(maxsize=1024)
+@bounded(count=2048, size=512 << 10, largest=512)
 def canonical(name: bytes) -> bytes:
-    """`content-type` → `Content-Type: `, ready to be written."""
+    """Return a lower-case header name in canonical case, with colon and space: `content-type` → `Content-Type: `."""
     special = _SPECIAL.get(name)
     return special or b"-".join(part.capitalize() for part in name.split(b"-")) + b": "
 
@@ -31,14 +31,14 @@ _SPECIAL: Final = {b"audit-id": b"Audit-Id: ", b"etag": b"Etag: ", b"www-authent
 
 
 def render(status: int, date: bytes, headers: HeaderList, extra: bytes) -> bytes:
-    """Status line, Date, `headers`, then `extra` (whole lines) and the empty line."""
+    """Return the status line, Date, `headers`, `extra` (complete lines) and the empty line."""
     lines = [canonical(name) + value for name, value in headers]
     lines.append(extra + b"\r\n")
     return (STATUS_LINES.get(status) or _status_line(status)) + date + b"\r\n".join(lines)
 
 
 def render_trailers(trailers: HeaderList) -> bytes:
-    """The last chunk, and what follows it."""
+    """Return the last chunk of a chunked body, followed by the trailers."""
     if not trailers:
         return b"0\r\n\r\n"
     return b"0\r\n%b\r\n" % b"".join(b"%b%b\r\n" % (canonical(name), value) for name, value in trailers)

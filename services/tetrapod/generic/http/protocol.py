@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -18,46 +19,66 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from tetrapod.generic.http.eager import started
+from tetrapod.generic.http.closed import CLOSED
 from tetrapod.generic.http.exchange import Exchange
+from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
+from tetrapod.generic.http.loop_monitor import NOTICED, LoopMonitor
 from tetrapod.generic.http.mistrust import Judgement, judgement
-from tetrapod.generic.http.refusal import bad_request, expectation_failed
+from tetrapod.generic.http.refusal import bad_request, expectation_failed, too_large
 from tetrapod.generic.http.target import parse_target, valid_host
+from tetrapod.generic.http.unread import UnreadResponses
 from tetrapod.generic.request import Handler, HeaderList, Hijacked, Request
+from tetrapod.generic.scheduling.eager import start_eagerly
 
-MAX_HEAD: Final = 1 << 20
-"""Of a request's head; and of what may follow in a row that is no body: trailers, extensions of chunks."""
 HEAD_TIMEOUT: Final = 32.0
 IDLE_TIMEOUT: Final = 90.0
+WRITE_BUFFER: Final = 64 << 10
+"""Bytes of a response that wait in a connection before writing pauses; the transport under TLS holds one piece (SEND_PIECE) more."""
 LINGER: Final = 0.5
 MAX_EARLY: Final = 1 << 20
+_SLICE: Final = 16 << 10
+"""Bytes of heads that are parsed between two looks at the limits."""
 _METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
 class FrontState(ServerState):
-    """What all connections of one server share."""
+    """The state that all connections of one server share."""
 
-    def __init__(self, handler: Handler, crowded: Callable[[], bool]) -> None:
+    def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float) -> None:
         super().__init__()
         self.handler = handler
-        self.crowded = crowded
+        self.monitor = LoopMonitor(step_warning, self.in_flight)
+        self.contended = contended
         self.date = b""
         self.closing = False
-        """Answers carry `Connection: close` from now on."""
+        """The server is shutting down: responses carry `Connection: close`."""
         self.upgraded: set[asyncio.BaseTransport] = set()
+        self.unread = UnreadResponses()
+
+    def forget_closed(self) -> None:
+        """Release upgraded connections that have ended: each has a buffer of 256 kB."""
+        self.upgraded = {transport for transport in self.upgraded if not transport.is_closing()}
+
+    def in_flight(self) -> list[Request]:
+        """Return the requests that are being handled, the oldest first."""
+        exchanges = (getattr(connection, "exchange", None) for connection in self.connections)
+        return sorted((exchange.request for exchange in exchanges if exchange is not None), key=lambda request: request.received)
 
 
 class HijackedConnection:
     """A connection taken from the HTTP protocol. Nothing is read from it until `take_over`."""
 
-    def __init__(self, transport: asyncio.Transport, early: bytes) -> None:
+    def __init__(self, transport: asyncio.Transport, early: bytes, taken: Callable[[], None]) -> None:
+        """`taken` is called once another protocol has the connection."""
         self.transport: Any = transport
         self.early = early
+        self._taken = taken
 
     def take_over(self, protocol: asyncio.Protocol) -> None:
         """Let `protocol` receive from now on, first the bytes that came early."""
         self.transport.set_protocol(protocol)
+        self._taken()
         protocol.connection_made(self.transport)
         early, self.early = self.early, b""
         if early:
@@ -72,18 +93,22 @@ class HttpProtocol(HttpToolsProtocol):
         self, config: Config, server_state: FrontState, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.parser = None  # type: ignore[assignment]  # until `connection_made`: it refers to the protocol, and not every handshake succeeds
         self.state = server_state
         self.access_log = False
         self.exchange: Exchange | None = None
-        self.feeding = False  # the parser has the word: what it finds begins when it is through
+        self.feeding = False  # the parser is running: requests that it completes start when it returns
         self.waiting: deque[Exchange] = deque()
         self.remote = ""
         self.peer = Judgement()
         self.idle_since = self.loop.time()
         self.head_since = self.idle_since  # 0.0: between two heads
         self.head_size = 0
-        self.bodiless = 0  # bytes since the last one of a body
+        self.piece = 0  # bytes of the piece that the parser has now
+        self.around_body = 0  # bytes since the last one of a body; -1: the parser found some in this piece
         self.in_head = False
+        self.unfed: list[bytes] = []  # pieces of a line of the head that is not complete
+        self.backlog = b""  # pipelined requests that are parsed when those before them are answered
         self.resuming = False  # the parser is being led past a head that has been seen already
         self.closed = False
         self.deaf = False  # what came last made no sense, so that nothing after it can
@@ -92,11 +117,15 @@ class HttpProtocol(HttpToolsProtocol):
         self.method = ""
         self.url = b""
         self.headers = []
+        self.last_user = ""
 
     # --- the transport's side
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(WRITE_BUFFER)
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn: a last request may have others behind it
         self.remote = self.client[0] if self.client else ""
         ssl_object = transport.get_extra_info("ssl_object")
         if ssl_object is not None:
@@ -104,6 +133,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
+        self.state.unread.resumed(self)
         self.connections.discard(self)
         for exchange in (self.exchange, *self.waiting):
             if exchange is not None and not exchange.done:
@@ -127,6 +157,27 @@ class HttpProtocol(HttpToolsProtocol):
             return
         if self.head_since == 0.0 and self.exchange is None:
             self.head_since = self.loop.time()
+        if self.backlog:
+            self.backlog += data
+            return
+        monitor = self.state.monitor
+        began = time.perf_counter()
+        if began >= monitor.stale:
+            monitor.look(began)
+        if len(data) > _SLICE:
+            self._feed_slices(data)
+        else:
+            self._feed(data)
+        if (took := time.perf_counter() - began) >= NOTICED:
+            self._took_long(took)
+        if (exchange := self.exchange) is not None and exchange.task is None:
+            self._begin(exchange)
+
+    def _feed(self, data: bytes) -> None:
+        """Parse a piece of what the client sent."""
+        if self.in_head and not (data := self._whole_lines(data)):
+            return
+        self.piece = len(data)
         self.feeding = True
         try:
             self.parser.feed_data(data)
@@ -139,16 +190,64 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._malformed()
         if self.in_head:
-            self.head_size += len(data)
-            if self.head_size > MAX_HEAD:
-                self.refuse(431, "Request Header Fields Too Large")
+            self.head_size = self.head_size or len(data)
+            if len(self.headers) > MAX_HEADERS:
+                self._refuse_excess()
         elif (receiving := self.waiting[-1] if self.waiting else self.exchange) is not None and not receiving.complete:
-            self.bodiless += len(data)
-            if self.bodiless > MAX_HEAD:
+            self.around_body = 0 if self.around_body < 0 else self.around_body + len(data)
+            if self.around_body > MAX_AROUND_BODY:
                 self._malformed()
         self.feeding = False
-        if (exchange := self.exchange) is not None and exchange.task is None:
-            self._begin(exchange)
+
+    def _took_long(self, seconds: float) -> None:
+        """Count the parsing of a piece as a step of the request that it belongs to; its head may be incomplete."""
+        receiving = self.waiting[-1] if self.waiting else self.exchange
+        if receiving is not None:
+            request = receiving.request
+        else:
+            request = Request(self.method, "", raw_path=self.url.decode("latin-1"))
+            request.remote = self.remote
+        self.state.monitor.step(seconds, request)
+
+    def _feed_slices(self, data: bytes) -> None:
+        """Parse a large piece, heads in slices: the limits are checked between slices, and few pipelined requests are parsed in a step.
+
+        Pipelined requests beyond a slice are parsed when those before them are answered.
+        """
+        at = 0
+        while at < len(data) and not self.closed and not self.deaf:
+            if self.held is not None:
+                self.data_received(data[at:])
+                return
+            receiving = self.waiting[-1] if self.waiting else self.exchange
+            if self.waiting and self.waiting[-1].complete:
+                self.backlog = data[at:]
+                return
+            in_body = not self.in_head and receiving is not None and not receiving.complete
+            end = len(data) if in_body else at + _SLICE
+            self._feed(data[at:end])
+            at = end
+
+    def _whole_lines(self, data: bytes) -> bytes:
+        """Return the pieces of the head since the last line once they hold the end of a line; nothing before.
+
+        The parser copies a name or value with each piece of it, which takes quadratic time if pieces are small.
+        """
+        self.head_size += len(data)
+        if self.head_size > MAX_HEAD:
+            self._refuse_excess()
+            return b""
+        if b"\n" not in data:
+            self.unfed.append(data)
+            return b""
+        if self.unfed:
+            data = b"".join((*self.unfed, data))
+            self.unfed.clear()
+        return data
+
+    def _refuse_excess(self) -> None:
+        """Refuse a head that is beyond a limit."""
+        self._refuse_with(too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes"))))
 
     def _malformed(self) -> None:
         exchange = self.waiting[-1] if self.waiting else self.exchange
@@ -186,7 +285,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.refuse(400, "Bad Request")
 
     def _upgrade_asked(self, rest: bytes) -> None:
-        """llhttp stops after the head of an upgrade. Whoever handles the request may take the connection, or answer normally."""
+        """Handle the head of an upgrade, after which llhttp stops. The handler may hijack the connection or send a normal response."""
         exchange = self.waiting[-1] if self.waiting else self.exchange
         if self.closed or exchange is None:
             return
@@ -202,9 +301,29 @@ class HttpProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         self.flow.pause_writing()
+        self.state.unread.stalled(self, self.loop.time())
 
     def resume_writing(self) -> None:
         self.flow.resume_writing()
+        self.state.unread.resumed(self)
+        if self.exchange is None and not self.closed and self.hijacking is None:
+            self.idle_since = self.loop.time()
+            self._proceed()
+
+    # --- unread responses (a Reader of unread.py)
+
+    def unread(self) -> int:
+        """Return the bytes of responses that the client has not read."""
+        size: int = self.transport.get_write_buffer_size()
+        return size + (self.exchange.unsent if self.exchange is not None else 0)
+
+    def user(self) -> str:
+        """Return the name of the user whose request was answered last."""
+        return self.exchange.request.user.name if self.exchange is not None else self.last_user
+
+    def cut_off(self) -> None:
+        """Close the connection at once."""
+        self.transport.abort()
 
     # --- the parser's side
 
@@ -225,9 +344,12 @@ class HttpProtocol(HttpToolsProtocol):
             self.resuming = False
             return
         self.in_head = False
-        self.bodiless = 0
+        self.around_body = 0
         self.head_since = 0.0
         if self.closed:
+            return
+        if self.head_size + self.piece > WITHIN_LIMITS and excess(self.url, self.headers):
+            self._refuse_excess()
             return
         target = parse_target(self.url)
         if target is None:
@@ -250,7 +372,7 @@ class HttpProtocol(HttpToolsProtocol):
         request.disconnected = exchange.wait_closed
         if parser.should_upgrade() and method != "CONNECT" and not self.waiting:
             request.upgrade = exchange.hijack
-        if self.exchange is None:
+        if self.exchange is None and not self.flow.write_paused:
             self._start(exchange)
         else:
             self.flow.pause_reading()
@@ -285,7 +407,7 @@ class HttpProtocol(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
-        self.bodiless = 0
+        self.around_body = -1
         exchange = self.waiting[-1] if self.waiting else self.exchange
         if exchange is not None:
             exchange.feed(body)
@@ -308,23 +430,33 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             handler = self.state.handler
         work = exchange.run(handler)
-        exchange.task = task = started(self.loop, work) if self.state.crowded() else self.loop.create_task(work)
+        exchange.task = task = start_eagerly(self.loop, work) if self.state.contended() else self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     def finished(self, exchange: Exchange) -> None:
-        """The answer is written: the next request, or the end of the connection."""
+        """Continue with the next request, or close the connection, after the response was written."""
         self.state.total_requests += 1
         self.exchange = None
-        exchange.request.answered()
         if self.closed or self.transport.is_closing():
             return
         if not exchange.keep_alive:
             self._close(linger=not exchange.complete)
             return
         self.idle_since = self.loop.time()
+        if self.flow.write_paused:
+            self.last_user = exchange.request.user.name
+            self.flow.pause_reading()
+        else:
+            self._proceed()
+
+    def _proceed(self) -> None:
+        """Begin the next request, if there is one: not before the client has read enough of the last response."""
         if self.waiting:
             self._start(self.waiting.popleft())
+        if self.backlog and not self.waiting:
+            backlog, self.backlog = self.backlog, b""
+            self.data_received(backlog)
         if self.held is not None:
             rest, self.held = bytes(self.held), None
             self.parser = httptools.HttpRequestParser(self)
@@ -339,10 +471,15 @@ class HttpProtocol(HttpToolsProtocol):
         self.exchange = None
         self.flow.resume_reading()
         self.transport.pause_reading()
-        self.hijacking = HijackedConnection(self.transport, early)
-        self.state.upgraded = {transport for transport in self.state.upgraded if not transport.is_closing()}
+        self.parser = None  # type: ignore[assignment]  # the two refer to each other, and `connection_lost` goes to another protocol
+        self.hijacking = HijackedConnection(self.transport, early, self._taken)
         self.state.upgraded.add(self.transport)
         return self.hijacking
+
+    def _taken(self) -> None:
+        """Drop the references to the connection, which uvloop's TLS refers back from (see closed.py)."""
+        self.closed = True
+        self.transport, self.flow, self.hijacking = CLOSED, None, None  # type: ignore[assignment]
 
     def refuse(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
         """Answer what cannot be understood, and close. A request that is being answered on this connection is cut."""
@@ -371,7 +508,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def check_idle(self, now: float) -> None:
         """Called every few seconds: close connections that say nothing, or never finish a head."""
-        if self.exchange is not None or self.closed:
+        if self.exchange is not None or self.closed or self.flow.write_paused:
             return
         if self.head_since:
             if now - self.head_since > HEAD_TIMEOUT:

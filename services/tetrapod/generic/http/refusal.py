@@ -1,4 +1,4 @@
-"""What the front answers by itself: Status objects for raised `StatusError`, the text of a panic, and bad requests.
+"""Responses that the HTTP server creates itself: Status objects for a raised `StatusError`, panics and bad requests.
 
 Upstream: ErrorNegotiated in k8s.io/apiserver/pkg/endpoints/handlers/responsewriters, WithPanicRecovery in server/filters/wrap.go.
 """
@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.head import STATUS_LINES
 from tetrapod.generic.request import HeaderList, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
@@ -23,7 +24,7 @@ PANIC_TEXT: Final = b"This request caused apiserver to panic. Look in the logs f
 
 
 def status_response(error: StatusError) -> Response:
-    """A refusal as JSON, for whoever stands outermost."""
+    """Return `error` as a JSON response with a Status object, for the outermost handler."""
     headers: HeaderList = [NO_CACHE, JSON, *error.headers]
     if error.retry_after and not any(name == b"retry-after" for name, _ in error.headers):
         headers.append((b"retry-after", str(error.retry_after).encode()))
@@ -31,7 +32,7 @@ def status_response(error: StatusError) -> Response:
 
 
 def encode_status(status: Object) -> bytes:
-    """JSON with a final newline, as upstream's serializer writes; stray bytes of the path become U+FFFD."""
+    """Encode `status` as JSON with a final newline, as upstream's serializer does. Invalid UTF-8 of the path becomes U+FFFD."""
     try:
         return orjson.dumps(status, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # lone surrogates
@@ -45,22 +46,33 @@ def encode_status(status: Object) -> bytes:
 
 
 def text_response(status: int, text: bytes) -> Response:
-    """As Go's http.Error."""
+    """Return a plain-text response, as Go's http.Error does."""
     return Response(status, [NO_CACHE, TEXT, NOSNIFF], text)
 
 
 def panic_response() -> Response:
+    """Return the response to a request whose handler failed unexpectedly."""
     return text_response(500, PANIC_TEXT)
 
 
 def bad_request(code: int, phrase: str, detail: str = "", text: str | None = None) -> bytes:
-    """What Go's server writes for a request that it cannot parse, before it closes the connection; `text` is the body where it is of
-    another form."""
+    """Return the response that Go's server writes to a request that it cannot parse, before it closes the connection.
+
+    Args:
+        text: the body, or None for the usual form `code phrase: detail`.
+    """
     if text is None:
         text = f"{code} {phrase}: {detail}" if detail else f"{code} {phrase}"
     return f"HTTP/1.1 {code} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{text}".encode()
 
 
+def too_large(code: int, message: str) -> bytes:
+    """Return the answer to a request whose head is too large, with a Status as its body. The connection is closed after it."""
+    body = encode_status(StatusError(code, "", message).to_status())
+    head = STATUS_LINES[code] + b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return head + body
+
+
 def expectation_failed(date: bytes) -> bytes:
-    """Unlike them this comes from Go's handling of a request that it could read, with the headers of an answer."""
+    """Return the response to an unsupported Expect header. Go parses such a request, so unlike `bad_request` it sends ordinary headers."""
     return b"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n" + date + b"Content-Length: 0\r\n\r\n"

@@ -43,10 +43,16 @@ class HttpServer:
         port: int = 0,
         tls: ServingTLS | None = None,
         sock: socket.socket | None = None,
-        crowded: Callable[[], bool] = bool,
+        contended: Callable[[], bool] = bool,
+        step_warning: float = 0.0,
     ) -> None:
-        """While it is `crowded` requests begin in the step of the loop in which they arrived (see eager.py)."""
-        self.state = FrontState(handler, crowded)
+        """Configure the server; `start` listens.
+
+        Args:
+            contended: returns whether requests compete for the event loop. Each then starts in the step in which it arrives.
+            step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 logs none.
+        """
+        self.state = FrontState(handler, contended, step_warning)
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
         self._tls = ServingContext(tls) if tls is not None else None
         self._sock = sock
@@ -83,7 +89,7 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """The port that is listened on, also where 0 was asked for."""
+        """The port that the server listens on; if 0 was configured, the port that the kernel chose."""
         return int(self._address()[1])
 
     def _address(self) -> tuple[Any, ...]:
@@ -91,7 +97,7 @@ class HttpServer:
         return address
 
     async def start(self) -> None:
-        """Listen. Raises OSError where the address cannot be had."""
+        """Start to listen. Raises OSError if the address is not available."""
         self._tick(0)
         config = self._server.config
         sockets = [self._sock] if self._sock is not None else _bind(config.host, config.port)
@@ -107,8 +113,10 @@ class HttpServer:
 
     def _tick(self, count: int) -> None:
         self.state.date = f"Date: {formatdate(usegmt=True)}\r\n".encode()
+        now = asyncio.get_running_loop().time()
+        self.state.unread.check(now)
         if count % IDLE_CHECK == 0:
-            now = asyncio.get_running_loop().time()
+            self.state.forget_closed()
             for connection in list(self.state.connections):
                 if isinstance(connection, HttpProtocol):
                     connection.check_idle(now)
@@ -120,14 +128,14 @@ class HttpServer:
                 log.error("serving certificate not reloaded: %s", error)
 
     def lame_duck(self) -> None:
-        """Still accept, but ask every client by `Connection: close` to go elsewhere."""
+        """Keep accepting connections, but send `Connection: close` with each response, so that clients reconnect elsewhere."""
         self.state.closing = True
 
     async def stop(self, timeout: float = 10.0, linger: float = 0.0) -> None:
-        """Stop accepting, end streams, let requests finish; whatever runs after `timeout` seconds is cut.
+        """Stop accepting connections, end streams and let requests finish. Requests that still run after `timeout` seconds are aborted.
 
-        Connections on which nothing is asked are kept for up to `linger` seconds, for their clients to close them: a request that
-        comes just then is answered, where it would be lost if the connection were closed under it.
+        Idle connections stay open for up to `linger` seconds, so that their clients can close them. A request that arrives in that
+        time is answered; it would be lost if the server closed the connection.
         """
         self.lame_duck()
         for listener in self._server.servers:

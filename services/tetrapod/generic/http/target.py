@@ -1,11 +1,12 @@
-"""Request targets and Host headers, checked and taken apart as Go's net/http does (url.ParseRequestURI, httpguts.ValidHostHeader)."""
+"""Validation and parsing of request targets and Host headers, as in Go's net/http (url.ParseRequestURI, httpguts.ValidHostHeader)."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final, NamedTuple
-from urllib.parse import unquote_to_bytes
+
+from tetrapod.machinery.boundedcache import bounded
+from tetrapod.machinery.query import unescape
 
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
@@ -13,16 +14,16 @@ _HOST: Final = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*")
 
 
 class Target(NamedTuple):
-    """`path` is percent-decoded; bytes that are no UTF-8 stay in it as surrogates (see `surrogateescape`)."""
+    """A parsed request target. `path` is percent-decoded; bytes that are not UTF-8 become surrogates (see `surrogateescape`)."""
 
     path: str
     raw_path: str
     query: str
 
 
-@lru_cache(maxsize=2048)
+@bounded(count=4096, size=2 << 20, largest=2048, weigh_entry=lambda target, _: 4 * len(target) + 400)
 def parse_target(target: bytes) -> Target | None:
-    """Origin form, absolute form (whose authority is ignored) or `*`; None for what Go answers 400."""
+    """Parse the origin form, the absolute form (ignoring its authority) or `*`. Return None for a target that Go answers with 400."""
     raw, _, query = target.partition(b"?")
     if not raw.startswith(b"/") and raw != b"*":
         if (match := _ABSOLUTE.match(raw)) is None:
@@ -33,9 +34,10 @@ def parse_target(target: bytes) -> Target | None:
         return Target(raw.decode("utf-8", "surrogateescape"), text, query.decode("latin-1"))
     if _BAD_ESCAPE.search(raw):
         return None
-    return Target(unquote_to_bytes(raw).decode("utf-8", "surrogateescape"), text, query.decode("latin-1"))
+    return Target(unescape(raw).decode("utf-8", "surrogateescape"), text, query.decode("latin-1"))
 
 
-@lru_cache(maxsize=256)
+@bounded(count=256, size=64 << 10, largest=512)
 def valid_host(host: bytes) -> bool:
+    """Return whether a Host header is well-formed."""
     return _HOST.fullmatch(host) is not None

@@ -1,8 +1,9 @@
-"""`BalancedPool`: a pool for which some endpoints are services with replicas; a request goes to the next one that is ready.
+"""A connection pool with load balancing: some endpoints are services with several replicas, and a request goes to the next ready one.
 
-A request is tried at another replica only where nothing can have come of it: nothing was sent, a replica that stops says so
-(`filters/draining.py`), or it may be repeated by its method and no byte of an answer had come (net/http does the same over one
-connection). Bodies that are streamed are not kept, so they are sent once.
+A request is retried at another replica only if the first one cannot have executed it: nothing was sent; a stopping replica rejected it
+(`filters/draining.py`); or its method may be repeated and no byte of a response had arrived, as net/http does over one connection.
+Streamed
+bodies are not buffered, so requests with them are not retried.
 """
 
 from __future__ import annotations
@@ -23,22 +24,28 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList
 
 DIAL_SECONDS: Final = 3.0
-"""Where there are others to turn to, a replica whose host is gone is not waited for as long as a backend of its own is."""
+"""Seconds to connect to a replica if there are others to try. Shorter than for other backends, in case its host is gone."""
 _PROBE_SECONDS: Final = 3.0
 _TRIES: Final = 3
-"""At a single address, behind which there may be several."""
+"""The number of tries at a single address, which may have several replicas behind it."""
 
 
 class BalancedPool(BackendPool):
+    """A pool that balances the requests to some endpoints over replicas."""
+
     def __init__(self) -> None:
         super().__init__()
         self._services: dict[tuple[str, int], Replicas] = {}
         self._probing: dict[str, ClientTLS | None] = {}
 
     def balance(self, name: str, urls: Sequence[str], tls: ClientTLS) -> Endpoint:
-        """All `urls` are replicas of one service, the first of them its name from now on. `tls` is what to ask them with.
+        """Register `urls` as the replicas of one service. Requests to the returned endpoint, that of the first URL, are balanced over all.
 
-        Raises BackendError: one is no URL.
+        Args:
+            tls: the TLS configuration for readiness probes.
+
+        Raises:
+            BackendError: a URL is invalid.
         """
         endpoints = [parse_url(url, tls)[0] for url in urls]
         first = endpoints[0]
@@ -49,7 +56,7 @@ class BalancedPool(BackendPool):
         return first
 
     def follow(self, lifecycle: Lifecycle) -> None:
-        """Look after all of them in the background."""
+        """Resolve and probe the replicas of all services in the background."""
         for replicas in self._services.values():
             tls = self._probing[replicas.name]
 
@@ -81,10 +88,10 @@ class BalancedPool(BackendPool):
         if not candidates:
             raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", untouched=True, unsent=True)
         single = len(candidates) == 1
-        tries = candidates * _TRIES if single else candidates
+        attempts = candidates * _TRIES if single else candidates
         repeatable = isinstance(body, bytes)
-        for number, address in enumerate(tries):
-            last = number == len(tries) - 1
+        for number, address in enumerate(attempts):
+            last = number == len(attempts) - 1
             try:
                 connection = await super().exchange(
                     _endpoint(address, endpoint.tls, endpoint.patience if last or single else DIAL_SECONDS),
@@ -100,8 +107,8 @@ class BalancedPool(BackendPool):
                 )
             except BackendError as error:
                 replicas.refused(address)
-                again = error.unsent or (error.untouched and repeatable and (replay or method in REPLAYABLE))
-                if last or single or not again:
+                retriable = error.unsent or (error.untouched and repeatable and (replay or method in REPLAYABLE))
+                if last or single or not retriable:
                     raise
                 continue
             if not _untouched(connection):
@@ -126,7 +133,9 @@ class BalancedPool(BackendPool):
             return False
 
     def _close_idle(self, address: Address) -> None:
-        """Before it does: a request that crosses the end of a connection is lost."""
+        """Close the idle connections to an address, before the replica does: a request that is sent while the replica closes its
+        connection is lost.
+        """
         for endpoint, idle in self._idle.items():
             if (endpoint.host, endpoint.port) == (address.host, address.port):
                 for connection in idle:
@@ -141,10 +150,10 @@ def _endpoint(address: Address, tls: ClientTLS | None, patience: float = DIAL_SE
 
 
 def _untouched(connection: BackendConnection) -> bool:
-    """Whether the answer says that nothing was done; that is between us and the replica."""
+    """Return whether the response says that the request was not executed, and remove the header that says so."""
     if connection.status != 503:
         return False
     kept = [header for header in connection.headers if header[0] != UNTOUCHED]
-    told = len(kept) < len(connection.headers)
+    is_untouched = len(kept) < len(connection.headers)
     connection.headers = kept
-    return told
+    return is_untouched

@@ -1,4 +1,4 @@
-"""What is wrong with a backend's certificate, in the words of Go's crypto/x509. Importing this imports `cryptography`."""
+"""Error texts about a backend's certificate, as Go's crypto/x509 gives them. Importing this module imports `cryptography`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cryptography import x509
 
 
 def complaint(der: bytes, name: str) -> str:
-    """About its time or its names, in Go's order; "" where those are fine."""
+    """Return the error about the validity period or the names of a certificate, in Go's order, or "" if both are valid."""
     certificate = x509.load_der_x509_certificate(der)
     return _time_complaint(certificate, datetime.datetime.now(datetime.UTC)) or _name_complaint(certificate, name)
 
@@ -55,7 +55,7 @@ def _host_complaint(certificate: x509.Certificate, hosts: Sequence[str], name: s
 
 
 def _matches(pattern: str, name: str) -> bool:
-    wanted, given = pattern.lower().rstrip(".").split("."), name.lower().rstrip(".").split(".")
-    return len(wanted) == len(given) and all(
-        w == g or (i == 0 and w == "*" and len(g) > 0) for i, (w, g) in enumerate(zip(wanted, given, strict=True))
+    pattern_labels, name_labels = pattern.lower().rstrip(".").split("."), name.lower().rstrip(".").split(".")
+    return len(pattern_labels) == len(name_labels) and all(
+        w == g or (i == 0 and w == "*" and len(g) > 0) for i, (w, g) in enumerate(zip(pattern_labels, name_labels, strict=True))
     )

@@ -1,7 +1,8 @@
-"""`BackendConnection`: one connection to a backend, carrying one exchange at a time, parsed by httptools.
+"""One connection to a backend, which carries one exchange at a time and is parsed by httptools.
 
-The body of an answer is either read by whoever asked (`chunk`, `read`) or piped into a client's `StreamWriter` as it arrives; in both
-cases reading from the backend pauses while too much of it waits.
+The body of a response is either read by the caller (`chunk`, `read`) or piped into a client's `StreamWriter` as it arrives. In both
+cases
+reading from the backend pauses while too much data is buffered.
 """
 
 from __future__ import annotations
@@ -14,20 +15,29 @@ from typing import Any, Final
 import httptools
 
 from tetrapod.generic.http.buffered import read_buffer
-from tetrapod.generic.proxy.malformed import TOO_LARGE, malformed_body, malformed_head, malformed_status, unsupported_encoding
+from tetrapod.generic.http.closed import CLOSED
+from tetrapod.generic.proxy.malformed import TOO_LARGE, TOO_MANY_1XX, malformed_body, malformed_head, malformed_status, unsupported_encoding
 from tetrapod.generic.request import HeaderList, StreamWriter
+from tetrapod.machinery.failure import Failure
 
 HIGH_WATER: Final = 256 * 1024
 PIECE: Final = 256 * 1024
-"""Bytes that are piped before the client's writer is asked whether it may go on: others have their turn then."""
+"""The number of bytes that are piped before the client's writer is awaited, so that other tasks of the event loop can run."""
 UNASKED: Final = 64 * 1024
-"""Bytes of a body that are read before anybody has asked for it."""
+"""The number of bytes of a body that are read before the caller requests it."""
 MAX_HEAD: Final = 10 << 20
-"""Of an answer's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
+"""The maximum size of a response's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
+MAX_1XX: Final = 5
+"""The maximum number of informational responses before the final one (net/http before Go 1.23: max1xxResponses)."""
 
 
 class BackendError(Exception):
-    """The backend could not be reached, or broke off. `untouched`: no byte of an answer had come; `unsent`: nor was anything asked."""
+    """The backend could not be reached, or the connection broke.
+
+    Attributes:
+        untouched: whether no byte of a response had arrived.
+        unsent: whether nothing was sent either.
+    """
 
     def __init__(self, message: str, *, untouched: bool = False, unsent: bool = False) -> None:
         super().__init__(message)
@@ -36,19 +46,26 @@ class BackendError(Exception):
 
 
 class BackendConnection(asyncio.BufferedProtocol):
+    """A connection to a backend.
+
+    Args:
+        on_idle: called when the connection can be used for another exchange.
+        on_lost: called when the connection is lost or detached.
+    """
+
     def __init__(self, on_idle: Callable[[BackendConnection], None], on_lost: Callable[[BackendConnection], None]) -> None:
         self.transport: Any = None
         self.idle_since = 0.0
-        self.used = False  # has carried an exchange before
+        self.used = False  # whether it has carried an exchange before
         self.lost = False
-        self.sender: asyncio.Task[None] | None = None  # still sends the body of the request
+        self.sender: asyncio.Task[None] | None = None  # the task that still sends the body of the request
         self._on_idle = on_idle
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._buffer = read_buffer()
         self._writable = asyncio.Event()
         self._writable.set()
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: Any = httptools.HttpResponseParser(self)
         self._reset("")
 
     def _reset(self, method: str) -> None:
@@ -56,30 +73,32 @@ class BackendConnection(asyncio.BufferedProtocol):
         self.headers: HeaderList = []
         self.trailers: HeaderList = []
         self.complete = False
-        self.rest = b""  # what followed a 101
+        self.rest = b""  # the data after a 101
         self.upgraded = False
         self._method = method
         self._active = bool(method)
         self._in_head = False
-        self._head_size = 0  # bytes since the last one of a body: of the head, of trailers, of what stands between chunks
+        self._head_size = 0  # bytes since the last body data: the head, trailers, and the framing between chunks
+        self._informational = 0  # the number of informational responses before the final one
         self._request_sent = False
-        self._consumed = False  # whoever asked has the whole answer: nothing here is looked at any more
+        self._consumed = False  # whether the caller has the whole response
         self._keep_alive = False
-        self._surplus = False  # a second answer has begun, which nobody asked for: nothing of it is looked at
+        self._surplus = False  # whether a second response has begun, which was not requested and is ignored
         self._touched = False
         self._until_close = False
         self._chunks: deque[bytes] = deque()
         self._size = 0
         self._paused = False
-        self._error: Exception | None = None
+        self._error: Failure[Exception] | None = None
         self._writer: StreamWriter | None = None
-        self._piped = 0  # since it was asked last
+        self._piped = 0  # the number of bytes since the writer was last awaited
         self._head: asyncio.Future[None] | None = None
         self._signal: asyncio.Future[None] | None = None
 
     # --- asking
 
     def begin(self, method: str, head: bytes, body: bytes = b"", *, all_sent: bool = True) -> None:
+        """Send the head of a request, and its body or the beginning of it. `all_sent` is whether that is the whole request."""
         self.used = self.idle_since > 0
         self._reset(method)
         self._request_sent = all_sent
@@ -87,23 +106,34 @@ class BackendConnection(asyncio.BufferedProtocol):
         self.transport.write(head + body)
 
     async def send(self, data: bytes) -> None:
+        """Send a part of the request body, waiting while the transport's buffer is full."""
         if not self.lost:
             self.transport.write(data)
             await self._writable.wait()
 
     def sent(self) -> None:
-        """The whole request is written."""
+        """Mark the request as completely sent."""
         self._request_sent = True
         self._maybe_idle()
 
     async def answer(self) -> None:
-        """Wait for `status` and `headers`. Raises BackendError, and what the body of the request raised as it was read."""
+        """Wait for `status` and `headers`.
+
+        Raises:
+            BackendError: the connection broke or the response is malformed.
+            Exception: any error of reading the body of the request.
+        """
         assert self._head is not None
         await self._head
         if self.status == 0:
-            raise self._error or BackendError("no answer")
+            raise self._error.error() if self._error is not None else BackendError("no answer")
 
     async def read(self, limit: int = 1 << 30) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            BackendError: the connection broke, or the body is larger than `limit` bytes.
+        """
         parts: list[bytes] = []
         size = 0
         while part := await self.chunk():
@@ -115,13 +145,17 @@ class BackendConnection(asyncio.BufferedProtocol):
         return b"".join(parts)
 
     async def chunk(self) -> bytes:
-        """The next piece of the body, b"" at its end. Raises BackendError where it breaks off."""
+        """Return the next piece of the body, or b"" at its end.
+
+        Raises:
+            BackendError: the connection broke.
+        """
         while not self._chunks:
             if self.complete:
                 self._release()
                 return b""
             if self._error is not None:
-                raise self._error
+                raise self._error.error()
             self._resume()
             await self._wait()
         data = self._chunks.popleft()
@@ -129,7 +163,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         return data
 
     def take(self) -> bytes | None:
-        """The whole body, if it is here already."""
+        """Return the whole body if it has already arrived, otherwise None."""
         if not self.complete:
             return None
         data = b"".join(self._chunks)
@@ -138,14 +172,18 @@ class BackendConnection(asyncio.BufferedProtocol):
         return data
 
     async def pipe(self, writer: StreamWriter) -> None:
-        """Write the body to `writer` piece by piece as it comes, no faster than it takes it."""
+        """Write the body to `writer` as it arrives, with back pressure.
+
+        Raises:
+            BackendError: the connection broke.
+        """
         while self._chunks:
             writer.write(self._chunks.popleft())
         self._size = 0
         self._writer = writer
         while not self.complete:
             if self._error is not None:
-                raise self._error
+                raise self._error.error()
             if self._paused:
                 self._piped = 0
                 await writer.drain()
@@ -155,13 +193,13 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._release()
 
     def unsendable(self, error: Exception) -> None:
-        """The rest of the request cannot be had; who waits for the answer is told why."""
+        """Fail the exchange because the rest of the request body cannot be read."""
         if self._active:
             self._fail(BackendError(str(error)) if self.status else error)
         self.transport.abort()
 
     def close(self) -> None:
-        """Give the exchange up, and the connection with it."""
+        """Abort the exchange and the connection."""
         self._active = False
         if self.sender is not None:
             self.sender.cancel()
@@ -169,7 +207,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def detach(self, protocol: asyncio.Protocol) -> None:
-        """After a 101: `protocol` receives from now on, first what has come already."""
+        """Hand the connection over to `protocol` after a 101. It receives the data that has already arrived first."""
         self._active = False
         self.lost = True
         self._on_lost(self)
@@ -179,6 +217,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             protocol.data_received(self.rest)
             self.rest = b""
         self._resume()
+        self.transport, self._parser = CLOSED, None  # they refer back to this object
 
     async def _wait(self) -> None:
         self._signal = self._loop.create_future()
@@ -220,12 +259,14 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._received(self._buffer[:nbytes])
 
     def _received(self, data: memoryview) -> None:
-        """The parser copies what is kept; so must we."""
+        """Parse received data. The parser copies the parts that are kept; data after an upgrade is copied here, because the buffer is
+        reused.
+        """
         if self.upgraded:
             self.rest += bytes(data)
             return
         if not self._active:
-            self.transport.abort()  # nobody asked
+            self.transport.abort()  # data without a request
             return
         self._touched = True
         self._head_size += len(data)
@@ -245,6 +286,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self.lost = True
         self._writable.set()
         self._on_lost(self)
+        self.transport, self._parser = CLOSED, None  # they refer back to this object
         if self._active and self._until_close and exc is None:
             self.on_message_complete()
         elif self._active:
@@ -253,7 +295,7 @@ class BackendConnection(asyncio.BufferedProtocol):
 
     def _fail(self, error: Exception) -> None:
         self._active = False
-        self._error = error
+        self._error = Failure(error)
         if self._head is not None and not self._head.done():
             self._head.set_result(None)
         self._wake()
@@ -278,24 +320,30 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.trailers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        if self._surplus:
+        if self._surplus or self._error is not None:
             return
         self._in_head = False
-        self._head_size = 0
         status = self._parser.get_status_code()
-        complaint = malformed_status(status)
+        error_text = malformed_status(status)
         framed = False
         for name, value in self.headers:
             if name == b"content-length":
                 framed = True
             elif name == b"transfer-encoding":
                 framed = True
-                complaint = complaint or unsupported_encoding(value)
-        if complaint:
-            self._fail(BackendError(complaint))
+                error_text = error_text or unsupported_encoding(value)
+        informational = 100 <= status < 200 and status != 101
+        if informational:
+            self._informational += 1
+            if self._informational > MAX_1XX:
+                error_text = error_text or TOO_MANY_1XX
+        else:
+            self._head_size = 0
+        if error_text:
+            self._fail(BackendError(error_text))
             self.transport.abort()
             return
-        if 100 <= status < 200 and status != 101:
+        if informational:
             return
         self.status = status
         self._keep_alive = self._parser.should_keep_alive()
@@ -334,7 +382,7 @@ class BackendConnection(asyncio.BufferedProtocol):
     def _finish(self) -> None:
         self.complete = True
         self._wake()
-        if not self._request_sent:  # an answer that did not wait for the whole request
+        if not self._request_sent:  # the response did not wait for the whole request
             self._keep_alive = False
             if self.sender is not None:
                 self.sender.cancel()
@@ -350,7 +398,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._maybe_idle()
 
     def _maybe_idle(self) -> None:
-        """Free for the next exchange, once both sides have said all and the answer has been taken."""
+        """Return the connection to the pool once request and response are complete and the response was consumed."""
         if (
             self.complete
             and self._consumed

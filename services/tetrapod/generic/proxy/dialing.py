@@ -1,7 +1,9 @@
-"""`dial`: a connection to a backend, or in Go's words why there is none.
+"""Connecting to a backend, with Go's error texts.
 
-What is wrong with a certificate is decided by OpenSSL; to tell it as Go does, the certificate is looked at once more on a
-connection that carries nothing. Upstream: net/dial.go, crypto/tls and crypto/x509/verify.go.
+OpenSSL verifies the certificate. To report an error as Go does, the certificate is fetched again over a connection that carries no
+data.
+
+Upstream: net/dial.go, crypto/tls and crypto/x509/verify.go.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
-    """
+    """Connect to an endpoint and return the protocol.
+
     Raises:
-        BackendError: with Go's text.
+        BackendError: the connection failed; the text is Go's.
     """
     tls = endpoint.tls
     try:
@@ -41,10 +44,10 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
         raise BackendError(f"unable to use the TLS configuration: {error}", untouched=True) from error
     try:
         async with asyncio.timeout(endpoint.patience):
-            _, made = await asyncio.get_running_loop().create_connection(
+            _, connected = await asyncio.get_running_loop().create_connection(
                 protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
             )
-            return made
+            return connected
     except TimeoutError:
         raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
     except ssl.SSLCertVerificationError as error:
@@ -56,6 +59,7 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
 
 
 def server_name(endpoint: Endpoint) -> str | None:
+    """Return the name for SNI and verification, or None without TLS."""
     return (endpoint.tls.server_name or endpoint.host) if endpoint.tls is not None else None
 
 
@@ -79,14 +83,14 @@ async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
 
 
 async def _address(endpoint: Endpoint) -> str:
-    """Which address it was that could not be reached."""
+    """Return the address that could not be reached."""
     host: str = endpoint.host
     with suppress(ValueError):
         ipaddress.ip_address(host)
         return endpoint.authority
     with suppress(OSError):
-        found = await asyncio.get_running_loop().getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
-        addresses = [str(item[4][0]) for item in found]
+        infos = await asyncio.get_running_loop().getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
+        addresses = [str(item[4][0]) for item in infos]
         host = next((a for a in addresses if ":" not in a), addresses[0])
     return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"
 
@@ -102,7 +106,7 @@ _REASONS: Final = {
 
 def _reason(error: Exception) -> str:
     known = _REASONS.get(getattr(error, "errno", None) or 0)
-    if known is None and "Connect call failed" in str(error):  # several addresses, several errors in one
+    if known is None and "Connect call failed" in str(error):  # asyncio combines the errors of several addresses into one
         known = _REASONS[errno.ECONNREFUSED]
     return known or str(error) or type(error).__name__
 
@@ -125,7 +129,7 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
         certificate = None
     if certificate is not None and (text := complaint(certificate, server_name(endpoint) or "")):
         return text
-    if error.verify_code in (2, 18, 19, 20, 21):  # of OpenSSL: no issuer, self-signed, unable to verify
+    if error.verify_code in (2, 18, 19, 20, 21):  # OpenSSL: no issuer, self-signed, unable to verify
         return _UNKNOWN_AUTHORITY
     if error.verify_code == 26:
         return "x509: certificate specifies an incompatible key usage"
@@ -133,12 +137,12 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
 
 
 async def _look(endpoint: Endpoint) -> bytes | None:
-    """The certificate of the backend, whatever it is worth."""
+    """Return the certificate of the backend without verifying it."""
     context = client_context(ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else ""))
     async with asyncio.timeout(_LOOK_TIMEOUT):
         _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint))
     try:
-        found: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        return found
+        certificate: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return certificate
     finally:
         writer.transport.abort()

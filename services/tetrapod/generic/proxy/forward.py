@@ -1,6 +1,9 @@
-"""`forward`: pass a request on to a backend and its answer back, as kube-aggregator's UpgradeAwareHandler does.
+"""Forwarding of a request to a backend and of its response to the client, as kube-aggregator's UpgradeAwareHandler does it.
 
-Streams go both ways without being collected; an answer that is already here whole becomes a plain `Response`; a 101 becomes a splice.
+Bodies are streamed in both directions without being collected. A response that has arrived completely becomes a plain `Response`, and a
+101
+connects the client and the backend directly.
+
 Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
 """
 
@@ -33,11 +36,13 @@ log = logging.getLogger(__name__)
 _SWITCHED: Final = 'backend tried to switch protocol "{}" when "" was requested\n'
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 WHOLE: Final = 64 * 1024
-"""Bodies up to this size are sent with the head, once they are here: one write, no task, and a slow client holds no backend."""
+"""Bodies up to this size are sent with the head if they have arrived: that takes one write and no task, and a slow client does not occupy
+a backend connection.
+"""
 
 
 class NotUpgraded(BackendError):
-    """The backend answered an upgrade with something else that is no error."""
+    """The backend answered an upgrade request with a response that is neither a 101 nor an error."""
 
 
 async def forward(
@@ -52,11 +57,19 @@ async def forward(
     only_upgraded: bool = False,
     dropped: Collection[bytes] = STRANGERS,
 ) -> Response:
-    """The backend's answer. `target` (path and query) is the request's own, `headers` those of `forwarded_headers`, unless given; so is
-    `host`, that of the Host header, the endpoint's. Without `redirects` such an answer is refused: who follows it takes his token along.
-    `only_upgraded`: who asks for an upgrade gets it, or an error of the backend's. `dropped`: of its headers (FRONTS of a service of ours).
+    """Forward a request and return the backend's response.
 
-    Raises BackendError.
+    Args:
+        target: path and query; if empty, those of the request.
+        headers: the headers to send; None means those of `forwarded_headers`.
+        host: the Host header; if empty, that of the endpoint.
+        redirects: whether redirects are passed back. Otherwise they are rejected, because a client that follows one would send its
+            token along.
+        only_upgraded: whether an upgrade request must result in an upgrade or in an error of the backend.
+        dropped: the response headers that are not passed back (FRONTS for a peer service).
+
+    Raises:
+        BackendError: the backend cannot be reached or the response is malformed.
     """
     request.cancel_when_gone = True
     if not target:
@@ -68,15 +81,15 @@ async def forward(
             raise BackendError(str(error), untouched=True) from None
     upgrade = upgrade_of(request.headers) if request.upgrade is not None else b""
     length = _length(request.headers)
-    sent: BodyReader | bytes = request.body
+    request_body: BodyReader | bytes = request.body
     if length is not None and length <= WHOLE:
-        sent = await request.body.read(length) if length else b""
+        request_body = await request.body.read(length) if length else b""
     connection = await pool.exchange(
         endpoint,
         request.method,
         target,
         headers,
-        sent,
+        request_body,
         host=host,
         upgrade=upgrade,
         length=length,
@@ -88,11 +101,11 @@ async def forward(
         return _switch(connection) if upgrade else _refused(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
     if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):
         return _refused(connection, 502, _REDIRECTED)
-    back = answer_headers(connection.headers, dropped)
-    trailers, passed = connection.trailers, HeaderList()
+    response_headers = answer_headers(connection.headers, dropped)
+    trailers, passed_trailers = connection.trailers, HeaderList()
     body = connection.take()
     if body is not None and not trailers:
-        return Response(connection.status, back, body)
+        return Response(connection.status, response_headers, body)
 
     async def run(writer: StreamWriter) -> None:
         try:
@@ -106,10 +119,10 @@ async def forward(
         finally:
             if body is None and not connection.complete:
                 connection.close()
-        passed.extend(answer_trailers(trailers))
+        passed_trailers.extend(answer_trailers(trailers))
 
-    stream = StreamResponse(connection.status, back, run, endless=request.info is not None and request.info.verb == "watch")
-    stream.trailers = passed
+    stream = StreamResponse(connection.status, response_headers, run, endless=request.info is not None and request.info.verb == "watch")
+    stream.trailers = passed_trailers
     return stream
 
 
@@ -126,7 +139,7 @@ def _switched_to(headers: HeaderList) -> str:
 
 
 def _length(headers: HeaderList) -> int | None:
-    """Bytes of the request's body; None where only its end will tell."""
+    """Return the size of the request's body in bytes, or None if it is chunked."""
     length: int | None = 0
     for name, value in headers:
         if name == b"content-length":

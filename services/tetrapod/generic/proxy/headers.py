@@ -1,6 +1,6 @@
-"""Headers on their way through the proxy: pure functions.
+"""Header rules of the proxy, as pure functions.
 
-Upstream: net/http/httputil/reverseproxy.go, k8s.io/client-go/transport/round_trippers.go (SetAuthProxyHeaders, headerKeyEscape).
+Upstream: net/http/httputil/reverseproxy.go; k8s.io/client-go/transport/round_trippers.go, SetAuthProxyHeaders and headerKeyEscape.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection
-from functools import lru_cache
 from typing import Final
 
 from tetrapod.generic.among_services.names import ANSWERS
 from tetrapod.generic.http.head import canonical
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.boundedcache import bounded
 
 _HOP_BY_HOP: Final = frozenset(
     {
@@ -32,36 +32,38 @@ _HOP_BY_HOP: Final = frozenset(
 _OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
 _WHEREABOUTS: Final = _OURS | {b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"}
 FRONTS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
-"""What is not passed back of the answer of a service of ours: our own front writes it."""
+"""Response headers of a peer service that are not passed to the client, because the aggregator writes its own."""
 STRANGERS: Final = FRONTS | ANSWERS
-"""The same of any other's answer: and what services say to the front."""
+"""Response headers of other backends that are not passed to the client. They include those that only peer services may set."""
 SITES: Final = STRANGERS | {
     b"access-control-" + name
     for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
 }
-"""The same where the client may be a browser: who may read an answer elsewhere is not for a backend to say."""
+"""The same for clients that may be browsers: a backend must not set CORS headers for this server."""
 _NOTHING: Final[frozenset[bytes]] = frozenset()
-_IDENTITY: Final = (b"x-remote-", b"impersonate-")
+_REMOTE: Final = b"x-remote-"
+_IDENTITY: Final = (_REMOTE, b"impersonate-")
 _CHANGED_ON_THE_WAY: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]|\A[ \t]|[ \t]\Z")
 _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def escape_header_key(key: str) -> str:
-    """Percent-encode what a header name cannot hold, and `%`."""
+    """Percent-encode `%` and the characters that a header name cannot contain."""
     return "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
 
 
 class Unsendable(ValueError):
-    """A header cannot hold what was to be said in it; in the words of Go's net/http."""
+    """A header value contains characters that cannot be sent. The text is that of Go's net/http."""
 
 
 def identity_headers(user: UserInfo) -> HeaderList:
-    """What the front proxy says of the user.
+    """Return the identity headers (X-Remote-*) of a user.
 
-    Raises Unsendable for a user whom the backend would read as somebody else: whose name ends its header and begins another (a
-    certificate's CN may be anything), or has spaces at its ends, which upstream sends all the same.
+    Raises:
+        Unsendable: the backend would read another identity: the name (a certificate's CN may be anything) contains line breaks, or
+            begins or ends with spaces. Upstream sends such spaces.
     """
-    headers = [*_plain_identity(user.name, user.uid, user.groups)]
+    headers = [*_plain_identity((user.name, user.uid, user.groups))]
     if user.extra:
         for key, values in user.extra.items():
             name = f"x-remote-extra-{escape_header_key(key)}".encode()
@@ -69,23 +71,28 @@ def identity_headers(user: UserInfo) -> HeaderList:
     return headers
 
 
-@lru_cache(1024)
-def _plain_identity(name: str, uid: str, groups: tuple[str, ...]) -> tuple[tuple[bytes, bytes], ...]:
+@bounded(count=2048, size=4 << 20, largest=128 << 10)
+def _plain_identity(user: tuple[str, str, tuple[str, ...]]) -> tuple[tuple[bytes, bytes], ...]:
+    name, uid, groups = user
     ids = (_sendable(b"x-remote-uid", uid),) if uid else ()
     return (_sendable(b"x-remote-user", name), *ids, *(_sendable(b"x-remote-group", group) for group in groups))
 
 
 def _sendable(header: bytes, text: str) -> tuple[bytes, bytes]:
-    said = text.encode()
-    if _CHANGED_ON_THE_WAY.search(said):
+    value = text.encode()
+    if _CHANGED_ON_THE_WAY.search(value):
         raise Unsendable(f'net/http: invalid header field value for "{canonical(header)[:-2].decode()}"')
-    return header, said
+    return header, value
 
 
 def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id: str, where: HeaderList | None = None) -> HeaderList:
-    """What is sent to a backend that believes us who asks; and where it goes, instead of what came of X-Forwarded-Uri and its like.
+    """Return the request headers for a backend that trusts this server's identity headers.
 
-    Raises Unsendable.
+    Args:
+        where: the X-Forwarded-Uri, -Host and -Proto headers, which replace those of the client; None passes the client's.
+
+    Raises:
+        Unsendable: the identity cannot be sent.
     """
     kept = _passed(headers, _OURS if where is None else _WHEREABOUTS, remote, audit_id)
     kept += identity_headers(user)
@@ -95,7 +102,7 @@ def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id
 
 
 def passed_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
-    """A request's headers on their way on, but Host, Upgrade and the framing. What a client says of identities is never passed on."""
+    """Return the request headers to pass on, without Host, Upgrade and framing. Identity headers of the client are never passed on."""
     return _passed(headers, _OURS, remote, audit_id)
 
 
@@ -129,14 +136,19 @@ def _passed(headers: HeaderList, dropped: Collection[bytes], remote: str, audit_
 
 
 def answer_headers(headers: HeaderList, dropped: Collection[bytes] = STRANGERS) -> HeaderList:
-    """What is passed back to the client; `dropped` is FRONTS, STRANGERS or SITES."""
+    """Return the headers of a backend's response that are passed back to the client. `dropped` is FRONTS, STRANGERS or SITES.
+
+    Identity headers are passed back from peer services only, because a proxy in front of this server may take them for its own.
+    """
+    is_peer = dropped is FRONTS
     listed = _NOTHING
     kept: HeaderList = []
     announced: list[bytes] = []
     for header in headers:
         name = header[0]
         if name not in dropped:
-            kept.append(header)
+            if is_peer or not name.startswith(_REMOTE):
+                kept.append(header)
         elif name == b"connection":
             listed |= _tokens(header[1])
         elif name == b"trailer":
@@ -149,18 +161,18 @@ def answer_headers(headers: HeaderList, dropped: Collection[bytes] = STRANGERS) 
 
 
 def where_from(path: str, prefix: str = "") -> str:
-    """X-Forwarded-Uri of a path that is escaped already."""
+    """Return the X-Forwarded-Uri of a path that is escaped already."""
     joined = posixpath.normpath(f"{prefix}{path}")
     return f"/{joined.lstrip('/')}" + ("/" if path.endswith("/") and joined.strip("/") else "")
 
 
 def answer_trailers(trailers: HeaderList) -> HeaderList:
-    """What is passed back after the body, but what would be read as something else there."""
-    return [(name, value) for name, value in trailers if name not in FRONTS and name != b"content-length"]
+    """Return the trailers that are passed back, without those that clients would interpret differently in a trailer."""
+    return [(name, value) for name, value in trailers if name not in FRONTS and name != b"content-length" and not name.startswith(_REMOTE)]
 
 
 def upgrade_of(headers: HeaderList) -> bytes:
-    """The protocol that is asked for, empty where no upgrade is."""
+    """Return the protocol of a requested upgrade, or b"" if none is requested."""
     if not any(name == b"connection" and b"upgrade" in _tokens(value) for name, value in headers):
         return b""
     return next((value for name, value in headers if name == b"upgrade"), b"")
@@ -171,7 +183,7 @@ def _tokens(connection: bytes) -> frozenset[bytes]:
 
 
 def render_request(method: str, target: str, host: str, headers: HeaderList, framing: bytes) -> bytes:
-    """The head of a request; `framing` is whole lines."""
+    """Return the head of a request. `framing` consists of whole lines."""
     lines = [f"{method} {target} HTTP/1.1\r\nHost: {host}".encode("latin-1")]
     lines += [b": ".join(header) for header in headers]
     lines.append(framing + b"\r\n")

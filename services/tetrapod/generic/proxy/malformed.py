@@ -1,4 +1,4 @@
-"""What is wrong with an answer that does not parse, in the words of Go's net/http."""
+"""Error texts for malformed responses, as Go's net/http gives them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 TOO_LARGE: Final = _BROKEN + "net/http: server response headers exceeded {} bytes; aborted"
 
 
+TOO_MANY_1XX: Final = _BROKEN + "net/http: too many 1xx informational responses"
+
+
 def malformed_head(data: bytes, fallback: str) -> str:
-    """`data` is what came instead of a good status line and headers (net/http: ReadResponse, readTransfer)."""
+    """Return the error for data that is not a valid status line with headers (net/http: ReadResponse, readTransfer).
+
+    Args:
+        fallback: the text if no specific error is found.
+    """
     lines = data[:4096].decode("utf-8", "replace").split("\n")
     first = lines[0].removesuffix("\r")
-    protocol, found, status = first.partition(" ")
-    if not found:
+    protocol, space, status = first.partition(" ")
+    if not space:
         return f"{_BROKEN}malformed HTTP response {go_quote(first)}"
     code = status.lstrip(" ").partition(" ")[0]
     if not (len(code) == 3 and code.isascii() and code.isdigit()):
@@ -45,14 +52,15 @@ def malformed_head(data: bytes, fallback: str) -> str:
 
 
 def malformed_status(code: int) -> str:
-    """What the parser lets pass; empty where it is good."""
-    return "" if 100 <= code <= 999 else f'{_BROKEN}malformed HTTP status code "{code:03}"'
+    """Return the error for a status code that the parser accepts, or "" if it is valid. Upstream accepts codes from 600 to 999."""
+    return "" if 100 <= code <= 599 else f'{_BROKEN}malformed HTTP status code "{code:03}"'
 
 
 def unsupported_encoding(value: bytes) -> str:
-    """What is wrong with Transfer-Encoding; empty where it is good."""
+    """Return the error for a Transfer-Encoding, or "" if it is supported."""
     return "" if value.strip().lower() == b"chunked" else f"{_BROKEN}unsupported transfer encoding: {go_quote(value.decode('latin-1'))}"
 
 
 def malformed_body(error: str) -> str:
+    """Return the error for a body that the parser rejects."""
     return "invalid byte in chunk length" if "chunk size" in error else f"malformed HTTP response: {error}"

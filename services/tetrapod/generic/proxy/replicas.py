@@ -1,8 +1,8 @@
-"""`Replicas`: where the replicas of one service are now, which of them are ready, and whose turn it is.
+"""The replicas of one service: their current addresses, their readiness, and the order in which they are tried.
 
-Several URLs may be given, and each name may have several addresses (`docker compose --scale`, a headless Service); names are looked up
-again and again. A replica that does not answer, or says that it is not ready, is left out until it says that it is; where none is
-ready all are tried, since somebody may answer all the same. Of a single address there is no choice, and nothing is asked.
+Several URLs may be configured, and each name may have several addresses (`docker compose --scale`, a headless Service), so names are
+resolved periodically. A replica that does not answer or is not ready is tried last until it is ready again; if none is ready, all are
+tried. A single address is not probed, because there is no alternative.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from tetrapod.generic import metrics
+from tetrapod.machinery.failure import result_of
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ READY: Final = metrics.Gauge(
 
 
 class Address(NamedTuple):
-    """`name` is what the URL says: the certificate must be good for it."""
+    """An address of a replica. `name` is the host in the URL, for which the certificate must be valid."""
 
     host: str
     port: int
@@ -38,13 +39,17 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """All addresses of a name. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(item[4][0]) for item in found))
+    """Return all addresses of a name.
+
+    Raises:
+        OSError: the lookup failed.
+    """
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in infos))
 
 
 class Replicas:
-    """`left` is told of every address that is not to be used any more."""
+    """The replicas of one service. `left` is called with every address that must no longer be used."""
 
     def __init__(self, name: str, hosts: Sequence[tuple[str, int]], left: Callable[[Address], None], lookup: Lookup = look_up) -> None:
         self.name = name
@@ -57,45 +62,45 @@ class Replicas:
         self._soon = asyncio.Event()
 
     async def candidates(self) -> list[Address]:
-        """In the order to try them in; empty where no name is known (any more)."""
+        """Return the addresses in the order in which to try them, or an empty list if no name can be resolved."""
         if not self._ready:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self.resolve())
-            await asyncio.shield(self._looking)
+            await result_of(self._looking)
         if len(self._ready) == 1:
             return list(self._ready)
-        ready = [address for address, good in self._ready.items() if good]
-        others = [address for address, good in self._ready.items() if not good]
-        turn = next(self._turn)
-        return [*_rotated(ready, turn), *_rotated(others, turn)]
+        ready = [address for address, is_ready in self._ready.items() if is_ready]
+        not_ready = [address for address, is_ready in self._ready.items() if not is_ready]
+        offset = next(self._turn)
+        return [*_rotated(ready, offset), *_rotated(not_ready, offset)]
 
     def refused(self, address: Address) -> None:
-        """It cannot be reached, or goes: others first, until it says that it is ready."""
+        """Mark a replica as not ready, because it cannot be reached or is stopping, and probe soon."""
         if len(self._ready) > 1 and self._ready.get(address):
             self._mark(address, False)
             self._soon.set()
 
     async def resolve(self) -> None:
-        """Look the names up; what cannot be looked up now stays as it was."""
-        found: dict[Address, bool] = {}
+        """Look up all names. If a lookup fails, the known addresses of that name are kept."""
+        resolved: dict[Address, bool] = {}
         for host, port in self._hosts:
             try:
                 addresses = [Address(one, port, host) for one in await self._lookup(host, port)]
             except OSError as error:
                 log.debug("%s: %s cannot be looked up: %s", self.name, host, error)
                 addresses = [address for address in self._ready if (address.name, address.port) == (host, port)]
-            # Alone, an address is as good as ever; beside others it has yet to say so.
-            found |= {address: self._ready.get(address, False) for address in addresses}
-        if len(found) == 1:
-            found = dict.fromkeys(found, True)
-        gone = self._ready.keys() - found.keys()
-        self._ready = found
+            # A single address is always used; several must first pass a probe.
+            resolved |= {address: self._ready.get(address, False) for address in addresses}
+        if len(resolved) == 1:
+            resolved = dict.fromkeys(resolved, True)
+        removed = self._ready.keys() - resolved.keys()
+        self._ready = resolved
         self._count()
-        for address in gone:
+        for address in removed:
             self._left(address)
 
     async def follow(self, probe: Probe) -> None:
-        """Keep both up to date, until cancelled."""
+        """Resolve and probe periodically, until cancelled."""
         loop = asyncio.get_running_loop()
         resolved_at = float("-inf")
         while True:
@@ -113,9 +118,9 @@ class Replicas:
                 continue
 
     async def _look(self, address: Address, probe: Probe) -> None:
-        good = await probe(address)
-        if self._ready.get(address) not in (None, good):
-            self._mark(address, good)
+        is_ready = await probe(address)
+        if self._ready.get(address) not in (None, is_ready):
+            self._mark(address, is_ready)
 
     def _mark(self, address: Address, ready: bool) -> None:
         log.info("%s at %s:%d is %s", self.name, address.host, address.port, "ready" if ready else "not ready")

@@ -1,4 +1,4 @@
-"""Where a service leads: its ClusterIP or ExternalName, or, with endpoint routing, one of its ready endpoints.
+"""Resolution of a Service to an address: its ClusterIP or ExternalName, or, with endpoint routing, one of its ready endpoints.
 
 Upstream: k8s.io/apiserver/pkg/util/proxy/proxy.go.
 """
@@ -15,25 +15,29 @@ SERVICE_NAME = "kubernetes.io/service-name"
 
 
 class Unresolvable(Exception):
-    """A service that leads nowhere; the text is upstream's."""
+    """A Service has no usable address. The text is upstream's."""
 
 
 class Cluster(Protocol):
-    """What is known of services and their endpoints."""
+    """A source of Services and EndpointSlices."""
 
     def service(self, namespace: str, name: str) -> Object | None: ...
     def endpoint_slices(self, namespace: str, name: str) -> list[Object]: ...
 
 
 class Resolver:
-    """Over what an informer knows, for the aggregator; webhooks look at what is stored (generic/webhook/services.py)."""
+    """A resolver over informers, for the aggregator. Webhooks read the storage instead (generic/webhook/services.py)."""
 
     def __init__(self, cluster: Cluster, *, by_endpoints: bool) -> None:
         self._cluster = cluster
         self._by_endpoints = by_endpoints
 
     def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Host and port. Raises Unresolvable."""
+        """Return host and port.
+
+        Raises:
+            Unresolvable: the Service has no usable address.
+        """
         service = found_service(self._cluster.service(namespace, name), name)
         if not self._by_endpoints:
             return cluster_ip(service, name, port)
@@ -42,13 +46,14 @@ class Resolver:
 
 
 def found_service(service: Object | None, name: str) -> Object:
+    """Return the Service, raising Unresolvable if it is None."""
     if service is None:
         raise Unresolvable(f'service "{name}" not found')
     return service
 
 
 def endpoint_port(service: Object, name: str, port: int) -> str:
-    """The name of the port of a service that has endpoints."""
+    """Return the name of a port of a Service that has endpoints."""
     kind = service["spec"].get("type", "ClusterIP")
     if kind not in ("ClusterIP", "LoadBalancer", "NodePort"):
         raise Unresolvable(f'unsupported service type "{kind}"')
@@ -57,11 +62,11 @@ def endpoint_port(service: Object, name: str, port: int) -> str:
 
 
 def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple[str, int]:
-    """One of the ready endpoints, of the service's first IP family if there are any."""
+    """Return the address and port of a random ready endpoint, preferably of the Service's first IP family."""
     family = next(iter(service["spec"].get("ipFamilies") or ()), "")
     by_type: dict[bool, list[Object]] = {True: [], False: []}
-    for found in slices:
-        by_type[found.get("addressType") == family].append(found)
+    for endpoint_slice in slices:
+        by_type[endpoint_slice.get("addressType") == family].append(endpoint_slice)
     for preferred in (True, False):
         if ready := list(ready_addresses(by_type[preferred], port_name)):
             return random.choice(ready)
@@ -69,6 +74,7 @@ def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple
 
 
 def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
+    """Return the cluster IP (or the external name) of a Service and the port."""
     spec = service["spec"]
     kind = spec.get("type", "ClusterIP")
     if kind == "ExternalName":
@@ -81,18 +87,19 @@ def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
 
 
 def service_port(service: Object, name: str, port: int) -> Object:
-    for found in service["spec"].get("ports") or []:
-        if found.get("port") == port:
-            return dict(found)
+    """Return the port entry of a Service with this number."""
+    for entry in service["spec"].get("ports") or []:
+        if entry.get("port") == port:
+            return dict(entry)
     raise Unresolvable(f'no service port {port} found for service "{name}"')
 
 
 def ready_addresses(slices: Iterable[Object], port_name: str) -> Iterator[tuple[str, int]]:
-    """The first address of each ready endpoint, with the port of this name."""
-    for found in slices:
-        for port in found.get("ports") or []:
+    """Yield the first address of each ready endpoint, with the port of this name."""
+    for endpoint_slice in slices:
+        for port in endpoint_slice.get("ports") or []:
             if (port.get("name") or "") != port_name or port.get("port") is None:
                 continue
-            for endpoint in found.get("endpoints") or []:
+            for endpoint in endpoint_slice.get("endpoints") or []:
                 if (endpoint.get("conditions") or {}).get("ready") is not False:
                     yield endpoint["addresses"][0], port["port"]

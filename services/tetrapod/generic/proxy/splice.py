@@ -1,4 +1,4 @@
-"""Two connections made one: what arrives at either is written to the other, no faster than that one takes it."""
+"""A direct connection between two transports: data that arrives at one is written to the other, with back pressure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Half(asyncio.Protocol):
         if peer is not None and peer.transport is not None:
             if not peer.transport.is_closing():
                 peer.transport.write(data)
-        else:
+        elif not self._ended.done():
             self._waiting.append(data)
 
     def join(self, peer: _Half) -> None:
@@ -44,7 +44,7 @@ class _Half(asyncio.Protocol):
 
 
 class Splice:
-    """Give `client` and `backend` to their transports (set_protocol and connection_made), then await `run`."""
+    """A pair of protocols. Attach `client` and `backend` to their transports (set_protocol and connection_made), then await `run`."""
 
     def __init__(self) -> None:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -52,12 +52,13 @@ class Splice:
         self.backend = _Half(self._ended)
 
     async def run(self) -> None:
-        """Returns when either side has closed; then what is written is flushed and the other closed."""
+        """Pass data on until either side closes. Then flush what was written and close the other side."""
         self.client.join(self.backend)
         self.backend.join(self.client)
         try:
             await self._ended
         finally:
             for half in (self.client, self.backend):
+                half.peer = None
                 if half.transport is not None:
                     half.transport.close()

@@ -1,4 +1,4 @@
-"""Exec and attach for clients of WebSocket (v5.channel.k8s.io): its channels become streams of SPDY towards the kubelet.
+"""Exec and attach for WebSocket clients (v5.channel.k8s.io): their channels are translated to SPDY streams to the kubelet.
 
 Upstream: k8s.io/apiserver/pkg/util/proxy/{streamtranslator,websocket}.go, k8s.io/client-go/tools/remotecommand/{spdy,v4}.go.
 """
@@ -11,6 +11,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, accepting, frame
 from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
@@ -18,7 +19,6 @@ from tetrapod.generic.proxy.halves import Half, joined
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
-from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, frame
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.machinery.gvk import Object
 
@@ -36,7 +36,7 @@ _LARGEST_STATUS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Those that the client asks for."""
+    """The streams that the client requests."""
 
     stdin: bool = False
     stdout: bool = False
@@ -44,20 +44,29 @@ class Streams:
     tty: bool = False
 
     def channels(self) -> list[int]:
-        """In the order in which kubelets want them opened."""
-        found = [(True, _ERROR), (self.stdin, _STDIN), (self.stdout, _STDOUT), (self.stderr and not self.tty, _STDERR), (self.tty, _RESIZE)]
-        return [channel for wanted, channel in found if wanted]
+        """Return the channels in the order in which kubelets expect their streams to be opened."""
+        candidates = [
+            (True, _ERROR),
+            (self.stdin, _STDIN),
+            (self.stdout, _STDOUT),
+            (self.stderr and not self.tty, _STDERR),
+            (self.tty, _RESIZE),
+        ]
+        return [channel for wanted, channel in candidates if wanted]
 
     @property
     def greeting(self) -> int:
-        """The channel on which the client is told that it is connected."""
+        """The channel on which the client receives an empty message once it is connected."""
         return _STDOUT if self.stdout else _STDERR if self.stderr else _ERROR
 
 
 async def translate(
     pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList, streams: Streams
 ) -> Response:
-    """What goes wrong at the kubelet is told on the error channel: the client is connected by then."""
+    """Return a response that upgrades the client and translates its channels.
+
+    Errors of the kubelet are sent on the error channel, because the client is already connected then.
+    """
     try:
         head = accepting(request.headers, PROTOCOL)
     except WebSocketError as error:
@@ -82,8 +91,7 @@ async def translate(
         try:
             _finish(front, await translation.status())
         finally:
-            back.close()
-            front.close()
+            translation.end()
 
     return UpgradeResponse(run)
 
@@ -92,12 +100,12 @@ def _finish(front: Half, status: Object) -> None:
     good = status.get("status") == "Success" or status.get("reason") == "NonZeroExitCode"
     _TRANSLATIONS.add(("200" if good else str(status.get("code") or 500),))
     front.write(frame(BINARY, bytes((_ERROR,)) + orjson.dumps({"metadata": {}, **status})))
-    front.write(frame(CLOSE, (1000).to_bytes(2, "big")))
+    front.write(frame(CLOSE, NORMAL))
     front.close()
 
 
 class _Translation:
-    """Between the two from the moment on when both are there."""
+    """The translation between a connected client and a connected kubelet."""
 
     def __init__(self, front: Half, back: Half, connection: BackendConnection, streams: Streams) -> None:
         self._front, self._back = front, back
@@ -113,8 +121,14 @@ class _Translation:
         back.receive_with(self._session.feed)
         front.receive_with(self._from_client)
 
+    def end(self) -> None:
+        """Close both connections, and drop the session, which refers back to this object."""
+        self._back.close()
+        self._front.close()
+        del self._session
+
     async def status(self) -> Object:
-        """Until the kubelet has said how it ended, or one of the two has gone."""
+        """Wait until the kubelet has sent the final status or one of the connections has ended. Return the status."""
         waits = [asyncio.ensure_future(event.wait()) for event in (self._done, self._front.ended, self._back.ended)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -155,21 +169,21 @@ class _Translation:
                 self._session.send(self._stream_of[channel], rest)
 
     def _end(self, channel: int) -> None:
-        """The client has no more for a channel."""
+        """Handle the client's message that it closes a channel."""
         if channel == _STDIN and channel in self._stream_of and channel not in self._closed:
             self._closed.add(channel)
             self._session.send(self._stream_of[channel], b"", last=True)
 
 
 async def _refusal(connection: BackendConnection) -> Object:
-    """What a kubelet says that does not switch protocols."""
+    """Return the error of a kubelet that did not switch protocols."""
     text = (await connection.read(_LARGEST_STATUS)).decode("utf-8", "replace")
     try:
-        found = orjson.loads(text)
+        decoded = orjson.loads(text)
     except orjson.JSONDecodeError:
-        found = None
-    if isinstance(found, dict) and found.get("kind") == "Status":
-        return {key: value for key, value in found.items() if key not in ("kind", "apiVersion")}
+        decoded = None
+    if isinstance(decoded, dict) and decoded.get("kind") == "Status":
+        return {key: value for key, value in decoded.items() if key not in ("kind", "apiVersion")}
     return _internal(f"unable to upgrade connection: {text.strip()}")
 
 
@@ -179,18 +193,18 @@ def _internal(text: str) -> Object:
 
 
 def _status_of(said: bytes) -> Object:
-    """What is on the error stream, as the client is told of it."""
+    """Convert the content of the error stream to the status for the client."""
     if not said:
         return {"status": "Success"}
     try:
-        found = orjson.loads(said)
+        status = orjson.loads(said)
     except orjson.JSONDecodeError as error:
         return _internal(f'error stream protocol error: {error} in "{said.decode("utf-8", "replace")}"')
-    if found.get("status") == "Success":
+    if status.get("status") == "Success":
         return {"status": "Success"}
-    if found.get("reason") != "NonZeroExitCode":
-        return _internal(found.get("message", "") or "error stream protocol error: unknown error")
-    causes = (found.get("details") or {}).get("causes") or ()
+    if status.get("reason") != "NonZeroExitCode":
+        return _internal(status.get("message", "") or "error stream protocol error: unknown error")
+    causes = (status.get("details") or {}).get("causes") or ()
     code = next((cause.get("message", "") for cause in causes if cause.get("reason") == "ExitCode"), None)
     if code is None:
         return _internal("error stream protocol error: no ExitCode cause given")

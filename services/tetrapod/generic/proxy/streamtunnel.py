@@ -1,4 +1,4 @@
-"""Port forwarding for clients of WebSocket: SPDY towards the kubelet, its bytes as messages towards the client.
+"""Port forwarding for WebSocket clients: SPDY to the kubelet, whose bytes are tunnelled in WebSocket messages to the client.
 
 Upstream: k8s.io/apiserver/pkg/util/proxy/streamtunnel.go.
 """
@@ -8,12 +8,24 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from tetrapod.generic.http.websocket import (
+    BINARY,
+    CLOSE,
+    NORMAL,
+    PING,
+    PONG,
+    TEXT,
+    Messages,
+    WebSocketError,
+    accepting,
+    asked_protocols,
+    frame,
+)
 from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import joined
 from tetrapod.generic.proxy.headers import answer_headers
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.proxy.websocket import BINARY, CLOSE, PING, PONG, TEXT, Messages, WebSocketError, accepting, asked_protocols, frame
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 
 _TUNNELS: Final = Counter(
@@ -22,24 +34,25 @@ _TUNNELS: Final = Counter(
     ("code",),
 )
 _PREFIX: Final = "SPDY/3.1+"
-_NORMAL: Final = (1000).to_bytes(2, "big")
 _WEBSOCKET: Final = (b"sec-websocket-", b"upgrade", b"connection", b"x-stream-protocol-version")
 
 
 def tunnelled_protocols(headers: HeaderList) -> list[str]:
-    """The SPDY protocols that a client wants within a WebSocket."""
-    asked = asked_protocols(headers)
-    return [name.removeprefix(_PREFIX) for name in asked if name.startswith(_PREFIX) and name.endswith(".k8s.io")]
+    """Return the SPDY protocols that a client requests within a WebSocket."""
+    requested = asked_protocols(headers)
+    return [name.removeprefix(_PREFIX) for name in requested if name.startswith(_PREFIX) and name.endswith(".k8s.io")]
 
 
 def without_websocket(headers: HeaderList) -> HeaderList:
+    """Return the headers without those of the WebSocket handshake."""
     return [(name, value) for name, value in headers if not name.startswith(_WEBSOCKET)]
 
 
 async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList) -> Response:
-    """
+    """Connect to the kubelet and return the response that tunnels SPDY to the client, or the kubelet's response if it does not upgrade.
+
     Raises:
-        BackendError: the kubelet cannot be asked.
+        BackendError: the kubelet cannot be reached.
     """
     wanted = [(b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)]
     connection = await pool.exchange(endpoint, "POST", target, [*without_websocket(headers), *wanted], upgrade=b"SPDY/3.1")
@@ -83,7 +96,7 @@ async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, tar
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for end in ends:
                 end.cancel()
-            front.write(frame(CLOSE, _NORMAL))
+            front.write(frame(CLOSE, NORMAL))
         finally:
             front.close()
             back.close()

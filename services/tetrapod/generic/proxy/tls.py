@@ -1,18 +1,30 @@
-"""TLS towards a backend: whom to believe, and who we are. Contexts are kept, since making one takes milliseconds."""
+"""TLS contexts for connections to backends: trusted CAs and the client certificate. They are cached, because creating one takes
+milliseconds.
+"""
 
 from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tetrapod.generic.certificates.direct import DirectTLS
 from tetrapod.generic.certificates.verification import verify_as_go
+from tetrapod.machinery.boundedcache import BoundedCache
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTLS:
-    """`ca_data` is PEM; empty means the system's authorities. `certificate` and `key` are files: renewed ones are taken up."""
+    """A TLS client configuration.
+
+    Attributes:
+        ca_data: the CA bundle as PEM; if empty, the CAs of the system.
+        insecure: whether the server certificate is not verified.
+        certificate: the file of the client certificate. A renewed file is read again.
+        key: the file of the private key.
+        server_name: the name for SNI and for the verification of the certificate; if empty, the host.
+    """
 
     ca_data: str = ""
     insecure: bool = False
@@ -21,18 +33,20 @@ class ClientTLS:
     server_name: str = ""
 
 
-_contexts: dict[tuple[ClientTLS, int], ssl.SSLContext] = {}
+_contexts: Final[BoundedCache[tuple[ClientTLS, int], ssl.SSLContext]] = BoundedCache(
+    count=1000, size=64 << 20, largest=16 << 20, weigh_entry=lambda key, _: 50_000 + 4 * len(key[0].ca_data)
+)
 
 
 def client_context(tls: ClientTLS) -> ssl.SSLContext:
-    """Raises OSError or ValueError (ssl.SSLError is one) for files or bundles that are no good."""
+    """Return the TLS context of a configuration.
+
+    Raises:
+        OSError, ValueError: a file or the CA bundle is unusable (ssl.SSLError is one of them).
+    """
     stamp = Path(tls.certificate).stat().st_mtime_ns if tls.certificate else 0
-    context = _contexts.get((tls, stamp))
-    if context is None:
-        if len(_contexts) > 1000:
-            _contexts.clear()
-        context = _contexts[tls, stamp] = _make(tls)
-    return context
+    context = _contexts.recall((tls, stamp))
+    return _contexts.keep((tls, stamp), _make(tls)) if context is None else context
 
 
 def _make(tls: ClientTLS) -> ssl.SSLContext:

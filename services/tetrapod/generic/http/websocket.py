@@ -1,4 +1,4 @@
-"""The server's side of WebSocket (RFC 6455), as far as streams of containers need it: handshake, messages, and how they end."""
+"""The server side of WebSocket (RFC 6455): the handshake, frames and messages."""
 
 from __future__ import annotations
 
@@ -15,16 +15,27 @@ BINARY: Final = 2
 CLOSE: Final = 8
 PING: Final = 9
 PONG: Final = 10
+NORMAL: Final = (1000).to_bytes(2, "big")
+"""The payload of a close frame that ends a connection normally."""
 _LARGEST: Final = 32 << 20
-"""Of one message (upstream: DefaultMaxPayloadBytes of golang.org/x/net/websocket)."""
+"""Bytes of a message. Upstream: golang.org/x/net/websocket, DefaultMaxPayloadBytes."""
 
 
 class WebSocketError(Exception):
-    """The client does not keep to the protocol."""
+    """A client that violates the protocol."""
+
+
+def asks_for_websocket(headers: HeaderList) -> bool:
+    """Return whether a request asks for an upgrade to WebSocket.
+
+    Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go, IsWebSocketRequest.
+    """
+    upgrade = next((value for name, value in headers if name == b"upgrade"), b"")
+    return upgrade.lower() == b"websocket" and any(name == b"connection" and b"upgrade" in value.lower() for name, value in headers)
 
 
 def asked_protocols(headers: HeaderList) -> list[str]:
-    """The subprotocols that a client offers, of a request that asks for a WebSocket; none where it does not."""
+    """Return the subprotocols that the client offers, or an empty list if it does not ask for a WebSocket."""
     found = dict(headers)
     if found.get(b"upgrade", b"").lower() != b"websocket":
         return []
@@ -33,25 +44,28 @@ def asked_protocols(headers: HeaderList) -> list[str]:
 
 
 def accepting(headers: HeaderList, protocol: str) -> bytes:
-    """The head that switches protocols.
+    """Return the head that switches protocols.
 
     Raises:
-        WebSocketError: it is no handshake.
+        WebSocketError: The request is not a valid handshake.
     """
     found = dict(headers)
     key = found.get(b"sec-websocket-key", b"")
     if len(key) != 24 or found.get(b"sec-websocket-version") != b"13":
         raise WebSocketError("bad websocket handshake")
+    return switching(key, protocol)
+
+
+def switching(key: bytes, protocol: str) -> bytes:
+    """Return the head of a 101 answer to a handshake with that `Sec-WebSocket-Key`; `protocol` is the chosen subprotocol or ""."""
     accept = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n".encode("latin-1") if protocol else b""
-    return b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %b\r\n%b\r\n" % (
-        accept,
-        chosen,
-    )
+    head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %b\r\n%b\r\n"
+    return head % (accept, chosen)
 
 
 def frame(opcode: int, payload: bytes) -> bytes:
-    """One unmasked frame: a whole message."""
+    """Return a whole message as one unmasked frame."""
     size = len(payload)
     if size < 126:
         head = bytes((0x80 | opcode, size))
@@ -63,18 +77,23 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Messages:
-    """Makes messages of the bytes that a client sends: its frames are masked, and may be parts of one."""
+    """A decoder of the masked frames that a client sends. A message may have several frames.
 
-    def __init__(self) -> None:
+    Args:
+        largest: The most bytes that a message may have.
+    """
+
+    def __init__(self, largest: int = _LARGEST) -> None:
+        self._largest = largest
         self._data = bytearray()
         self._opcode = 0
         self._parts = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """The messages that are complete by now, each with its opcode.
+        """Return the messages that these bytes complete, each with its opcode.
 
         Raises:
-            WebSocketError: these are no frames of a client, or too large.
+            WebSocketError: A frame is unmasked or a message is too large.
         """
         self._data += data
         found = []
@@ -85,7 +104,7 @@ class Messages:
                 continue
             self._opcode = opcode or self._opcode
             self._parts += payload
-            if len(self._parts) > _LARGEST:
+            if len(self._parts) > self._largest:
                 raise WebSocketError("message too large")
             if final:
                 found.append((self._opcode, bytes(self._parts)))
@@ -104,7 +123,7 @@ class Messages:
             if len(data) < start:
                 return None
             size = int.from_bytes(data[2:start], "big")
-        if size > _LARGEST:
+        if size > self._largest:
             raise WebSocketError("frame too large")
         end = start + 4 + size
         if len(data) < end:

@@ -1,0 +1,97 @@
+"""`UnreadResponses`: limits the memory of responses that clients do not read.
+
+A response is written as fast as its client reads it, so that a connection buffers little (`WRITE_BUFFER` in protocol.py). The body itself
+stays in memory until it is written, and so do the buffers of each connection. Their sum is limited for each user and for the process.
+
+- Beyond the limit, connections are closed that have read nothing for STALLED_LONG seconds. The one that has been stalled longest is first.
+- Beyond HARD times the limit, connections are closed however long they have been stalled, in the same order.
+
+So a slow client gets its whole response, as long as it reads at all or others leave room for it. Go's server has no such limit.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+log = logging.getLogger(__name__)
+
+PROCESS_LIMIT: Final = 64 << 20
+USER_LIMIT: Final = 32 << 20
+HARD: Final = 4
+STALLED_LONG: Final = 10.0
+"""Seconds in which an honest client on a bad network reads at least one piece of its response."""
+
+
+class Reader(Protocol):
+    """A connection, as this limit sees it."""
+
+    def unread(self) -> int:
+        """Return the bytes of responses in memory that the client has not read."""
+        ...
+
+    def user(self) -> str:
+        """Return the name of the user whose request was answered last."""
+        ...
+
+    def cut_off(self) -> None:
+        """Close the connection at once."""
+        ...
+
+
+@dataclass(slots=True)
+class _Stalled:
+    user: str
+    since: float
+    size: int
+
+
+class UnreadResponses:
+    """The connections whose clients read more slowly than is written, and what they hold."""
+
+    def __init__(self) -> None:
+        self._stalled: dict[Reader, _Stalled] = {}  # those that have been stalled longest first
+        self._total = 0
+        self._of_user: dict[str, int] = {}
+
+    def stalled(self, reader: Reader, now: float) -> None:
+        """Count a connection whose write buffer is full."""
+        self.resumed(reader)
+        entry = self._stalled[reader] = _Stalled(reader.user(), now, 0)
+        self._resize(entry, reader.unread())
+        if self._total > PROCESS_LIMIT or self._of_user[entry.user] > USER_LIMIT:
+            self._enforce(now)
+
+    def resumed(self, reader: Reader) -> None:
+        """Forget a connection whose client has read from it, or has gone."""
+        entry = self._stalled.pop(reader, None)
+        if entry is not None:
+            self._resize(entry, 0)
+
+    def check(self, now: float) -> None:
+        """Recount, since streams go on writing for a while, and enforce the limits. Called every second."""
+        for reader, entry in self._stalled.items():
+            self._resize(entry, reader.unread())
+        self._enforce(now)
+
+    def _resize(self, entry: _Stalled, size: int) -> None:
+        change = size - entry.size
+        entry.size = size
+        self._total += change
+        of_user = self._of_user.get(entry.user, 0) + change
+        if of_user > 0:
+            self._of_user[entry.user] = of_user
+        else:
+            self._of_user.pop(entry.user, None)
+
+    def _enforce(self, now: float) -> None:
+        if self._total <= PROCESS_LIMIT and max(self._of_user.values(), default=0) <= USER_LIMIT:
+            return
+        for reader, entry in list(self._stalled.items()):
+            of_user = self._of_user.get(entry.user, 0)
+            minimum = STALLED_LONG if self._total <= HARD * PROCESS_LIMIT and of_user <= HARD * USER_LIMIT else 0.0
+            if (self._total > PROCESS_LIMIT or of_user > USER_LIMIT) and now - entry.since >= minimum:
+                log.warning("closed a connection of %r: %d bytes unread for %.0f s", entry.user[:200], entry.size, now - entry.since)
+                self.resumed(reader)
+                reader.cut_off()

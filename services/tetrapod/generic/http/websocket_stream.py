@@ -1,0 +1,217 @@
+"""A stream that is served over WebSocket: each write is a message, and the messages of the client are ignored.
+
+Watches and logs are served so to clients that ask for an upgrade, browsers among them.
+Upstream: k8s.io/streaming/pkg/httpstream/wsstream/stream.go, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS),
+golang.org/x/net/websocket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, frame, switching
+from tetrapod.generic.request import ClientGone, HeaderList, Hijacked, Request, Response, StreamWriter, UpgradeResponse
+
+Encode = Callable[[bytes], bytes]
+"""Make the frame of a message."""
+_LARGEST_RECEIVED: Final = 1 << 20
+"""Bytes of a message of the client, which is ignored: a larger one ends the connection."""
+_PIECE: Final = 2048
+"""The most bytes of a log in one message, as upstream's messageCopy."""
+
+
+def text(payload: bytes) -> bytes:
+    return frame(TEXT, payload)
+
+
+def binary(payload: bytes) -> bytes:
+    return frame(BINARY, payload)
+
+
+def _base64(payload: bytes) -> bytes:
+    return frame(TEXT, base64.b64encode(payload))
+
+
+_READER_PROTOCOLS: Final[Mapping[str, Encode]] = {"": binary, "binary.k8s.io": binary, "base64.binary.k8s.io": _base64}
+"""Upstream: NewDefaultReaderProtocols."""
+
+
+class Handshake(NamedTuple):
+    """The key of a client's handshake, and the subprotocol that was chosen ("" for none)."""
+
+    key: bytes
+    protocol: str
+
+
+def watch_handshake(request: Request) -> Handshake | Response:
+    """Return the handshake of a watch, or the response that rejects it.
+
+    The client has to send an Origin header, as upstream's websocket.Handler requires, and may offer one subprotocol, of any name.
+    """
+    found = _checked(request.headers)
+    if isinstance(found, Response):
+        return found
+    key, offered = found
+    if not _is_absolute(request.header(b"origin")):
+        return _rejected(403)
+    return Handshake(key, offered[0] if offered else "") if len(offered) < 2 else _rejected(400)
+
+
+def reader_handshake(request: Request) -> Handshake | Response:
+    """Return the handshake of a byte stream with the first subprotocol that is known, or the response that rejects it."""
+    found = _checked(request.headers)
+    if isinstance(found, Response):
+        return found
+    key, offered = found
+    chosen = next((name for name in offered or [""] if name in _READER_PROTOCOLS), None)
+    return _rejected(403) if chosen is None else Handshake(key, chosen)
+
+
+def _checked(headers: HeaderList) -> tuple[bytes, list[str]] | Response:
+    """Return the key and the offered subprotocols. Upstream: hybiServerHandshaker.ReadHandshake."""
+    first = dict(reversed(headers))
+    key = first.get(b"sec-websocket-key", b"")
+    if not key:
+        return _rejected(400, "mismatch challenge/response")
+    if first.get(b"sec-websocket-version") != b"13":
+        return _rejected(400, "missing or bad WebSocket Version", (b"sec-websocket-version", b"13"))
+    offered = first.get(b"sec-websocket-protocol", b"").decode("latin-1").strip()
+    return key, [name.strip() for name in offered.split(",")] if offered else []
+
+
+def _rejected(status: int, message: str = "", *headers: tuple[bytes, bytes]) -> Response:
+    return Response(status, [(b"connection", b"close"), *headers], message.encode())
+
+
+def _is_absolute(origin: str) -> bool:
+    """Return whether Go's url.ParseRequestURI takes the origin: an absolute URL or an absolute path."""
+    try:
+        return origin.startswith("/") or bool(urlsplit(origin).scheme)
+    except ValueError:
+        return False
+
+
+def serve_messages(handshake: Handshake, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> UpgradeResponse:
+    """Return a response that switches protocols and then runs a stream, of which each write is one message."""
+    return UpgradeResponse(_Serving(switching(handshake.key, handshake.protocol), run, encode).run)
+
+
+def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
+    """Return a response that sends the body of another response, after an empty message that upstream calls a ping."""
+    encode = _READER_PROTOCOLS[handshake.protocol]
+
+    def pieces(data: bytes) -> bytes:
+        return b"".join(encode(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE))
+
+    async def whole(writer: StreamWriter) -> None:
+        writer.write(response.body)
+        await writer.drain()
+
+    run = getattr(response, "run", whole)
+    head = switching(handshake.key, handshake.protocol) + encode(b"")
+    return UpgradeResponse(_Serving(head, run, pieces).run)
+
+
+class _Serving:
+    """An upgrade that sends `head`, runs the stream, and closes the connection when the stream or the client has ended."""
+
+    def __init__(self, head: bytes, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> None:
+        self._head, self._run, self._encode = head, run, encode
+
+    async def run(self, client: Hijacked) -> None:
+        writer = _Writer(self._encode)
+        client.transport.write(self._head)
+        client.take_over(writer)
+        stream = asyncio.ensure_future(self._run(writer))
+        gone = asyncio.ensure_future(writer.wait_closed())
+        try:
+            await asyncio.wait((stream, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            stream.cancel()
+            await asyncio.wait((stream,))
+            writer.end()
+        if not stream.cancelled() and (error := stream.exception()) is not None and not isinstance(error, ClientGone):
+            try:
+                raise error
+            finally:
+                del error, stream  # the frame that the traceback of the error refers to
+
+
+class _Writer(asyncio.Protocol):
+    """The StreamWriter of an upgraded connection. Its peer's pings are answered, its other messages are ignored."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._transport: Any = None
+        self._received = Messages(_LARGEST_RECEIVED)
+        self._gone = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    def write(self, data: bytes) -> None:
+        if data and not self.closed:
+            self._transport.write(self._encode(data))
+
+    def buffered(self) -> int:
+        return int(self._transport.get_write_buffer_size())
+
+    async def drain(self) -> None:
+        await self._writable.wait()
+        if self.closed:
+            raise ClientGone
+
+    @property
+    def closed(self) -> bool:
+        return self._gone.is_set() or self._transport is None
+
+    async def wait_closed(self) -> None:
+        await self._gone.wait()
+
+    def end(self) -> None:
+        """Send a close frame and close the connection."""
+        if not self.closed:
+            self._transport.write(frame(CLOSE, NORMAL))
+        if self._transport is not None:
+            self._transport.close()
+
+    # --- asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for opcode, payload in self._received.feed(data):
+                if opcode == PING:
+                    self._transport.write(frame(PONG, payload))
+                elif opcode == CLOSE:
+                    self._leave()
+        except WebSocketError:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.end()
+        self._end_waiting()
+
+    def _end_waiting(self) -> None:
+        self._gone.set()
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_waiting()
+
+    def pause_writing(self) -> None:
+        """Stop reading too: a client that reads nothing gets no more pongs."""
+        self._writable.clear()
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
