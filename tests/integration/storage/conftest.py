@@ -54,6 +54,15 @@ async def backend(
     await opened.close()
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def with_history(backend: Backend) -> Backend:
+    """A backend that hands over its history, which etcd does from 3.4.25 / 3.5.8 on."""
+    await backend.revision()
+    if not backend.progress_reliable:
+        pytest.skip("progress notifications of this etcd cannot be trusted")
+    return backend
+
+
 @pytest.fixture
 def root() -> str:
     """Where this test's keys lie: the etcd members are shared."""

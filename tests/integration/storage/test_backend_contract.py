@@ -86,6 +86,10 @@ async def test_one_of_many_writers_of_one_key_wins(backend: Backend, root: str) 
     assert sum(result.succeeded for result in results) == 1
 
 
+async def test_key_that_is_not_utf_8_does_not_exist(backend: Backend, root: str) -> None:
+    assert await backend.get(f"{root}/\udcff") is None
+
+
 async def test_range_is_sorted_and_bounded(backend: Backend, root: str) -> None:
     for name in ("b", "a", "c", "é", "a-b", "a/b"):
         await put(backend, f"{root}/{name}", name.encode())
@@ -264,6 +268,30 @@ async def test_a_watch_from_a_compacted_revision_ends(backend: Backend, root: st
         with pytest.raises(Compacted) as caught:
             await asyncio.wait_for(anext(watch), 10)
     assert caught.value.revision == second
+
+
+async def test_history_has_the_events_between_two_revisions_with_the_values_before(with_history: Backend, root: str) -> None:
+    backend = with_history
+    first = await put(backend, f"{root}/a", b"1")
+    second = await put(backend, f"{root}/a", b"2", first)
+    await put(backend, f"{root}0", b"outside")
+    created = await put(backend, f"{root}/b", b"1")
+    deleted = await backend.delete_if(f"{root}/a", second)
+    later = await put(backend, f"{root}/c", b"1")
+
+    async def history(first: int, last: int) -> list[tuple[str, bytes | None, int, bytes | None, bool]]:
+        events = [event async for batch in backend.history(f"{root}/", f"{root}0", first, last) for event in batch]
+        return [(e.key[-1], e.value, e.revision, e.previous and e.previous.value, e.created) for e in events]
+
+    assert await history(second, deleted.revision) == [
+        ("a", b"2", second, b"1", False),
+        ("b", b"1", created, None, True),
+        ("a", None, deleted.revision, b"2", False),
+    ]
+    assert await history(second + 1, second + 1) == []
+    await backend.compact(later)
+    with pytest.raises(Compacted):
+        await history(created, later)
 
 
 async def test_keys_of_a_lease_vanish_as_deletions(backend: Backend, root: str) -> None:

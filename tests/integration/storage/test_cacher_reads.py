@@ -11,7 +11,14 @@ import pytest
 from integration.storage.objects import PODS, create, image, labelled, names, pod, reached, setting, watching
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory
-from tetrapod.generic.storage.interface import EVERYTHING, ListPage, ListQuery, TooLargeResourceVersion, TooOldResourceVersion
+from tetrapod.generic.storage.interface import (
+    EVERYTHING,
+    ListPage,
+    ListQuery,
+    StorageConfig,
+    TooLargeResourceVersion,
+    TooOldResourceVersion,
+)
 
 
 async def test_an_object_comes_back_as_finished_bytes_with_its_revision(pods: Cacher) -> None:
@@ -234,6 +241,24 @@ async def test_an_expired_token_offers_an_inconsistent_one(backend: Backend, roo
     with pytest.raises(TooOldResourceVersion, match="The resourceVersion for the provided list is too old"):
         await pods.list(ListQuery(resource_version=first.resource_version, match="Exact"))
     await pods.close()
+
+
+async def test_a_compacted_version_is_gone_for_a_kind_that_has_not_changed_since(pods: Cacher, factory: CachingStorageFactory) -> None:
+    await pods.ready()
+    await create(pods, "a/1", "a/2", "a/3")
+    first = await pods.list(ListQuery(limit=1))
+    others = factory.resource(StorageConfig("configmaps", "v1", "ConfigMap"))
+    for number in range(3):
+        await others.create(f"a/{number}", {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": str(number), "namespace": "a"}})
+    await factory.backend.compact(await factory.backend.revision())
+    with pytest.raises(TooOldResourceVersion) as caught:
+        await pods.list(ListQuery(limit=1, continue_token=first.continue_token))
+    assert str(caught.value).startswith("The provided continue parameter is too old to display a consistent list result.")
+    rest = await pods.list(ListQuery(continue_token=caught.value.fresh_token))
+    assert names(rest.entries) == ["a/2", "a/3"]
+    for query in ({"match": "Exact"}, {"limit": 1}, {"prefix": "a/2", "single": True, "match": "Exact"}):
+        with pytest.raises(TooOldResourceVersion, match="The resourceVersion for the provided list is too old"):
+            await pods.list(ListQuery(resource_version=first.resource_version, **query))  # type: ignore[arg-type]
 
 
 async def test_an_empty_resource_lists_nothing_at_a_revision(pods: Cacher) -> None:

@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
-from integration.storage.objects import PODS, create, image, labelled, pod, reached, setting, watching
+from integration.storage.objects import PODS, Events, create, image, labelled, pod, reached, setting, watching
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import Cacher
-from tetrapod.generic.storage.interface import ListQuery, TooLargeResourceVersion, WatchEvent, WatchQuery
+from tetrapod.generic.storage.cacher import watching as watching_module
+from tetrapod.generic.storage.interface import ListQuery, StorageConfig, TooLargeResourceVersion, WatchEvent, WatchQuery
 
 
 async def latest(pods: Cacher) -> str:
@@ -112,10 +113,124 @@ async def test_a_version_before_the_window_is_gone(backend: Backend, root: str) 
     await pods.close()
 
 
-async def test_a_version_from_before_the_cache_was_filled_is_gone(pods: Cacher) -> None:
+async def test_a_watch_from_version_1_is_too_old_once_anything_was_written(pods: Cacher) -> None:
     await create(pods, "a/1")
     async with watching(pods, resource_version="1") as events:
         assert (await events.next()).type == "ERROR"
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+async def test_a_watch_resumes_at_a_version_from_before_the_cache_was_filled(with_history: Backend, root: str, packed: bool) -> None:
+    config = StorageConfig("pods", "v1", "Pod", packed=packed)
+    writer, later = Cacher(with_history, config, root=root), Cacher(with_history, config, root=root)
+    first = await create(writer, "a/1")
+    await create(writer, "a/2", "b/1")
+    changed = await writer.guaranteed_update("a/1", setting(note="n" * 4096))
+    gone = await writer.delete("a/2")
+    async with watching(later, prefix="a/", resource_version=str(first.revision)) as events:
+        added, modified, deleted = [await events.next() for _ in range(3)]
+        assert [(event.type, event.entry and event.entry.key) for event in (added, modified, deleted)] == [
+            ("ADDED", "a/2"),
+            ("MODIFIED", "a/1"),
+            ("DELETED", "a/2"),
+        ]
+        assert modified.entry is not None and modified.entry.raw == changed.raw
+        assert deleted.entry is not None and deleted.entry.raw == gone.raw
+        await create(writer, "b/2", "a/3")
+        assert await events.take(1) == [("ADDED", "a/3")]
+    async with watching(later, resource_version=str(gone.revision - 1)) as events:
+        assert await events.take(3) == [("DELETED", "a/2"), ("ADDED", "b/2"), ("ADDED", "a/3")]
+    await later.close()
+    await writer.close()
+
+
+async def test_a_resumed_watch_sees_objects_enter_and_leave_its_selector_in_the_past(with_history: Backend, root: str) -> None:
+    writer, later = Cacher(with_history, PODS, root=root), Cacher(with_history, PODS, root=root)
+    first = await create(writer, "a/x", tier="back")
+    await writer.guaranteed_update("a/x", setting(tier="front"))
+    await writer.guaranteed_update("a/x", setting(tier="back"))
+    async with watching(later, predicate=labelled(tier="front"), resource_version=str(first.revision)) as events:
+        assert await events.take(2) == [("ADDED", "a/x"), ("DELETED", "a/x")]
+    await later.close()
+    await writer.close()
+
+
+async def test_a_watch_resumes_where_nothing_of_its_kind_has_changed(with_history: Backend, root: str) -> None:
+    writer, later = Cacher(with_history, PODS, root=root), Cacher(with_history, StorageConfig("services/specs", "v1", "Service"), root=root)
+    first = await create(writer, "a/1")
+    await create(writer, "a/2")
+    async with watching(later, resource_version=str(first.revision)) as events:
+        entry = await later.create("a/1", {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "1", "namespace": "a"}})
+        event = await events.next()
+        assert (event.type, event.revision) == ("ADDED", entry.revision)
+    await later.close()
+    await writer.close()
+
+
+async def test_watches_that_resume_together_read_the_history_of_the_store_once(
+    with_history: Backend, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, later = Cacher(with_history, PODS, root=root), Cacher(with_history, PODS, root=root)
+    revisions = [(await create(writer, f"a/{number}")).revision for number in range(20)]
+    await later.ready()
+    read: list[int] = []
+    history = type(with_history).history
+
+    def counted(self: Backend, start: str, end: str, first: int, last: int) -> object:
+        read.append(first)
+        return history(self, start, end, first, last)
+
+    monkeypatch.setattr(type(with_history), "history", counted)
+    watches = await asyncio.gather(*(later.watch(WatchQuery(resource_version=str(revision))) for revision in reversed(revisions)))
+    for number, resumed in enumerate(reversed(watches)):
+        if number < 19:
+            assert await Events(resumed).take(1) == [("ADDED", f"a/{number + 1}")]
+        resumed.close()
+    assert len(read) <= 2
+    await later.close()
+    await writer.close()
+
+
+async def test_a_watch_resumes_at_a_version_that_the_window_has_dropped(with_history: Backend, root: str) -> None:
+    pods = Cacher(with_history, PODS, root=root, window=4)
+    await pods.ready()
+    entries = [await create(pods, f"a/{number}") for number in range(8)]
+    await reached(pods, entries[-1].revision)
+    other = Cacher(with_history, PODS, root=root, window=8)
+    async with watching(other, resource_version=str(entries[0].revision)) as events:
+        assert await events.take(7) == [("ADDED", f"a/{number}") for number in range(1, 8)]
+    async with watching(pods, resource_version=str(entries[0].revision)) as events:
+        assert (await events.next()).type == "ERROR"  # more changes than a window holds
+    await pods.close()
+    await other.close()
+
+
+async def test_a_watch_at_a_compacted_version_is_too_old(with_history: Backend, root: str) -> None:
+    writer, later = Cacher(with_history, PODS, root=root), Cacher(with_history, PODS, root=root)
+    first = await create(writer, "a/1")
+    await writer.guaranteed_update("a/1", setting(n="1"))
+    kept = await writer.guaranteed_update("a/1", setting(n="2"))
+    await with_history.compact(kept.revision)
+    last = await create(writer, "a/2")
+    async with watching(later, resource_version=str(first.revision)) as events:
+        event = await events.next()
+        assert event.status is not None and (event.status["code"], event.status["reason"]) == (410, "Expired")
+        assert await events.ends()
+    async with watching(later, resource_version=str(kept.revision)) as events:
+        event = await events.next()
+        assert (event.type, event.revision) == ("ADDED", last.revision)
+    await later.close()
+    await writer.close()
+
+
+async def test_a_watch_that_missed_more_than_a_queue_holds_gets_every_event(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching_module, "QUEUE", 10)
+    await pods.ready()
+    first = await create(pods, "a/0")
+    last = await create(pods, *(f"a/{number}" for number in range(1, 30)))
+    await reached(pods, last.revision)
+    async with watching(pods, resource_version=str(first.revision)) as events:
+        assert await events.take(29) == [("ADDED", f"a/{number}") for number in range(1, 30)]
 
 
 async def test_a_watch_from_the_future_shows_only_what_is_later(pods: Cacher) -> None:

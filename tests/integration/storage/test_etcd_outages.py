@@ -121,7 +121,7 @@ async def test_a_first_read_without_etcd_is_refused_and_a_later_one_answered(etc
 
 async def test_a_silent_etcd_is_given_up_by_deadline(etcd: Etcd, backend: EtcdBackend, pods: Cacher) -> None:
     await create(pods, "a/x")
-    await pods.get("a/x")
+    await pods.ready()
     etcd.pause()
     try:
         for silent in (backend.get("/a"), backend.put_if("/a", b"x", 0), backend.revision()):

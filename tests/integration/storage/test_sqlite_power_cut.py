@@ -25,7 +25,7 @@ WRITES = int(os.environ.get("CHAOS_WRITES") or 40)
 WRITERS = 4
 PAGES = 12  # in the log before it is copied into the database: so few, that it happens all the time
 
-pytestmark = pytest.mark.skipif(not can_record(), reason="Python's SQLite is no shared library here")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not can_record(), reason="Python's SQLite is not a shared library here")]
 
 
 async def _writer(number: int, backend: SqliteBackend, recording: Recording, chance: random.Random) -> None:
@@ -126,6 +126,21 @@ async def test_a_power_cut_at_any_write_loses_nothing_acknowledged(tmp_path: Pat
     for what in ((Write, "db-wal"), (Sync, "db-wal"), (Write, "db"), (Sync, "db")):  # it was indeed there that we looked
         assert kinds.count(what) >= 3, what
     assert sum(isinstance(step, Acknowledged) for step in recording.steps) == 2 * (WRITES // WRITERS) * WRITERS
+
+
+async def test_recorded_databases_keep_their_files_in_their_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    working, databases = tmp_path / "working", tmp_path / "databases"
+    working.mkdir()
+    databases.mkdir()
+    monkeypatch.chdir(working)
+    with recorded(databases):
+        backend = SqliteBackend(databases / "db")
+        for number in range(100):
+            await backend.put_if(f"/{number}", b"x" * number, 0)
+        files = sorted(file.name for file in databases.iterdir())
+        await backend.close()
+    assert [file.name for file in working.iterdir()] == []
+    assert "db-shm" in files
 
 
 @pytest.mark.parametrize("careless", ["PRAGMA synchronous = NORMAL", "PRAGMA synchronous = OFF"])

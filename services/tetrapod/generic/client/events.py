@@ -1,4 +1,4 @@
-"""Events of a controller about objects: best effort, never waited for twice (upstream: k8s.io/client-go/tools/events)."""
+"""`EventRecorder`: creates the Events of a controller, best effort (upstream: k8s.io/client-go/tools/events)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ _REMEMBERED: Final = 1000
 
 
 class EventRecorder:
+    """A recorder of Events. Failures are logged at debug level and not retried."""
+
     def __init__(self, client: Client, controller: str) -> None:
         self._client = client
         self._controller = controller
         self._told: dict[tuple[str, ...], tuple[str, str, int]] = {}
 
     async def warn(self, about: Object, reason: str, action: str, note: str) -> None:
-        """What has been told before is counted in the event of the first time."""
+        """Create a Warning event. A repeated event updates the series of the first one instead."""
         await self._record("Warning", about, reason, action, note)
 
     async def tell(self, about: Object, reason: str, action: str, note: str) -> None:
-        """As `warn`, of what is as it should be."""
+        """Create a Normal event, like `warn`."""
         await self._record("Normal", about, reason, action, note)
 
     async def _record(self, kind: str, about: Object, reason: str, action: str, note: str) -> None:
@@ -64,6 +66,7 @@ class EventRecorder:
             log.debug("%s: the event %s of %s could not be written: %s", self._controller, reason, meta["name"], error)
 
     async def _again(self, key: tuple[str, ...]) -> None:
+        """Increase the series count of an event."""
         namespace, name, count = self._told[key]
         series = {"count": count + 1, "lastObservedTime": now_micro()}
         await self._client.patch(EVENTS, namespace, name, {"series": series})
@@ -72,6 +75,6 @@ class EventRecorder:
 
 def _reference(about: Object) -> Object:
     meta = about["metadata"]
-    found = {"kind": about.get("kind"), "apiVersion": about.get("apiVersion")}
-    found |= {key: meta.get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
-    return {key: value for key, value in found.items() if value}
+    reference = {"kind": about.get("kind"), "apiVersion": about.get("apiVersion")}
+    reference |= {key: meta.get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
+    return {key: value for key, value in reference.items() if value}

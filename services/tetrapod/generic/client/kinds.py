@@ -1,4 +1,4 @@
-"""Where the objects of a kind are served, by discovery (upstream: meta.RESTMapper)."""
+"""The resource of a kind, found by discovery (upstream: meta.RESTMapper)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tetrapod.machinery.status import StatusError
 
 
 class Mapping(NamedTuple):
-    """Where the objects of a kind are served."""
+    """The resource of a kind, and whether it is namespaced."""
 
     resource: GroupVersionResource
     namespaced: bool
 
 
 async def find_resource(client: Client, kind: GroupVersionKind) -> Mapping | None:
-    """None if nobody serves the kind (or nobody says)."""
+    """Return the resource of a kind, or None if it is not served or discovery fails."""
     path = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     try:
         code, body = await client.raw("GET", path)
@@ -28,9 +28,9 @@ async def find_resource(client: Client, kind: GroupVersionKind) -> Mapping | Non
         return None
     if code != 200:
         return None
-    for found in orjson.loads(body).get("resources") or ():
-        if found.get("kind") != kind.kind or "/" in found["name"]:
+    for resource in orjson.loads(body).get("resources") or ():
+        if resource.get("kind") != kind.kind or "/" in resource["name"]:
             continue
-        if found.get("group", kind.group) == kind.group and found.get("version", kind.version) == kind.version:
-            return Mapping(GroupVersionResource(kind.group, kind.version, found["name"]), found["namespaced"])
+        if resource.get("group", kind.group) == kind.group and resource.get("version", kind.version) == kind.version:
+            return Mapping(GroupVersionResource(kind.group, kind.version, resource["name"]), resource["namespaced"])
     return None

@@ -1,4 +1,4 @@
-"""Work queues and clients in numbers (upstream: component-base/metrics/prometheus/workqueue and .../restclient)."""
+"""Metrics of work queues and clients (upstream: component-base/metrics/prometheus/workqueue and .../restclient)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Final, Protocol
 
 from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
 
-_BUCKETS: Final = tuple(accumulate(range(9), lambda bucket, _: bucket * 10, initial=10e-9))  # rounded at each step, as upstream's
+# added up with a rounding error at each step, as upstream
+_BUCKETS: Final = tuple(accumulate(range(9), lambda bucket, _: bucket * 10, initial=10e-9))
 _NAME: Final = ("name",)
 ADDS: Final = Counter("workqueue_adds_total", "Total number of adds handled by workqueue", _NAME)
 RETRIES: Final = Counter("workqueue_retries_total", "Total number of retries handled by workqueue", _NAME)
@@ -23,13 +24,13 @@ WORK_SECONDS: Final = Histogram(
 
 
 class Queue(Protocol):
-    """What is told of a work queue: its length is how many keys wait."""
+    """The part of a work queue that metrics read. Its length is the number of waiting keys."""
 
     name: str
 
     @property
     def begun(self) -> Mapping[Any, float]:
-        """What is being worked on, and since when, by time.monotonic()."""
+        """The keys that are being processed, with the start time (of time.monotonic())."""
         ...
 
     def __len__(self) -> int: ...
@@ -39,7 +40,7 @@ _queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
 
 
 def known(queue: Queue) -> None:
-    """Of each queue there are numbers from its beginning on."""
+    """Register a queue, so that its metrics are shown before anything is counted."""
     _queues.add(queue)
     name = (queue.name,)
     ADDS.add(name, 0)
@@ -49,11 +50,11 @@ def known(queue: Queue) -> None:
 
 
 def _sums(of: Any) -> list[tuple[tuple[str, ...], float]]:
-    """Queues of one name are told of as one."""
-    found: dict[tuple[str, ...], list[float]] = {}
+    """Return a value summed up over the queues of each name."""
+    values_by_name: dict[tuple[str, ...], list[float]] = {}
     for queue in list(_queues):
-        found.setdefault((queue.name,), []).append(of(queue))
-    return [(name, sum(values)) for name, values in found.items()]
+        values_by_name.setdefault((queue.name,), []).append(of(queue))
+    return [(name, sum(values)) for name, values in values_by_name.items()]
 
 
 def _unfinished(queue: Queue) -> float:
@@ -98,10 +99,19 @@ _RECEIVED: Final = Histogram(
 
 
 def requested(host: str, method: str, code: str, began: float, sent: int, received: int) -> None:
-    """`code` is "<error>" where there was no answer, as upstream says; `sent` and `received` are bytes of bodies."""
+    """Count a request.
+
+    Args:
+        host: the server.
+        method: the HTTP method.
+        code: the status code, or "<error>", as upstream, if there was no response.
+        began: when the request was sent (of time.monotonic()).
+        sent: bytes of the request body.
+        received: bytes of the response body.
+    """
     REQUESTS.add((code, method, host))
-    of = (method, host)
-    REQUEST_SECONDS.observe(of, time.monotonic() - began)
-    _SENT.observe(of, sent)
+    request_labels = (method, host)
+    REQUEST_SECONDS.observe(request_labels, time.monotonic() - began)
+    _SENT.observe(request_labels, sent)
     if received:
-        _RECEIVED.observe(of, received)
+        _RECEIVED.observe(request_labels, received)

@@ -1,6 +1,6 @@
-"""Answers read in part: what a caller does not ask for never becomes an object (schemas of definitions, for one).
+"""Partial decoding of responses: fields that the caller does not need never become Python objects (the schemas of CRDs, for example).
 
-The parts are said by a `msgspec.Struct`, whose optional fields default to UNSET; what comes of it are plain dictionaries.
+The fields are given by a `msgspec.Struct` whose optional fields default to UNSET; the results are plain dictionaries.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from tetrapod.machinery.gvk import Object
 
 STATUS = frozenset({"ERROR", "BOOKMARK"})
-"""Types of events whose object is another."""
+"""Types of events whose object is not of the watched resource."""
 
 
 class _Type(msgspec.Struct):
@@ -40,16 +40,16 @@ def _event_decoder(only: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
 
 
 def list_of(only: type[msgspec.Struct], answer: bytes) -> Object:
-    """Raises ValueError."""
-    found: Object = msgspec.to_builtins(_list_decoder(only).decode(answer))
-    return found
+    """Decode a list response. Raises ValueError."""
+    decoded: Object = msgspec.to_builtins(_list_decoder(only).decode(answer))
+    return decoded
 
 
 def event_of(only: type[msgspec.Struct], line: bytes) -> Object:
-    """Raises ValueError."""
-    found: Object
+    """Decode one line of a watch response. Raises ValueError."""
+    event: Object
     if _decode_type(line).type in STATUS:
-        found = msgspec.json.decode(line)
+        event = msgspec.json.decode(line)
     else:
-        found = msgspec.to_builtins(_event_decoder(only).decode(line))
-    return found
+        event = msgspec.to_builtins(_event_decoder(only).decode(line))
+    return event

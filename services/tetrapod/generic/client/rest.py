@@ -1,4 +1,4 @@
-"""`RestClient`: the API's verbs as methods, over any transport that sends a request and gives an answer or a stream.
+"""`RestClient`: the verbs of the API as methods, over a transport that sends requests and returns responses or streams.
 
 Upstream: k8s.io/client-go/rest and dynamic. `inprocess.py` and `http.py` are the two transports.
 """
@@ -30,18 +30,19 @@ _PARTIAL_LIST: Final = {"accept": "application/json;as=PartialObjectMetadataList
 
 
 class Transport(Protocol):
-    """How a request comes to the server: over HTTP (`http.py`) or within the process (`inprocess.py`)."""
+    """The way to the server: over HTTP (`http.py`) or within the process (`inprocess.py`)."""
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """`target` is path and query. Raises `Unavailable` where nobody answers."""
+        """Send a request and return status code and body. `target` is path and query. Raises `Unavailable` if there is no response."""
         ...
 
     def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
-        """A GET whose answer is read line by line. Raises StatusError for any status but 200."""
+        """Send a GET and yield the lines of the response. Raises StatusError for any status but 200."""
         ...
 
 
 def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    """Return the path of a resource, an object or a subresource."""
     parts = ["/apis", gvr.group, gvr.version] if gvr.group else ["/api", gvr.version]
     if namespace:
         parts += ["namespaces", quote(namespace, safe="")]
@@ -54,18 +55,18 @@ def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = ""
 
 
 def error_from(code: int, body: bytes) -> StatusError:
-    """The refusal that an answer carries (upstream: transformResponse)."""
+    """Return the error in a response (upstream: transformResponse)."""
     try:
-        found = orjson.loads(body)
+        status = orjson.loads(body)
     except orjson.JSONDecodeError:
-        found = None
-    if isinstance(found, dict) and found.get("kind") == "Status":
-        return StatusError(int(found.get("code", code)), found.get("reason", ""), found.get("message", ""), found.get("details"))
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status":
+        return StatusError(int(status.get("code", code)), status.get("reason", ""), status.get("message", ""), status.get("details"))
     return StatusError(code, "", body.decode("utf-8", "replace").strip() or f"unexpected status {code}", {})
 
 
 class RestClient:
-    """Implements `Client`. Every method raises StatusError for an answer that is a refusal, `Unavailable` where there is none."""
+    """Implements `Client`. Every method raises StatusError for an error response, and `Unavailable` if there is none."""
 
     def __init__(self, transport: Transport, user_agent: str) -> None:
         self._transport = transport
@@ -92,8 +93,8 @@ class RestClient:
             raise error_from(code, answer)
         if only is not None:
             return list_of(only, answer)
-        found: Object = orjson.loads(answer)
-        return found
+        obj: Object = orjson.loads(answer)
+        return obj
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
         return await self._call("GET", resource_path(gvr, namespace, name, subresource), {})

@@ -1,18 +1,19 @@
-"""`Backend`: the interface of a revisioned key-value store, with etcd's semantics. Two implement it: `etcd/`, `sqlite/`.
+"""`Backend`: the interface of a revisioned key-value store with etcd's semantics. `etcd/` and `sqlite/` implement it.
 
-One contract suite (tests/integration/storage/) runs over both. Keys are full paths (`/registry/pods/ns/a`).
-A range is [start, end). Every write gets the next revision; deleting too. The cacher is the only caller on hot paths.
+One contract test suite (tests/integration/storage/) runs over both implementations. Keys are full paths
+(`/registry/pods/ns/a`), and a range is the half-open interval [start, end). Every write, including a deletion, gets
+the next revision. The cacher is the only caller on hot paths.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 
 class KeyValue(NamedTuple):
-    """`lease` is 0 where the key does not expire."""
+    """One stored key with its value and revisions. `lease` is 0 if the key does not expire."""
 
     key: str
     value: bytes
@@ -22,20 +23,25 @@ class KeyValue(NamedTuple):
 
 
 class StaleKeyValue(KeyValue):
-    """A value that is right, but is to be written anew at the next write, though that changes nothing (encryption)."""
+    """A key whose value is correct but must be rewritten at the next write, even if that write changes nothing.
+
+    Encryption at rest uses it for values that were encrypted with an old key or provider.
+    """
 
 
 class Range(NamedTuple):
-    """The keys of a range up to the limit, in order; `more` where the limit cut it."""
+    """The keys of a range up to the limit, in order. `more` is true if the limit cut the result short."""
 
     kvs: Sequence[KeyValue]
     more: bool
-    total: int  # keys of the range, whatever the limit
-    revision: int  # of the store when it was read
+    total: int  # number of keys in the range, including those beyond the limit; unspecified unless `counted`
+    revision: int  # revision of the store at the time of the read
 
 
 class WriteResult(NamedTuple):
-    """`current` is what is stored now where the comparison failed (None: the key is absent)."""
+    """The outcome of a conditional write. If the comparison failed, `current` is the stored value (None: the key is
+    absent).
+    """
 
     succeeded: bool
     revision: int
@@ -43,7 +49,9 @@ class WriteResult(NamedTuple):
 
 
 class BackendEvent(NamedTuple):
-    """`value` is None for a deletion. `previous` is the value before, where there was one."""
+    """One change of one key. `value` is None for a deletion; `previous` is the value that it replaced, if there was
+    one.
+    """
 
     key: str
     value: bytes | None
@@ -54,14 +62,17 @@ class BackendEvent(NamedTuple):
 
 
 class WatchBatch(NamedTuple):
-    """Events of whole revisions, in order. A batch without events is progress: all up to `revision` has been seen."""
+    """Events of complete revisions, in order.
+
+    A batch without events is a progress notification: every event up to `revision` has been delivered.
+    """
 
     events: Sequence[BackendEvent]
     revision: int
 
 
 class Compacted(Exception):
-    """The revision asked for is gone. `revision` is the compacted one."""
+    """The requested revision has been compacted. `revision` is the compaction revision."""
 
     def __init__(self, revision: int) -> None:
         super().__init__(f"required revision has been compacted: {revision}")
@@ -69,90 +80,141 @@ class Compacted(Exception):
 
 
 class FutureRevision(Exception):
-    """The revision asked for has not been reached."""
+    """The requested revision is greater than the current revision of the store."""
 
 
 class CannotOpen(Exception):
-    """What is to be the store cannot be; the text says why."""
+    """The store cannot be opened; the text gives the reason."""
 
 
 class RequestTooLarge(Exception):
-    """The value is larger than the store takes (etcd: 1.5 MiB)."""
+    """The value is larger than the store accepts (etcd: 1.5 MiB)."""
 
     def __init__(self) -> None:
         super().__init__("etcdserver: request is too large")
 
 
 class LeaseNotFound(Exception):
-    """The lease has ended already."""
+    """The lease does not exist any more."""
 
     def __init__(self) -> None:
         super().__init__("etcdserver: requested lease not found")
 
 
 class BackendWatch(Protocol):
-    """An open watch: iterate for batches. Raises Compacted or Unavailable when it ends."""
+    """An open watch, which is iterated for batches. It ends by raising `Compacted` or `Unavailable`."""
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]: ...
 
     async def __anext__(self) -> WatchBatch: ...
 
     def at_hand(self) -> WatchBatch | None:
-        """What `__anext__` would return without waiting, taken from it; None where it would wait, or end."""
+        """Return and consume the next batch if it is available without waiting, else None."""
         ...
 
     @property
     def progress(self) -> int:
-        """All events up to this revision have been handed out. Costs nothing to ask."""
+        """Every event up to this revision has been returned by the iterator. Reading it does no I/O."""
         ...
 
 
 class Backend(Protocol):
-    """Raises Unavailable from every method when the store does not answer in time."""
+    """A revisioned key-value store. Every method raises `Unavailable` when the store does not answer in time."""
 
     async def get(self, key: str) -> KeyValue | None:
-        """A linearizable read."""
+        """Read one key, linearizably.
+
+        A key with surrogates (which stand for bytes that are not UTF-8) cannot exist: the result is None.
+        """
         ...
 
     async def range(
-        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+        self,
+        start: str,
+        end: str,
+        *,
+        limit: int = 0,
+        revision: int = 0,
+        keys_only: bool = False,
+        count_only: bool = False,
+        counted: bool = True,
     ) -> Range:
-        """Sorted by key; revision 0 is now (linearizable). Raises Compacted, FutureRevision."""
+        """Read the keys of [start, end), sorted.
+
+        Args:
+            limit: maximum number of keys; 0 means all.
+            revision: read the state at this revision; 0 means the current state (linearizable).
+            counted: fill in `Range.total`. SQLite has to visit every key of the range for that. A caller that reads a
+                large range in pages passes False, so that the cost of a page depends only on its size.
+
+        Raises:
+            Compacted: `revision` is older than the history.
+            FutureRevision: `revision` has not been reached.
+        """
         ...
 
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
-        """Write if the key's mod revision is `expected` (0: the key is absent). Raises RequestTooLarge, LeaseNotFound."""
+        """Write the value if the key's mod revision is `expected` (0: the key is absent).
+
+        Raises:
+            RequestTooLarge: the value exceeds the limit of the store.
+            LeaseNotFound: `lease` has expired.
+        """
         ...
 
-    async def delete_if(self, key: str, expected: int) -> WriteResult: ...
+    async def delete_if(self, key: str, expected: int) -> WriteResult:
+        """Delete the key if its mod revision is `expected`."""
+        ...
 
     async def revision(self) -> int:
-        """The current revision, linearizable: no write that was acknowledged before this call is above it."""
+        """Return the current revision, linearizably: it includes every write that was acknowledged before this call."""
         ...
 
     def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[BackendWatch]:
-        """Events from `from_revision` on, inclusive (0: from now on). Without `previous`, events lack the value before."""
+        """Watch [start, end) from `from_revision` on, inclusive; 0 means from now on.
+
+        Args:
+            previous: include the previous value in the events.
+        """
+        ...
+
+    def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
+        """Read the events of the revisions `first` to `last`, with previous values. The store must have reached
+        `last`.
+
+        A previous value that has been compacted is None. The store must have `progress_reliable`.
+
+        Raises:
+            Compacted: `first` is older than the history.
+        """
         ...
 
     async def request_progress(self) -> None:
-        """Ask that every open watch soon yields a batch with its progress."""
+        """Ask the store to send a progress notification on every open watch."""
         ...
 
     @property
     def progress_reliable(self) -> bool:
-        """False where progress notifications cannot be trusted (etcd before 3.4.25 / 3.5.8): read from the store then."""
+        """False if progress notifications cannot be trusted (etcd before 3.4.25 / 3.5.8). Consistent reads then go to
+        the store.
+        """
         ...
 
     async def grant_lease(self, ttl: int) -> int:
-        """A lease of `ttl` seconds; keys written with it vanish when it ends."""
+        """Create a lease of `ttl` seconds and return its ID. Keys written with it are deleted when it expires."""
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget what was before `revision`: it can still be read, and watched from. Raises Compacted, FutureRevision."""
+        """Discard the history before `revision`, which itself can still be read and watched from.
+
+        Raises:
+            Compacted: this or a later revision has been compacted before.
+            FutureRevision: `revision` has not been reached.
+        """
         ...
 
     async def size(self) -> int:
-        """Bytes that the store occupies."""
+        """Return the number of bytes that the store occupies."""
         ...
 
     async def close(self) -> None: ...

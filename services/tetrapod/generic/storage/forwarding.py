@@ -1,4 +1,6 @@
-"""What stands over another storage, or watch, or in front of it, passes on where it has nothing of its own to do."""
+"""Base classes for wrappers of a backend, a resource storage or a watch. They forward what the wrapper does not
+change.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ from tetrapod.generic.storage.interface import Entry, ResourceStorage, Sink, Wat
 
 
 class ForwardingBackend:
-    """The part of `Backend` that is about no value."""
+    """A base for `Backend` wrappers: forwards the methods that handle no values."""
 
     def __init__(self, inner: Backend) -> None:
         self._inner = inner
         self.revision = inner.revision
+        self.history = inner.history
         self.request_progress = inner.request_progress
         self.grant_lease = inner.grant_lease
         self.compact = inner.compact
@@ -25,7 +28,7 @@ class ForwardingBackend:
 
 
 class ForwardingStorage:
-    """The part of `ResourceStorage` that is about no object."""
+    """A base for `ResourceStorage` wrappers: forwards the methods that handle no objects."""
 
     def __init__(self, inner: ResourceStorage) -> None:
         self._inner = inner
@@ -44,7 +47,7 @@ class ForwardingStorage:
 
 
 class ForwardingWatch:
-    """The part of `Watch` that is about no event of an object."""
+    """A base for `Watch` wrappers: forwards the methods that handle no object events."""
 
     def __init__(self, inner: Watch) -> None:
         self._inner = inner
@@ -60,7 +63,10 @@ class ForwardingWatch:
 
 
 class ShownWatch(ForwardingWatch):
-    """Implements `Watch` over another; `shown` says as what an object is told of, itself where that is as it is stored."""
+    """A `Watch` that converts the entries of another watch.
+
+    `shown` returns the entry in the form to show; it returns the same entry if no conversion is needed.
+    """
 
     def __init__(self, inner: Watch, shown: Callable[[Entry], Entry]) -> None:
         super().__init__(inner)

@@ -1,7 +1,9 @@
-"""What a registry store sees of storage: objects of one resource, cached, watched and guarded by preconditions.
+"""The storage interface that the registry uses: cached, watchable objects of one resource, written under
+preconditions.
 
-The `Cacher` (cacher/) implements `ResourceStorage` over a `Backend`. Keys here are relative to the resource's prefix:
-`ns/name`, or `name` for cluster-scoped resources. Follows k8s.io/apiserver/pkg/storage/interfaces.go.
+The `Cacher` (cacher/) implements `ResourceStorage` over a `Backend`. Keys are relative to the resource's prefix:
+`ns/name`, or `name` for cluster-scoped resources.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/interfaces.go
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class Entry(Protocol):
-    """One stored revision of one object, as finished JSON bytes in its storage version, `metadata.resourceVersion` spliced in.
+    """One stored revision of one object, as JSON bytes in the storage version including `metadata.resourceVersion`.
 
-    `raw` is `head` and `item` together: `head` says what the object is, `{"kind":…,"apiVersion":…,`; `item` is the rest.
-    Entries are immutable and shared; `object()` hands out a fresh copy that its caller may change; `peek()` the shared
-    parse, which nobody may change. `representations` keeps other finished bytes of the same revision (another version, a
-    watch frame), so that each is made once; like the shared parse it is dropped when the entry has grown cold.
+    `raw` is the concatenation of `head` (the type: `{"kind":…,"apiVersion":…,`) and `item` (the rest). Entries are
+    immutable and shared. `object()` returns a fresh copy that the caller may change; `peek()` returns the shared
+    parsed object, which nobody may change. `representations` caches other encodings of the same revision (another
+    version, a watch frame), so that each is made once. It is dropped together with the parsed object when the entry
+    has not been used for a while.
     """
 
     key: str
@@ -55,16 +58,20 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Which objects are wanted. `matches` looks only as deep as it must (labels first, then fields)."""
+    """The label and field selectors of a request. `matches` tests the labels first, because fields require parsing
+    the object.
+    """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
     fields: Callable[[Entry], bool] | None = None
 
     @property
     def empty(self) -> bool:
+        """Whether the predicate matches every object."""
         return self.labels is None and self.fields is None
 
     def matches(self, entry: Entry) -> bool:
+        """Return whether an object matches both selectors."""
         if self.labels is not None and not self.labels(entry.labels):
             return False
         return self.fields is None or self.fields(entry)
@@ -73,11 +80,19 @@ class Predicate:
 EVERYTHING = Predicate()
 
 
+View: TypeAlias = Callable[[Sequence[Entry]], Awaitable[Sequence[Entry | None]]]
+"""A function that returns entries in the form the request sees (another version), with None in place of each entry
+that the predicate does not match in that form.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """`prefix` is "" (all), "ns/" (a namespace) or a whole key (one object, as metadata.name selectors ask).
+    """The parameters of a list. `prefix` is "" (all), "ns/" (a namespace) or a whole key (for metadata.name
+    selectors).
 
-    `resource_version` "" is most recent (consistent), "0" is any; `match` is resourceVersionMatch.
+    `resource_version` "" means most recent (consistent), "0" means any; `match` is resourceVersionMatch. If there is
+    a `view`, it replaces the predicate, and the page contains the entries that the view returns.
     """
 
     prefix: str = ""
@@ -87,10 +102,14 @@ class ListQuery:
     resource_version: str = ""
     match: str = ""
     single: bool = False  # prefix is a whole key
+    view: View | None = None
 
 
 class ListPage(NamedTuple):
-    """Without a `continue_token` it is the end of the list. `remaining` is how many follow, None where that is not known (a selector)."""
+    """One page of a list. An empty `continue_token` marks the last page.
+
+    `remaining` is the number of objects that follow, or None if it is unknown because there is a selector.
+    """
 
     entries: list[Entry]
     resource_version: str
@@ -100,7 +119,9 @@ class ListPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchQuery:
-    """What a client asks for; `resource_version` and `match` (resourceVersionMatch) are as it wrote them."""
+    """The parameters of a watch. `resource_version` and `match` (resourceVersionMatch) are the client's values,
+    unparsed.
+    """
 
     prefix: str = ""
     predicate: Predicate = EVERYTHING
@@ -112,10 +133,12 @@ class WatchQuery:
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """`type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+    """A watch event. `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
 
-    A DELETED entry is the last state that matched, carrying the revision of the deletion. A BOOKMARK has no entry but
-    `revision`; with `initial_end` it ends the initial events. An ERROR has `status`.
+    - A DELETED entry is the last state that matched, with the resource version of the deletion.
+    - A BOOKMARK has no entry, only `revision`; `initial_end` marks the bookmark that ends the initial events.
+    - An ERROR has a `status`.
+    - `previous` is the object that an ADDED or MODIFIED one replaced.
     """
 
     type: str
@@ -123,82 +146,96 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     revision: int
     initial_end: bool = False
     status: Object | None = None
+    previous: Entry | None = None
 
     def showing(self, entry: Entry) -> WatchEvent:
-        """The same event of an object that is shown in another form."""
+        """Return the same event with the object in another form."""
         return WatchEvent(self.type, entry, self.revision)
 
 
 Sink: TypeAlias = Callable[[Sequence[WatchEvent]], None]
-"""Takes events at once: no waiting. An event (and its entry) is shared by all watches, so what is made of it can be too."""
+"""A callback that takes events without waiting. All watches share an event and its entry, so encodings of it can be
+shared too.
+"""
 
 
 class Watch(Protocol):
-    """An open watch; it ends by itself when the server sheds it (slow, shutdown, compaction).
+    """An open watch. The server may end it (slow client, shutdown, compaction).
 
-    Read it by iterating for batches. Or, where many watch: iterate `initial()`, with back-pressure, then `subscribe` a sink, which is
-    called within the cacher's own step for every batch of changes (no task switch per watch), and wait for `ended()`.
-    A sink looks at its own buffer and closes the watch when its client is slow.
+    There are two ways to read it. Either iterate over its batches. Or, for many watches: iterate `initial()`, which
+    applies back-pressure, then `subscribe` a sink and wait for `ended()`. The sink is called within the cacher's own
+    step for every batch of changes, without a task switch per watch. It checks its own buffer and closes the watch
+    when the client is slow.
     """
 
     def __aiter__(self) -> AsyncIterator[list[WatchEvent]]: ...
 
     def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        """The initial events in chunks, with the bookmark that ends them. Then nothing more: go on with `subscribe`."""
+        """Iterate over the initial events in chunks, ending with the bookmark that closes them. Continue with
+        `subscribe`.
+        """
         ...
 
     def subscribe(self, sink: Sink) -> None:
-        """Hand what has queued up to `sink` now, and from here on every batch of events as it happens."""
+        """Pass the queued events to `sink` now, and every later batch as it happens."""
         ...
 
     async def ended(self) -> None:
-        """Returns once the watch has ended, whoever ended it."""
+        """Wait until the watch has ended, for whatever reason."""
         ...
 
     def bookmark(self) -> WatchEvent:
-        """A bookmark of this moment, for before a timeout (upstream sends one 2 s ahead)."""
+        """Return a bookmark with the current revision. It is sent before a timeout (upstream sends one 2 s ahead)."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the watch."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """Of a write: the uid and resourceVersion that the object must have; None asks for nothing."""
+    """The uid and resourceVersion that the object must have for a write to proceed; None means no precondition."""
 
     uid: str | None = None
     resource_version: str | None = None
 
     @property
     def empty(self) -> bool:
+        """Whether there is no precondition."""
         return self.uid is None and self.resource_version is None
 
 
 class Updated(NamedTuple):
-    """What shall be stored."""
+    """The new object that an update wants to store."""
 
     object: Object
-    ttl: int | None = None  # seconds; None keeps what is there
+    ttl: int | None = None  # seconds; None keeps the current TTL
 
 
 TryUpdate: TypeAlias = Callable[[Object | None, "Entry | None"], Awaitable[Updated | None]]
-"""Given a copy of what is stored (None: absent), what shall be stored; None leaves it as it is. Called again on a race."""
+"""A function from a copy of the stored object (None: absent) to the new object. It returns None to leave the object
+unchanged, and is called again if another write came first.
+"""
 
 
 class KeyExists(Exception):
-    """Create of a key that is there."""
+    """A create failed because the key exists."""
 
 
 class KeyNotFound(Exception):
-    """Update or delete of a key that is not there."""
+    """An update or delete failed because the key does not exist."""
 
 
 class PreconditionFailed(Exception):
-    """A uid or resourceVersion precondition does not hold; the text is upstream's ("Precondition failed: UID in …")."""
+    """A uid or resourceVersion precondition does not hold. The text is upstream's ("Precondition failed: UID in …")."""
 
 
 class TooOldResourceVersion(Exception):
-    """The resourceVersion or continue token asked for is compacted. For a token, `fresh_token` restarts inconsistently."""
+    """The requested resourceVersion or continue token has been compacted.
+
+    For a continue token, `fresh_token` continues the list inconsistently, at the current revision.
+    """
 
     def __init__(self, message: str, fresh_token: str = "") -> None:
         super().__init__(message)
@@ -206,7 +243,7 @@ class TooOldResourceVersion(Exception):
 
 
 class TooLargeResourceVersion(Exception):
-    """The resourceVersion asked for lies in the future beyond patience."""
+    """The requested resourceVersion is in the future and was not reached in time."""
 
     def __init__(self, asked: int, current: int, retry_seconds: int = 1) -> None:
         super().__init__(f"Too large resource version: {asked}, current: {current}")
@@ -214,27 +251,48 @@ class TooLargeResourceVersion(Exception):
 
 
 class ResourceStorage(Protocol):
-    """Objects of one resource. `metadata.resourceVersion` of what is passed in is dropped before it is stored.
+    """The objects of one resource. `metadata.resourceVersion` is removed from objects before they are stored.
 
-    Raises `Unavailable` (backend.py) when the store does not answer.
+    Every method raises `Unavailable` (backend.py) when the store does not answer.
     """
 
-    async def get(self, key: str, resource_version: str = "") -> Entry | None: ...
+    async def get(self, key: str, resource_version: str = "") -> Entry | None:
+        """Return the object, or None. `resource_version` "" means most recent, "0" means any, else at least this
+        version.
+        """
+        ...
 
     async def list(self, query: ListQuery) -> ListPage:
-        """Raises TooOldResourceVersion, TooLargeResourceVersion, ValueError (a bad token or version)."""
+        """Return one page of a list.
+
+        Raises:
+            TooOldResourceVersion: the version or continue token has been compacted.
+            TooLargeResourceVersion: the version was not reached in time.
+            ValueError: the version or token is malformed.
+        """
         ...
 
     async def watch(self, query: WatchQuery) -> Watch:
-        """Raises TooLargeResourceVersion, ValueError; a version too old comes as an ERROR event."""
+        """Open a watch. A version that is too old is reported as an ERROR event, not as an exception.
+
+        Raises:
+            TooLargeResourceVersion: the version was not reached in time.
+            ValueError: the version is malformed.
+        """
         ...
 
-    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry: ...
+    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
+        """Store a new object, for `ttl` seconds (0: forever). Raises `KeyExists` if the key exists."""
+        ...
 
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = Preconditions(), allow_absent: bool = False
     ) -> Entry:
-        """Read, let `try_update` change, write if nobody else has; again if somebody has. No write when nothing changed."""
+        """Read the object, call `try_update`, and write the result if the object has not changed meanwhile; else try
+        again.
+
+        Nothing is written if the result equals the stored object.
+        """
         ...
 
     async def delete(
@@ -244,36 +302,46 @@ class ResourceStorage(Protocol):
         preconditions: Preconditions = Preconditions(),
         validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
-        """Returns the deleted object, carrying the deletion's revision. `validate` may refuse by raising."""
+        """Delete an object and return it with the resource version of the deletion.
+
+        Args:
+            validate: called with the object before the deletion; it may raise to reject the deletion.
+        """
         ...
 
-    async def count(self) -> int: ...
+    async def count(self) -> int:
+        """Return the number of objects."""
+        ...
 
     def statistics(self) -> tuple[int, int] | None:
-        """How many objects there are, and about how many bytes each has; None before it is known."""
+        """Return the number of objects and their average size in bytes, or None if the cache is not filled."""
         ...
 
     async def ready(self) -> None:
-        """Returns once the cache is in step with the store."""
+        """Wait until the cache is in step with the store."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """End all watches and background tasks."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class StorageConfig:
-    """How one resource is stored: `/registry/` + `prefix` + key; objects are of `api_version` and `kind`."""
+    """Where and how one resource is stored: below `/registry/` + `prefix`, as objects of `api_version` and `kind`."""
 
     prefix: str  # "pods", "services/specs", "minions", "example.com/widgets"
     api_version: str
     kind: str
     namespaced: bool = True
     packed: bool = False
-    """Objects are large and seldom read: they are kept compressed."""
+    """Objects are large and seldom read, so the cache keeps them compressed."""
 
     @property
     def group_resource(self) -> GroupResource:
-        """As the configuration of encryption names it. The place in the store is called otherwise for a few old resources."""
+        """The resource's name as the EncryptionConfiguration uses it. For a few old resources it differs from the
+        storage prefix.
+        """
         named = UNUSUAL_PLACES.get(self.prefix)
         return named or GroupResource(self.api_version.rpartition("/")[0], self.prefix.rpartition("/")[2])
 
@@ -285,25 +353,31 @@ UNUSUAL_PLACES: Final = {
     "minions": GroupResource("", "nodes"),
     "ranges": GroupResource("", "servicenodeportallocations"),
     "ingress": GroupResource("networking.k8s.io", "ingresses"),
-    "events": GroupResource("", "events"),  # of both groups that serve them
+    "events": GroupResource("", "events"),  # both API groups that serve events store them here
 }
-"""Resources whose place in the store is called otherwise than they are.
+"""Resources whose storage prefix differs from their name.
 
-Upstream: specialDefaultResourcePrefixes of pkg/kubeapiserver/default_storage_factory_builder.go.
+Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, specialDefaultResourcePrefixes
 """
 
 
 class StorageFactory(Protocol):
-    """Hands out the storage of each resource; asked twice for one prefix it gives the same (so one cache per process)."""
+    """Provides the storage of each resource. It returns the same storage for the same prefix, so a process has one
+    cache of each.
+    """
 
-    def resource(self, config: StorageConfig) -> ResourceStorage: ...
+    def resource(self, config: StorageConfig) -> ResourceStorage:
+        """Return the storage of a resource."""
+        ...
 
     def presence(self) -> Presence:
-        """Tells which resources have objects. The caller closes it."""
+        """Return an observer of which resources have objects. The caller closes it."""
         ...
 
     async def drop(self, prefix: str) -> None:
-        """A resource is no longer served: end its watches, forget its cache."""
+        """End the watches and drop the cache of a resource that is no longer served."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the storage of every resource."""
+        ...

@@ -1,8 +1,20 @@
-"""Arithmetic of keys: where a prefix ends."""
+"""Helpers for keys of the store."""
 
 from __future__ import annotations
 
 
+def is_key(text: str) -> bool:
+    """Return whether `text` can be a key or a prefix of keys.
+
+    Keys are UTF-8, but a request path may contain arbitrary bytes, which Python represents as surrogates.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def prefix_end(prefix: str) -> str:
-    """The first key after all keys that begin with `prefix`."""
+    """Return the first key after all keys that begin with `prefix`."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)

@@ -1,6 +1,8 @@
-"""The store in numbers, by resource (upstream: k8s.io/apiserver/pkg/storage/etcd3/metrics, pkg/storage/cacher/metrics).
+"""Storage metrics of each resource.
 
-`etcd_…` are requests to the store, be it etcd or SQLite: what looks at a kube-apiserver looks there.
+The `etcd_…` metrics count requests to the store, whether it is etcd or SQLite, because dashboards for kube-apiserver
+read them.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics, pkg/storage/cacher/metrics
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ _LIST_SECONDS: Final = Histogram(
 
 
 class Lists:
-    """What is counted of lists of one resource. (Objects of the cache are tested too, but upstream counts none of that.)"""
+    """The list metrics of one resource.
+
+    Objects of the cache are tested against selectors too, but upstream does not count those.
+    """
 
     def __init__(self, group: str, resource: str) -> None:
         self._of = (group, resource)
@@ -59,14 +64,14 @@ class Lists:
         self._seconds = ("false", group, resource)
 
     def cached(self, fetched: int, returned: int) -> None:
-        """Answered from the cache."""
+        """Count a list that was answered from the cache."""
         _LISTS.add(self._cache_index)
         _FETCHED.add(self._cache_index, fetched)
         _EVALUATED.add(self._cache, 0)
         _RETURNED.add(self._cache, returned)
 
     def stored(self, fetched: int, evaluated: int, returned: int, seconds: float) -> None:
-        """Answered from the store."""
+        """Count a list that was answered from the store."""
         _LISTS.add(self._store_index)
         _FETCHED.add(self._store_index, fetched)
         _EVALUATED.add(self._store, evaluated)
@@ -78,7 +83,7 @@ _OPERATIONS: Final = ("get", "list", "listWithCount", "listOnlyKeys", "create", 
 
 
 class Measured(ForwardingBackend):
-    """A `Backend` whose requests are counted and timed as those of one resource."""
+    """A `Backend` wrapper that counts and times the requests of one resource."""
 
     def __init__(self, backend: Backend, config: StorageConfig) -> None:
         super().__init__(backend)
@@ -93,10 +98,20 @@ class Measured(ForwardingBackend):
             return await self._inner.get(key)
 
     async def range(
-        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+        self,
+        start: str,
+        end: str,
+        *,
+        limit: int = 0,
+        revision: int = 0,
+        keys_only: bool = False,
+        count_only: bool = False,
+        counted: bool = True,
     ) -> Range:
         with (self._count if count_only else self._keys if keys_only else self._list)():
-            return await self._inner.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
+            return await self._inner.range(
+                start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only, counted=counted
+            )
 
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
         with (self._update if expected else self._create)():
@@ -119,7 +134,7 @@ class _Operation:
 
 
 class _Timing:
-    """The time of one request."""
+    """A context manager that times and counts one request."""
 
     __slots__ = ("_began", "_labels")
 
@@ -137,7 +152,7 @@ class _Timing:
 
 
 class _Cached(Protocol):
-    """What is asked of a cacher when metrics are scraped."""
+    """The part of a cacher that is read when metrics are scraped."""
 
     config: StorageConfig
 
@@ -153,17 +168,18 @@ _cachers: Final[weakref.WeakSet[_Cached]] = weakref.WeakSet()
 
 
 def known(cacher: _Cached) -> None:
+    """Register a cacher whose gauges are scraped."""
     _cachers.add(cacher)
 
 
 def _of_all(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tuple[tuple[str, ...], float]]:
-    """Of those that are filled; of two of one resource the one that was made last."""
-    found: dict[tuple[str, ...], float] = {}
+    """Return the gauge values of all filled cachers. If two cachers have the same resource, one of them is reported."""
+    values: dict[tuple[str, ...], float] = {}
     for cacher in list(_cachers):
         statistics = cacher.statistics()
         if statistics is not None:
-            found[cacher.config.group_resource] = read(cacher, statistics)
-    return sorted(found.items())
+            values[cacher.config.group_resource] = read(cacher, statistics)
+    return sorted(values.items())
 
 
 GaugeFunction(

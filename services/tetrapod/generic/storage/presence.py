@@ -1,6 +1,8 @@
-"""`Presence`: which resources have objects at all, by the keys of the store: for who would otherwise keep a cache of each, empty or not.
+"""`Presence`: tracks which resources have any objects, by the keys of the store.
 
-A group is looked at once, by its keys, and then followed by one watch, however many resources it has. What had an object stays named.
+It spares its users a cache for every resource, most of which would be empty. Each API group is scanned once by its
+keys and then followed by a single watch, however many resources it has. A resource that once had an object stays
+marked as present.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ _RETRY_SECONDS: Final = 0.5
 
 
 class Presence:
-    """`root` is where all resources lie ("/registry"); their keys are ROOT/GROUP/RESOURCE/…"""
+    """The set of resources that have objects. `root` is the prefix of all resources ("/registry"); keys are
+    ROOT/GROUP/RESOURCE/….
+    """
 
     def __init__(self, backend: Backend, root: str = "/registry") -> None:
         self._backend = backend
@@ -27,14 +31,14 @@ class Presence:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._found: set[tuple[str, str]] = set()
         self.changed = asyncio.Event()
-        """Set when a resource was found; whoever waits for it clears it."""
+        """Set when a resource was added; a waiter clears it."""
 
     def __contains__(self, resource: tuple[str, str]) -> bool:
-        """Whether an object of (group, resource) has been seen."""
+        """Return whether an object of (group, resource) has been seen."""
         return resource in self._found
 
     def follow(self, groups: Collection[str]) -> None:
-        """Look at these groups from now on, and at no others."""
+        """Observe exactly these API groups from now on."""
         for group in self._tasks.keys() - set(groups):
             self._tasks.pop(group).cancel()
             self._found = {found for found in self._found if found[0] != group}
@@ -42,6 +46,7 @@ class Presence:
             self._tasks[group] = asyncio.create_task(self._run(group), name=f"presence {group}")
 
     async def close(self) -> None:
+        """Stop observing."""
         self.follow(())
         await asyncio.sleep(0)
 
@@ -60,10 +65,13 @@ class Presence:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _look(self, group: str, prefix: str) -> int:
-        """One key of each resource is enough: the next question begins behind it. Returns the revision of the first answer."""
+        """Add the resources of a group that have objects, and return the revision of the first read.
+
+        One key per resource is enough: each read starts after the last possible key of the resource found before.
+        """
         start, end, revision = prefix, prefix_end(prefix), 0
         while True:
-            page = await self._backend.range(start, end, limit=1, keys_only=True)
+            page = await self._backend.range(start, end, limit=1, keys_only=True, counted=False)
             revision = revision or page.revision
             if not page.kvs:
                 return revision

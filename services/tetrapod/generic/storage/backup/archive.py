@@ -1,7 +1,8 @@
-"""The file of a backup: gzip of lines of JSON. The first says what it is, the last how many there are and what they hash to.
+"""The backup file: gzipped JSON lines. The first line is a header, the last one contains the number of objects and a
+checksum.
 
-Values are JSON text where they are text, base64 where not, so that a backup can be looked at with `zcat | jq`. A file that was cut off,
-or changed anywhere, is refused.
+Values that are text are stored as JSON strings, others as base64, so that a backup can be inspected with `zcat | jq`.
+Truncated or modified files are rejected.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ VERSION: Final = 1
 
 
 class Summary(NamedTuple):
+    """The header and the object counts of a backup."""
+
     taken: str
     kubernetes: str
     source: str
@@ -37,16 +40,16 @@ class Summary(NamedTuple):
 
 
 def write(path: Path, contents: Contents) -> None:
-    """Whole or not at all; readable by the owner alone, since secrets are in it."""
+    """Write the archive atomically with mode 0600, because it contains Secrets."""
     descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as raw:
             with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file:
-                found = hashlib.sha256()
+                checksum = hashlib.sha256()
                 for line in _lines(contents):
-                    found.update(line)
+                    checksum.update(line)
                     file.write(line)
-                file.write(_line({"count": len(contents.items), "sha256": found.hexdigest()}))
+                file.write(_line({"count": len(contents.items), "sha256": checksum.hexdigest()}))
             raw.flush()
             os.fsync(raw.fileno())
         os.replace(temporary, path)
@@ -76,7 +79,12 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def read(path: Path) -> tuple[Contents, Summary]:
-    """Raises BackupError: not a backup, damaged, cut off, or of a newer version; OSError."""
+    """Read a backup.
+
+    Raises:
+        BackupError: the file is not a backup, is damaged or truncated, or has a newer version.
+        OSError: the file cannot be read.
+    """
     try:
         with gzip.open(path) as file:
             return _read(path, file)
@@ -87,20 +95,20 @@ def read(path: Path) -> tuple[Contents, Summary]:
 
 
 def _read(path: Path, file: gzip.GzipFile) -> tuple[Contents, Summary]:
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     first = file.readline()
     head = orjson.loads(first) if first.startswith(b"{") else {}
     if head.get("format") != FORMAT:
         raise BackupError(f"{path} is no backup of Tetrapod's")
     if head["version"] != VERSION:
         raise BackupError(f"{path} has version {head['version']}; this Tetrapod knows version {VERSION}")
-    found.update(first)
+    checksum.update(first)
     files: dict[str, bytes] = {}
     items: list[Item] = []
     for line in file:
         record = orjson.loads(line)
         if "sha256" in record:
-            if (record["count"], record["sha256"]) != (len(items), found.hexdigest()):
+            if (record["count"], record["sha256"]) != (len(items), checksum.hexdigest()):
                 raise BackupError(f"{path} is damaged: its checksum does not hold")
             contents = Contents(head["source"], head["revision"], items, files)
             if contents.digest() != head["digest"]:
@@ -108,7 +116,7 @@ def _read(path: Path, file: gzip.GzipFile) -> tuple[Contents, Summary]:
             return contents, Summary(
                 head["taken"], head["kubernetes"], head["source"], head["revision"], len(items), contents.encrypted, len(files)
             )
-        found.update(line)
+        checksum.update(line)
         if "file" in record:
             files[record["file"]] = base64.b64decode(record["base64"], validate=True)
         else:

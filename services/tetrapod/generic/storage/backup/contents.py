@@ -1,4 +1,4 @@
-"""`Contents`: what a store held at one revision, in memory: what is read, kept, compared and written."""
+"""`Contents`: the contents of a store at one revision, in memory."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ _SHOWN: Final = 5
 
 
 class BackupError(Exception):
-    """What keeps a backup, a restoration or a move from being made; the text says what to do."""
+    """A backup, restoration or migration is not possible; the text says what to do."""
 
 
 class Item(NamedTuple):
+    """One key of the store."""
+
     key: str  # below the prefix: "pods/ns/name"
     value: bytes
     revision: int
     created: int
     ttl: float | None = None
-    """Seconds that it had left."""
+    """Remaining seconds of its lease; None if it does not expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """`items` in the order of their keys; `files` are what belongs to a data directory: keys and certificates."""
+    """The contents of a store. `items` are in key order; `files` are the keys and certificates of a data directory."""
 
     source: str
     revision: int
@@ -35,24 +37,25 @@ class Contents:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """Of keys and values, whatever the revisions."""
-        found = hashlib.sha256()
+        """Return a hash of keys and values, without revisions."""
+        checksum = hashlib.sha256()
         for item in self.items:
-            found.update(b"%d %d " % (len(item.key), len(item.value)))
-            found.update(item.key.encode())
-            found.update(item.value)
-        return found.hexdigest()
+            checksum.update(b"%d %d " % (len(item.key), len(item.value)))
+            checksum.update(item.key.encode())
+            checksum.update(item.value)
+        return checksum.hexdigest()
 
     @property
     def encrypted(self) -> int:
-        """How many values only the holder of a key can read."""
+        """The number of encrypted values."""
         return sum(item.value.startswith(ENCRYPTED) for item in self.items)
 
     def with_items(self, items: Sequence[Item]) -> Contents:
+        """Return a copy with other items."""
         return replace(self, items=items)
 
 
 def some(lines: Sequence[str]) -> str:
-    """The first few of what is wrong, one in each line."""
+    """Return the first few error lines, indented, with the number of the remaining ones."""
     more = [f"  … and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n".join([*(f"  {line}" for line in lines[:_SHOWN]), *more])

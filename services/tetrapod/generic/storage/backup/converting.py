@@ -1,6 +1,7 @@
-"""What a stock kube-apiserver stores, made what we store: protobuf becomes JSON; what cannot be read is named.
+"""Conversion of the objects of a stock kube-apiserver to Tetrapod's stored form: protobuf becomes JSON.
 
-Custom resources are JSON everywhere. Upstream: --storage-media-type; k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
+Custom resources are JSON in both.
+Upstream: --storage-media-type; staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf
 """
 
 from __future__ import annotations
@@ -22,13 +23,22 @@ from tetrapod.machinery.types import schema_for
 _DEFINITIONS: Final = "apiextensions.k8s.io/customresourcedefinitions/"
 _NOBODY: Final = GroupVersionKind("", "", "")
 _OF_SERVERS: Final = ("masterleases/", "peerserverleases/", "ranges/")
-"""Where servers say that they are there (they are others afterwards), and which node ports are taken: made anew from services at start."""
+"""Leases of API servers, which are different servers afterwards, and the node port allocations, which are rebuilt
+from Services at startup.
+"""
 
 
 def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
-    """Raises BackupError: what cannot be read is named."""
+    """Return the contents in Tetrapod's stored form.
+
+    Args:
+        keep_encrypted: copy encrypted values unchanged instead of rejecting them.
+
+    Raises:
+        BackupError: some values cannot be read; the text lists their keys.
+    """
     items: list[Item] = []
-    refused: list[str] = []
+    errors: list[str] = []
     encrypted: list[str] = []
     for item in contents.items:
         if item.key.startswith(_OF_SERVERS):
@@ -40,13 +50,13 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
             try:
                 items.append(item._replace(value=_json(item.value)))
             except (DecodeError, ValueError) as error:
-                refused.append(f"{item.key}: {error}")
+                errors.append(f"{item.key}: {error}")
         elif item.value.lstrip()[:1] == b"{":
             items.append(item._replace(value=_current(item)))
         else:
-            refused.append(f"{item.key}: neither JSON nor protobuf")
-    if refused:
-        raise BackupError(f"{len(refused)} values cannot be read, nothing was moved:\n{some(refused)}")
+            errors.append(f"{item.key}: neither JSON nor protobuf")
+    if errors:
+        raise BackupError(f"{len(errors)} values cannot be read, nothing was moved:\n{some(errors)}")
     if encrypted and not keep_encrypted:
         raise BackupError(
             f"{len(encrypted)} values are encrypted:\n{some(encrypted)}\nSay by --from-encryption-provider-config how to decrypt them, "
@@ -58,19 +68,19 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
 def _json(value: bytes) -> bytes:
     obj: Object = decoding.decode(value, _NOBODY)
     gvk = GroupVersion.parse(obj.get("apiVersion", "")).with_kind(obj.get("kind", ""))
-    unknown = ValueError(f"no kind {gvk.kind} in {gvk.api_version} is known")
+    unknown = f"no kind {gvk.kind} in {gvk.api_version} is known"
     if set(obj) <= {"apiVersion", "kind"}:
-        raise unknown
+        raise ValueError(unknown)
     try:
         schema = schema_for(gvk)
     except KeyError:
-        raise unknown from None
+        raise ValueError(unknown) from None
     typed.decode(schema, obj)
     return encode(obj, gvk.api_version, gvk.kind)
 
 
 def _current(item: Item) -> bytes:
-    """Definitions in the version that we store them in; anything else as it is."""
+    """Return a CustomResourceDefinition in the version that Tetrapod stores (v1), and any other object unchanged."""
     if not item.key.startswith(_DEFINITIONS) or definitions.VERSION.encode() not in item.value:
         return item.value
     obj: Object = orjson.loads(item.value)

@@ -1,6 +1,7 @@
-"""Definitions of custom resources from v1beta1, in which kube-apiserver stores them to this day, to v1.
+"""Conversion of CustomResourceDefinitions from v1beta1, the version in which kube-apiserver still stores them, to v1.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go: what all versions share was moved to the top.
+Fields that are the same for all versions are at the top level of v1beta1.
+Upstream: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SHARED: Final = {
 
 
 def to_v1(definition: Object) -> Object:
-    """A CustomResourceDefinition of v1beta1 in v1; it shares what it can with the one given."""
+    """Convert a v1beta1 CustomResourceDefinition to v1. The result shares unchanged parts with the argument."""
     spec = dict(definition.get("spec") or {})
     name = spec.pop("version", "")
     versions = [dict(version) for version in spec.get("versions") or ()]
@@ -47,8 +48,11 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 
 
 def _conversion(conversion: dict[str, Any]) -> dict[str, Any]:
-    found = dict(conversion)
-    client, versions = found.pop("webhookClientConfig", None), found.pop("conversionReviewVersions", None)
-    if found.get("strategy") != "Webhook" or (client is None and versions is None):
-        return found
-    return {**found, "webhook": {key: value for key, value in (("clientConfig", client), ("conversionReviewVersions", versions)) if value}}
+    converted = dict(conversion)
+    client, versions = converted.pop("webhookClientConfig", None), converted.pop("conversionReviewVersions", None)
+    if converted.get("strategy") != "Webhook" or (client is None and versions is None):
+        return converted
+    return {
+        **converted,
+        "webhook": {key: value for key, value in (("clientConfig", client), ("conversionReviewVersions", versions)) if value},
+    }

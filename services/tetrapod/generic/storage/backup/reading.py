@@ -1,6 +1,6 @@
-"""Reads all that a store holds, at one revision: of etcd by pages of a past revision, of SQLite in one read transaction.
+"""Reads the contents of a store at one revision: etcd in pages at a past revision, SQLite in one read transaction.
 
-Neither stops the server that works on it.
+The server that uses the store may keep running.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ _ATTEMPTS: Final = 3
 
 
 async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
-    """Raises Unavailable, BackupError."""
+    """Read everything below `prefix` from etcd. Raises Unavailable, BackupError.
+
+    Args:
+        source: describes the store in the backup.
+    """
     start = prefix.rstrip("/") + "/"
     for _ in range(_ATTEMPTS):
         try:
             kvs, revision = await _pages(backend, start)
-        except Compacted:  # it took longer than history is kept: from the beginning
+        except Compacted:  # reading took longer than the history is kept: start again
             continue
         leases = {kv.lease for kv in kvs if kv.lease}
-        left = {lease: await backend.time_to_live(lease) for lease in leases}
+        remaining = {lease: await backend.time_to_live(lease) for lease in leases}
         items = [
-            Item(kv.key[len(start) :], kv.value, kv.mod_revision, kv.create_revision, left.get(kv.lease))
+            Item(kv.key[len(start) :], kv.value, kv.mod_revision, kv.create_revision, remaining.get(kv.lease))
             for kv in kvs
-            if not kv.lease or left[kv.lease] >= 0
+            if not kv.lease or remaining[kv.lease] >= 0
         ]
         return Contents(source, revision, items)
     raise BackupError("etcd forgets its history faster than it can be read; compact it less often while a backup is made")
@@ -43,15 +47,17 @@ async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
 async def _pages(backend: EtcdBackend, start: str) -> tuple[list[KeyValue], int]:
     end = prefix_end(start)
     page = await backend.range(start, end, limit=PAGE)
-    revision, found = page.revision, list(page.kvs)
+    revision, kvs = page.revision, list(page.kvs)
     while page.more:
-        page = await backend.range(found[-1].key + "\0", end, limit=PAGE, revision=revision)
-        found += page.kvs
-    return found, revision
+        page = await backend.range(kvs[-1].key + "\0", end, limit=PAGE, revision=revision)
+        kvs += page.kvs
+    return kvs, revision
 
 
 def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
-    """Also while a server has it open. Raises BackupError, UnsupportedDatabase."""
+    """Read everything below `prefix` from a database file, which a server may have open. Raises BackupError,
+    UnsupportedDatabase.
+    """
     if not database.is_file():
         raise BackupError(f"no such database: {database}; has `tetrapod up` run with this data directory?")
     start = prefix.rstrip("/") + "/"
@@ -61,11 +67,11 @@ def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
             raise BackupError(f"{database} is empty")
         connection.execute("BEGIN")
         snapshot = snapshots.take(connection, time.time())
-        left = snapshot.leases
+        remaining = snapshot.leases
         items = [
-            Item(key[len(start) :], stored.value, stored.revision, stored.created, left[stored.lease] if stored.lease else None)
+            Item(key[len(start) :], stored.value, stored.revision, stored.created, remaining[stored.lease] if stored.lease else None)
             for key, stored in sorted(snapshot.entries.items())
-            if key.startswith(start) and left.get(stored.lease, 1.0) > 0
+            if key.startswith(start) and remaining.get(stored.lease, 1.0) > 0
         ]
         return Contents(source, snapshot.revision, items)
     except sqlite3.Error as error:

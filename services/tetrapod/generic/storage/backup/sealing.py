@@ -1,6 +1,8 @@
-"""Contents decrypted and encrypted as a server with an EncryptionConfiguration would: each value by its resource and its whole key.
+"""Decryption and encryption of backup contents by an EncryptionConfiguration, as a server does it: by a value's
+resource and full key.
 
-Which resource a value is of is said by its place in the store (upstream: default_storage_factory_builder.go).
+The resource of a value follows from its key.
+Upstream: pkg/kubeapiserver/default_storage_factory_builder.go
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ _Change = Callable[[Transformer, Item, bytes], Awaitable[bytes]]
 
 
 class Sealing:
-    """Of one store: `path` is the file, `prefix` what its keys begin with."""
+    """Encrypts and decrypts the contents of one store. `path` is the configuration file, `prefix` the prefix of the
+    store's keys.
+    """
 
     def __init__(self, encryption: Encryption, path: str, prefix: str) -> None:
         self._encryption = encryption
@@ -29,7 +33,7 @@ class Sealing:
         self._start = prefix.rstrip("/") + "/"
 
     async def opened(self, contents: Contents) -> Contents:
-        """What is encrypted is decrypted. Raises BackupError: the configuration does not open it."""
+        """Return the contents with encrypted values decrypted. Raises BackupError if some cannot be decrypted."""
 
         async def open_(transformer: Transformer, item: Item, key: bytes) -> bytes:
             return (await transformer.from_storage(item.value, key)).data if item.value.startswith(ENCRYPTED) else item.value
@@ -37,7 +41,7 @@ class Sealing:
         return await self._changed(contents, open_, "decrypted")
 
     async def closed(self, contents: Contents) -> Contents:
-        """All as the first provider of each resource writes it. Raises BackupError: a plugin does not do as asked."""
+        """Return the contents encrypted by the first provider of each resource. Raises BackupError if a plugin fails."""
 
         async def close(transformer: Transformer, item: Item, key: bytes) -> bytes:
             return await transformer.to_storage(item.value, key)
@@ -46,7 +50,7 @@ class Sealing:
 
     async def _changed(self, contents: Contents, change: _Change, done: str) -> Contents:
         items: list[Item] = []
-        refused: list[str] = []
+        errors: list[str] = []
         for item in contents.items:
             resource = resource_of(item.key)
             try:
@@ -54,18 +58,18 @@ class Sealing:
                     value = await change(self._encryption.transformer(resource), item, (self._start + item.key).encode())
                     item = item._replace(value=value)
                 elif item.value.startswith(ENCRYPTED):
-                    refused.append(f"{item.key}: no resource that is stored there is known")
+                    errors.append(f"{item.key}: no resource that is stored there is known")
                 items.append(item)
             except TransformError as error:
-                refused.append(f"{item.key}: {error}")
-        if refused:
-            raise BackupError(f"{len(refused)} values cannot be {done} by {self._path}, nothing was written:\n{some(refused)}")
+                errors.append(f"{item.key}: {error}")
+        if errors:
+            raise BackupError(f"{len(errors)} values cannot be {done} by {self._path}, nothing was written:\n{some(errors)}")
         return contents.with_items(items)
 
 
 @asynccontextmanager
 async def sealing(path: str, prefix: str) -> AsyncIterator[Sealing]:
-    """Raises ValueError: the file cannot be used."""
+    """Load the configuration for the duration of the context. Raises ValueError if the file cannot be used."""
     encryption = Encryption(path, reload=False)
     await encryption.start()
     try:
@@ -75,7 +79,7 @@ async def sealing(path: str, prefix: str) -> AsyncIterator[Sealing]:
 
 
 def resource_of(key: str) -> GroupResource | None:
-    """Of a key below the prefix; None for what is no resource's."""
+    """Return the resource of a key (below the prefix), or None if the key does not belong to a resource."""
     first, _, rest = key.partition("/")
     second = rest.partition("/")[0]
     if (unusual := UNUSUAL_PLACES.get(f"{first}/{second}") or UNUSUAL_PLACES.get(first)) is not None:

@@ -1,7 +1,8 @@
-"""Writes contents into a store that has none yet, and sees that resource versions never go backwards.
+"""Writes contents into an empty store, so that resource versions never go backwards.
 
-Whoever knew the source may have seen later revisions than what is restored, or hold watches: so the new store begins above, and what was
-before is compacted. A watch from then is told 410 Gone, and its client lists anew (etcdutl's --bump-revision and --mark-compacted).
+Clients may have seen later revisions of the source than the backup contains, and may hold watches. The new store
+therefore starts at a higher revision, and everything before is compacted: a watch from an older version gets 410
+Gone, and its client lists again (as with etcdutl's --bump-revision and --mark-compacted).
 """
 
 from __future__ import annotations
@@ -23,14 +24,19 @@ from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
 
 BUMP: Final = 1_000_000
-"""Above what was seen of the source since: more writes than anybody makes between a backup and the end of its source."""
+"""Added to the revision of the source: more writes than can be expected between the backup and the end of its source."""
 MOST_REVISIONS: Final = 20_000_000
 _AT_ONCE: Final = 64
 _COUNTER: Final = "tetrapod/revisions/"  # outside of every prefix
 
 
 def write_sqlite(database: Path, prefix: str, contents: Contents, bump: int = BUMP) -> int:
-    """A new database; objects keep their resource versions. Returns its revision. Raises BackupError, DatabaseInUse."""
+    """Create a database with these contents and return its revision. Objects keep their resource versions.
+
+    Raises:
+        BackupError: the database exists or cannot be written.
+        DatabaseInUse: a server has the database open.
+    """
     database.parent.mkdir(parents=True, exist_ok=True)
     lock = DatabaseLock(database)
     try:
@@ -59,7 +65,7 @@ def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
         now = time.time()
         for item in contents.items:
             revision = item.revision
-            if revision in used:  # several keys of one transaction of etcd: a row has one
+            if revision in used:  # an etcd transaction may write several keys at one revision; a row here needs its own
                 last += 1
                 revision = last
             used.add(revision)
@@ -70,7 +76,7 @@ def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
             connection.execute("INSERT INTO revisions VALUES (?, ?, ?, ?, 0, ?)", (revision, key, item.value, created, lease))
             connection.execute("INSERT INTO current VALUES (?, ?, ?, ?)", (key, revision, created, lease))
         last += 1
-        connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))  # as of a key that came and went
+        connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))  # as if a key had been created and deleted
         connection.execute("UPDATE compaction SET revision = ?", (last,))
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -83,20 +89,24 @@ def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
 
 
 async def write_etcd(backend: EtcdBackend, prefix: str, contents: Contents) -> int:
-    """Into an etcd that has nothing below the prefix; objects get new resource versions, above all of the source's. Returns the revision.
+    """Write the contents to etcd, which must have no keys below the prefix, and return the revision.
 
-    Raises BackupError, Unavailable.
+    Objects get new resource versions, all above those of the source.
+
+    Raises:
+        BackupError: there are keys below the prefix, or another client writes there.
+        Unavailable: etcd does not answer.
     """
     start = prefix.rstrip("/") + "/"
-    there = await backend.range(start, prefix_end(start), count_only=True)
-    if there.total:
-        raise BackupError(f"etcd has {there.total} keys below {start} already; use an empty etcd, or another --etcd-prefix")
+    existing = await backend.range(start, prefix_end(start), count_only=True)
+    if existing.total:
+        raise BackupError(f"etcd has {existing.total} keys below {start} already; use an empty etcd, or another --etcd-prefix")
     await _raise_revision(backend, contents.revision)
     ordered = sorted(contents.items, key=lambda item: item.revision)
     for at in range(0, len(ordered), _AT_ONCE):
         await asyncio.gather(*(_put(backend, start, item) for item in ordered[at : at + _AT_ONCE]))
     revision = await backend.revision()
-    with contextlib.suppress(Compacted):  # somebody else did
+    with contextlib.suppress(Compacted):  # another client compacted
         await backend.compact(revision)
     return revision
 
@@ -109,7 +119,9 @@ async def _put(backend: EtcdBackend, start: str, item: Item) -> None:
 
 
 async def _raise_revision(backend: EtcdBackend, above: int) -> None:
-    """etcd counts writes: so many are made, to keys of no meaning."""
+    """Raise etcd's revision to at least `above`. etcd counts writes, so this makes the missing number of writes to
+    otherwise unused keys.
+    """
     missing = above - await backend.revision()
     if missing > MOST_REVISIONS:
         raise BackupError(
@@ -124,7 +136,7 @@ async def _count(backend: EtcdBackend, number: int, times: int) -> None:
     key, expected = f"{_COUNTER}{number}", 0
     for _ in range(times):
         result = await backend.put_if(key, b"", expected)
-        if not result.succeeded:  # left by a run that was cut off
+        if not result.succeeded:  # left by an interrupted run
             expected = result.current.mod_revision if result.current is not None else 0
             continue
         expected = result.revision
@@ -133,7 +145,9 @@ async def _count(backend: EtcdBackend, number: int, times: int) -> None:
 
 
 def differences(wanted: Sequence[Item], found: Sequence[Item]) -> list[str]:
-    """Keys whose values are not the same, and those that only one has. What goes by itself may have gone."""
+    """Return the keys whose values differ and those that only one side has. A key with a TTL may have expired in
+    `found`.
+    """
     values = {item.key: item.value for item in found}
     short_lived = {item.key for item in wanted if item.ttl is not None}
     kept = {item.key: item.value for item in wanted}

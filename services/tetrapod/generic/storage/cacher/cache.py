@@ -1,11 +1,13 @@
-"""`Cache`: what is known of one resource: its entries, the window of changes, and who waits for which revision. No I/O here."""
+"""`Cache`: the watch cache of one resource: its entries, the window of recent changes, and the waiters for revisions.
+It does no I/O.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from tetrapod.generic.storage.backend import BackendEvent
@@ -21,13 +23,13 @@ log = logging.getLogger(__name__)
 
 
 class Cache:
-    """Filled by a Reflector. `revision`: every change up to it has been applied."""
+    """The watch cache of one resource, filled by a `Reflector`. Every change up to `revision` has been applied."""
 
     def __init__(self, prefix_length: int, tally: Tally, *, window: int = MOST, packed: bool = False) -> None:
         self._prefix_length = prefix_length
         self.tally = tally
         self._window_size = window
-        self._packed = packed
+        self.packed = packed
         self.filled = False
         self.revision = 0
         self.entries = Entries()
@@ -35,25 +37,26 @@ class Cache:
         self.fanout = Fanout(lambda: self.revision, tally)
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
 
-    def replace(self, entries: Iterable[StoredEntry], revision: int) -> None:
-        """Begin anew from a list. Open watches are ended: what lies between is unknown, so their clients must find out."""
-        self.entries = Entries(map(packed, entries) if self._packed else entries)
+    def replace(self, entries: Entries, revision: int) -> None:
+        """Replace the content of the cache. Open watches end, because the changes in between are unknown."""
+        self.entries = entries
         self.window = Window(revision, most=self._window_size, tally=self.tally)
         self.filled = True
         self.fanout.close()
         self.advance(revision)
 
     def forget(self) -> None:
-        """What there is can no longer be kept up to date, nor be read anew for now. Open watches are ended."""
+        """Mark the cache as not filled and end open watches, because it can neither be updated nor reloaded for now."""
         self.filled = False
         self.fanout.close()
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
+        """Apply events of the store and deliver them to the watches. Without events, count a bookmark of the store."""
         if not events:
             self.tally.bookmarks += 1
             self.tally.dispatched += 1
             return
-        came = time.monotonic()
+        received_at = time.monotonic()
         self.tally.received += len(events)
         changes = []
         for event in events:
@@ -63,10 +66,10 @@ class Cache:
         if changes:
             self.revision = max(self.revision, changes[-1].revision)
             self.tally.dispatched += len(changes)
-            self.fanout.deliver(changes, came)
+            self.fanout.deliver(changes, received_at)
             for change in changes:
                 if change.previous is not None:
-                    change.previous.cool()  # nobody is likely to look into it again
+                    change.previous.cool()  # parsed forms of replaced objects are unlikely to be needed again
 
     def _change(self, event: BackendEvent) -> Change | None:
         key = event.key[self._prefix_length :]
@@ -74,17 +77,28 @@ class Cache:
             previous = self.entries.remove(key)
             return None if previous is None else Change(key, None, previous, event.revision)
         try:
-            entry = StoredEntry.stored(key, event.value, event.revision, event.lease)
-        except CorruptObject as error:
-            log.error("%s cannot be served: %s", event.key, error)
-            self.tally.undecodable += 1
+            entry = self.entry(event.key, event.value, event.revision, event.lease)
+        except CorruptObject:
             return None
-        if self._packed:
-            entry = packed(entry)
         return Change(key, entry, self.entries.put(entry), event.revision)
 
+    def entry(self, stored_key: str, value: bytes, revision: int, lease: int) -> StoredEntry:
+        """Return a stored value as an entry of this cache. A value that cannot be decoded is logged and counted.
+
+        Raises:
+            CorruptObject: the value is not a JSON object.
+            NotTransformable: the value is encrypted.
+        """
+        try:
+            entry = StoredEntry.stored(stored_key[self._prefix_length :], value, revision, lease)
+        except CorruptObject as error:
+            log.error("%s cannot be served: %s", stored_key, error)
+            self.tally.undecodable += 1
+            raise
+        return packed(entry) if self.packed else entry
+
     def advance(self, revision: int) -> None:
-        """Everything up to `revision` has been applied: wake who waits for it."""
+        """Record that every change up to `revision` has been applied, and wake the waiters for it."""
         self.revision = max(self.revision, revision)
         while self._waiters and self._waiters[0][0] <= self.revision:
             future = heappop(self._waiters)[2]
@@ -92,14 +106,14 @@ class Cache:
                 future.set_result(None)
 
     def reached(self, revision: int) -> asyncio.Future[None]:
-        """A future that is done once `revision` has been applied."""
+        """Return a future that is done once `revision` has been applied."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heappush(self._waiters, (revision, id(future), future))
         return future
 
     @property
     def awaited(self) -> bool:
-        """Whether somebody waits for a revision."""
+        """Whether a reader waits for a revision."""
         while self._waiters and self._waiters[0][2].done():
             heappop(self._waiters)
         return bool(self._waiters)

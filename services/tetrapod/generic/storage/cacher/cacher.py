@@ -1,6 +1,7 @@
-"""`Cacher`: the storage of one resource, as the registry sees it: reads from a cache, writes to the backend.
+"""`Cacher`: the storage of one resource for the registry. Reads come from a watch cache, writes go to the backend.
 
-It costs nothing until it is first read; then one background task fills the cache and keeps it in step.
+It uses no resources until the first read, which starts the background task that fills the cache and follows the
+store.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
+from tetrapod.generic.storage.cacher.history import History
 from tetrapod.generic.storage.cacher.listing import Lister
 from tetrapod.generic.storage.cacher.reflector import Reflector
 from tetrapod.generic.storage.cacher.tally import tally_of
@@ -33,7 +36,7 @@ from tetrapod.generic.storage.interface import (
     WatchEvent,
     WatchQuery,
 )
-from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
@@ -47,7 +50,7 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Cacher:
-    """Implements `ResourceStorage`. `root` is where all resources lie ("/registry")."""
+    """The `ResourceStorage` of one resource. `root` is the prefix of all resources ("/registry")."""
 
     def __init__(
         self,
@@ -58,14 +61,16 @@ class Cacher:
         leases: LeaseManager | None = None,
         window: int = MOST,
         bookmark_seconds: float = BOOKMARK_SECONDS,
+        scheduling: FairScheduling = DEFAULT,
     ) -> None:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend = metrics.Measured(backend, config)
         tally = tally_of(*config.group_resource)
         self._cache = Cache(len(self.prefix), tally, window=window, packed=config.packed)
-        self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource)
+        self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
         self._freshness = Freshness(backend, self._cache, self._reflector)
+        self._history = History(backend, self.prefix, self._cache)
         self._lister = Lister(backend, self.prefix, self._cache, self._freshness, metrics.Lists(*config.group_resource))
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
@@ -79,18 +84,21 @@ class Cacher:
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         try:
             if resource_version in {"", "0"}:
-                if resource_version:
-                    await self._freshness.filled()
-                elif not await self._freshness.latest():
+                if not self._cache.filled:
+                    self._reflector.begin()
+                    return await self._from_backend(key)
+                if not resource_version and not await self._freshness.latest():
                     return await self._from_backend(key)
             elif not await self._freshness.at_least(parse_resource_version(resource_version)):
                 return await self._from_backend(key)
-        except NotReady:  # for the sake of another object, maybe
+        except NotReady:  # another object may be the unreadable one, so read this object directly
             return await self._from_backend(key)
         return self._cache.entries.get(key)
 
     @seen("Get etcd3", lambda self, key: {"key": self.prefix + key})
     async def _from_backend(self, key: str) -> Entry | None:
+        if not is_key(key):
+            return None
         kv = await self._backend.get(self.prefix + key)
         return None if kv is None else StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease)
 
@@ -104,12 +112,12 @@ class Cacher:
         return (await self._backend.range(self.prefix, prefix_end(self.prefix), count_only=True)).total
 
     def statistics(self) -> tuple[int, int] | None:
-        """How many objects there are, and about how many bytes each has; None before it is known."""
+        """Return the number of objects and their average size in bytes, or None if the cache is not filled."""
         entries = self._cache.entries
         return (len(entries), entries.average_size()) if self._cache.filled else None
 
     def capacity(self) -> int:
-        """Of the window of changes."""
+        """Return the capacity of the window of recent changes."""
         return self._cache.window.capacity
 
     async def ready(self) -> None:
@@ -117,32 +125,32 @@ class Cacher:
 
     @property
     def revision(self) -> int:
-        """How far the cache has come."""
+        """The revision up to which the cache is current."""
         return self._reflector.revision()
 
     # Watches
 
     @seen("cacher.Watch", lambda self, _: {"type": self.config.prefix})
     async def watch(self, query: WatchQuery) -> Watch:
-        asked = parse_resource_version(query.resource_version)
+        requested = parse_resource_version(query.resource_version)
         if not query.resource_version and await self._freshness.latest():
             pass
-        elif asked and query.initial_events:
-            await self._freshness.at_least(asked)
+        elif requested and query.initial_events:
+            await self._freshness.at_least(requested)
         else:
             await self._freshness.filled()
-        # From here on nothing is awaited: the watch begins exactly where its initial state ends.
+        resumed = bool(requested) and not query.initial_events
+        complete = not resumed or requested >= self._cache.window.start or await self._history.reach(requested)
+        # There is no await below this line, so the watch begins exactly where its initial state ends.
         now = self._reflector.revision()
-        watch = CacheWatch(self._cache.fanout, query, max(asked, now))
-        if query.initial_events or (query.initial_events is None and not asked):
+        watch = CacheWatch(self._cache.fanout, query, max(requested, now))
+        if not complete:
+            return self._too_old(watch, requested)
+        if query.initial_events or (query.initial_events is None and not requested):
             end = WatchEvent("BOOKMARK", None, now, initial_end=True) if query.initial_events and query.bookmarks else None
             watch.begin_with(self._snapshot(query), end)
-        elif asked:
-            if asked < self._cache.window.start:
-                return self._too_old(watch, asked)
-            missed = self._missed(query, asked)
-            self._cache.tally.initial += len(missed)
-            watch.push(missed)
+        elif resumed:
+            watch.begin_after(self._missed(query, requested))
         self._cache.fanout.add(watch)
         if query.bookmarks and not self._bookmarks_planned:
             self._plan_bookmarks()
@@ -155,7 +163,7 @@ class Cacher:
         return [] if entry is None else [entry]
 
     def _missed(self, query: WatchQuery, asked: int) -> Sequence[WatchEvent]:
-        """Events of what has changed since revision `asked`."""
+        """Return the events of changes after revision `asked`."""
         events = []
         for change in self._cache.window.since(asked):
             concerned = change.key == query.prefix if query.single else change.key.startswith(query.prefix)
@@ -182,7 +190,10 @@ class Cacher:
         self._bookmarking = asyncio.create_task(self._send_bookmarks(), name=f"bookmarks {self.prefix}")
 
     async def _send_bookmarks(self) -> None:
-        """Bookmarks to all that want them, for as long as anybody does. A quiet resource learns the present revision first."""
+        """Send bookmarks to all watches that want them, and plan the next ones while there are such watches.
+
+        The cache learns the current revision first, so that bookmarks of an idle resource advance too.
+        """
         with contextlib.suppress(Unavailable):
             await self._freshness.latest()
         if self._cache.fanout.bookmark():

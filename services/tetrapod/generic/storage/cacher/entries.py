@@ -1,35 +1,45 @@
-"""`Entries`: the present state of a resource, by key and in the order of keys."""
+"""`Entries`: the current objects of a resource, by key and in key order."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.keys import prefix_end
 
 
 class Entries:
-    """A dictionary, and a sorted list of its keys: inserting moves a few pointers, a namespace is a slice."""
+    """A dictionary of entries with a sorted list of its keys: an insertion moves a few pointers, a namespace is a
+    slice.
+    """
 
     __slots__ = ("_by_key", "_kept", "_keys", "get")
 
-    def __init__(self, entries: Iterable[StoredEntry] = ()) -> None:
-        self._by_key = {entry.key: entry for entry in entries}
-        self._keys = sorted(self._by_key)
+    def __init__(self) -> None:
+        self._by_key: dict[str, StoredEntry] = {}
+        self._keys: list[str] = []
         self.get = self._by_key.get
-        self._kept: tuple[str, str, list[StoredEntry]] | None = None  # what was listed last, while nothing changes
+        self._kept: tuple[str, str, list[StoredEntry]] | None = None  # the last result of `within`, valid until the next change
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
 
     def __len__(self) -> int:
         return len(self._by_key)
 
     def average_size(self) -> int:
-        """Bytes of an object, by the first few."""
+        """Return the average size of an object in bytes, estimated from the first 16."""
         sizes = [len(self._by_key[key].raw) for key in self._keys[:16]]
         return sum(sizes) // len(sizes) if sizes else 0
 
+    def append(self, entry: StoredEntry) -> None:
+        """Add an entry whose key is greater than all others."""
+        self._by_key[entry.key] = entry
+        self._keys.append(entry.key)
+
     def put(self, entry: StoredEntry) -> StoredEntry | None:
-        """Returns what was there."""
+        """Add or replace an entry and return the replaced one."""
         self._kept = None
         previous = self._by_key.get(entry.key)
         self._by_key[entry.key] = entry
@@ -38,6 +48,7 @@ class Entries:
         return previous
 
     def remove(self, key: str) -> StoredEntry | None:
+        """Remove an entry and return it, or None."""
         self._kept = None
         previous = self._by_key.pop(key, None)
         if previous is not None:
@@ -45,17 +56,28 @@ class Entries:
         return previous
 
     def keys(self, prefix: str, start: str = "") -> Sequence[str]:
-        """Keys that begin with `prefix`, from `start` on."""
-        low = bisect_left(self._keys, max(prefix, start))
-        high = bisect_left(self._keys, prefix_end(prefix)) if prefix else len(self._keys)
+        """Return the keys that begin with `prefix`, from `start` on."""
+        low, high = self._span(prefix, start)
         return self._keys[low:high]
 
+    def _span(self, prefix: str, start: str) -> tuple[int, int]:
+        low = bisect_left(self._keys, max(prefix, start))
+        return low, bisect_left(self._keys, prefix_end(prefix)) if prefix else len(self._keys)
+
+    def first(self, count: int, prefix: str, start: str = "") -> tuple[Sequence[StoredEntry], int]:
+        """Return the first `count` entries of `within(prefix, start)`, and the total number of those entries."""
+        low, high = self._span(prefix, start)
+        by_key = self._by_key
+        return [by_key[key] for key in self._keys[low : min(low + count, high)]], max(high - low, 0)
+
     def within(self, prefix: str, start: str = "") -> Sequence[StoredEntry]:
-        """A snapshot, shared with others: nobody may change it."""
+        """Return the entries whose keys begin with `prefix`, from `start` on. The list is shared and must not be
+        modified.
+        """
         kept = self._kept
         if kept is not None and kept[0] == prefix and kept[1] == start:
             return kept[2]
         by_key = self._by_key
-        found = [by_key[key] for key in self.keys(prefix, start)]
-        self._kept = (prefix, start, found)
-        return found
+        entries = [by_key[key] for key in self.keys(prefix, start)]
+        self._kept = (prefix, start, entries)
+        return entries

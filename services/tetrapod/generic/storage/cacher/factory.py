@@ -1,10 +1,11 @@
-"""`CachingStorageFactory`: one Cacher per resource over one backend."""
+"""`CachingStorageFactory`: creates one Cacher per resource over one backend."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
+from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import sizes
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cacher import Cacher
@@ -17,33 +18,46 @@ if TYPE_CHECKING:
 
 
 class CachingStorageFactory:
-    """Implements `StorageFactory`. Asked twice for one prefix it gives the same Cacher, with the configuration of the first."""
+    """The implementation of `StorageFactory`. For a prefix that was requested before, it returns the same Cacher with
+    the first configuration.
+    """
 
-    def __init__(self, backend: Backend, path_prefix: str = "/registry", encryption: Encryption | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        path_prefix: str = "/registry",
+        encryption: Encryption | None = None,
+        scheduling: FairScheduling = DEFAULT,
+    ) -> None:
         self.backend = backend
         self._encryption = encryption
+        self._scheduling = scheduling
         sizes.known(backend)
         self._root = path_prefix.rstrip("/")
         self._leases = LeaseManager(backend)
         self._cachers: dict[str, Cacher] = {}
 
     def resource(self, config: StorageConfig) -> Cacher:
+        """Return the Cacher of a resource, creating it at the first call."""
         cacher = self._cachers.get(config.prefix)
         if cacher is None:
             backend = self.backend if self._encryption is None else self._encryption.backend(self.backend, config.group_resource)
-            cacher = self._cachers[config.prefix] = Cacher(backend, config, root=self._root, leases=self._leases)
+            cacher = self._cachers[config.prefix] = Cacher(
+                backend, config, root=self._root, leases=self._leases, scheduling=self._scheduling
+            )
         return cacher
 
     def presence(self) -> Presence:
+        """Return a new observer of which resources have objects."""
         return Presence(self.backend, self._root)
 
     async def drop(self, prefix: str) -> None:
-        """A resource is no longer served (its CRD was deleted): end its watches, forget its cache."""
+        """End the watches and drop the cache of a resource that is no longer served (its CRD was deleted)."""
         cacher = self._cachers.pop(prefix, None)
         if cacher is not None:
             await cacher.close()
 
     async def close(self) -> None:
-        """Ends every watch and task; the backend stays open for whoever opened it."""
+        """End every watch and task. The backend stays open; its owner closes it."""
         await asyncio.gather(*(cacher.close() for cacher in self._cachers.values()))
         self._cachers.clear()

@@ -1,7 +1,8 @@
-"""`Freshness`: how recent must the cache be for a read, and may the cache answer it at all."""
+"""`Freshness`: decides how recent the cache must be for a read, and whether the cache may answer it at all."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from tetrapod.generic.storage.backend import Backend
@@ -15,40 +16,73 @@ PATIENCE: Final = 3.0
 
 
 class Freshness:
+    """Waits until the cache is recent enough for a read."""
+
     def __init__(self, backend: Backend, cache: Cache, reflector: Reflector) -> None:
         self._backend = backend
         self._cache = cache
         self._reflector = reflector
 
     async def filled(self) -> None:
-        """Any state will do."""
+        """Wait until the cache has been filled."""
         if not self._cache.filled:
             await self._reflector.ready()
 
-    @seen("waiting for the latest revision", detailed=True)
-    async def latest(self) -> bool:
-        """Wait until the cache has all that was acknowledged before this call. False: read from the backend instead.
+    async def loaded(self) -> bool:
+        """Wait up to three seconds until the cache has been filled. Return False if a large cache is still being
+        loaded.
+        """
+        if self._cache.filled:
+            return True
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._reflector.ready()
+        except TimeoutError:
+            return False
+        return True
 
-        The backend's revision is asked once for all who wait at that moment (etcd), or costs nothing (embedded).
+    @seen("waiting for the latest revision", detailed=True)
+    async def latest(self, *, patient: bool = True) -> bool:
+        """Wait until the cache includes every write that was acknowledged before this call.
+
+        With etcd, all concurrent callers share one request for the current revision; SQLite knows it without a
+        request.
+
+        Args:
+            patient: wait for a cache that is still being loaded without a time limit, instead of three seconds.
+
+        Returns:
+            False if the read must go to the backend instead.
         """
         if not self._backend.progress_reliable:
             return False
         if not self._cache.filled:
-            await self._reflector.ready()
+            if patient:
+                await self._reflector.ready()
+            elif not await self.loaded():
+                return False
         revision = await self._backend.revision()
         return self._reflector.revision() >= revision or await self._reflector.reach(revision, PATIENCE)
 
     async def at_least(self, revision: int) -> bool:
-        """Wait for `revision`. False: read from the backend instead. Raises TooLargeResourceVersion when it is not reached in time."""
+        """Wait for `revision`.
+
+        Returns:
+            False if the read must go to the backend instead.
+
+        Raises:
+            TooLargeResourceVersion: the revision was not reached in time.
+        """
         if not self._cache.filled:
             await self._reflector.ready()
         if self._reflector.revision() >= revision:
             return True
         if not self._backend.progress_reliable and await self._backend.revision() >= revision:
-            return False  # nothing may ever tell the cache that it is there
+            return False  # without reliable progress notifications the cache may never learn that it has reached the revision
         if await self._reflector.reach(revision, PATIENCE):
             return True
         raise TooLargeResourceVersion(revision, self._reflector.revision())
 
     def revision(self) -> int:
+        """Return the revision up to which the cache is current."""
         return self._reflector.revision()

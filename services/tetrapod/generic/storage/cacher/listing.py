@@ -1,7 +1,8 @@
-"""Lists: from the cache wherever it can answer exactly, else from the backend.
+"""`Lister`: serves lists from the cache where it can answer exactly, else from the backend.
 
-Which revision a list shows follows from resourceVersion, resourceVersionMatch, limit and continue as in upstream's
-k8s.io/apiserver/pkg/storage/cacher/delegator (what the cache may answer) and etcd3/store.go (ResolveGetListRev).
+As upstream, the revision of a list follows from resourceVersion, resourceVersionMatch, limit and continue.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/delegator (what the cache may answer);
+pkg/storage/etcd3/store.go, ResolveGetListRev
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Range
 from tetrapod.generic.storage.cacher import continue_token
@@ -18,13 +19,11 @@ from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.continue_token import INCONSISTENT, Continuation
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, TooLargeResourceVersion, TooOldResourceVersion
-from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Predicate, TooLargeResourceVersion, TooOldResourceVersion, View
+from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.metrics import Lists
 from tetrapod.generic.storage.resource_version import parse_resource_version
 
-Snapshot: TypeAlias = Sequence[StoredEntry]
-"""Entries of one revision, in order: it stays as it is while the cache moves on."""
 YIELD_EVERY: Final = 500
 BIGGEST_PAGE: Final = 10_000
 TOO_OLD: Final = "The resourceVersion for the provided list is too old."
@@ -36,7 +35,16 @@ TOKEN_TOO_OLD: Final = (
 )
 
 
+class Snapshot(NamedTuple):
+    """Entries of one revision, in order. It does not change when the cache does."""
+
+    entries: Sequence[StoredEntry]  # all entries, or as many as the query needs
+    total: int
+
+
 class Lister:
+    """Serves the lists of one resource."""
+
     def __init__(self, backend: Backend, prefix: str, cache: Cache, freshness: Freshness, lists: Lists) -> None:
         self._backend = backend
         self._lists = lists
@@ -45,22 +53,23 @@ class Lister:
         self._freshness = freshness
 
     async def list(self, query: ListQuery) -> ListPage:
+        """Return one page of a list. See `ResourceStorage.list` for the errors."""
         if query.continue_token:
             continuation = continue_token.decode(query.continue_token)
-            if not query.single:  # of one object there is no rest
+            if not query.single:  # for a single object there is nothing to continue
                 return await self._continued(query, continuation)
         try:
-            asked = parse_resource_version(query.resource_version)
+            requested = parse_resource_version(query.resource_version)
         except ValueError as error:
             raise ValueError(f"invalid resource version: {error}") from None
-        if query.match == "Exact" or (not query.match and query.limit and asked):
-            return await self._at(query, asked, "")
+        if query.match == "Exact" or (not query.match and query.limit and requested):
+            return await self._at(query, requested, "")
         if not query.resource_version:
             return await self._latest(query, "")
-        if asked == 0:
+        if requested == 0:
             await self._freshness.filled()
             return await self._from_cache(query, limit=0)
-        if await self._freshness.at_least(asked):
+        if await self._freshness.at_least(requested):
             return await self._from_cache(query, limit=query.limit)
         return await self._from_backend(query, "", 0)
 
@@ -68,7 +77,7 @@ class Lister:
         if query.resource_version not in {"", "0"}:
             raise ValueError("specifying resource version is not allowed when using continue")
         if query.resource_version == "0":
-            query = replace(query, limit=0)  # no page has a limit there, the rest of a list neither
+            query = replace(query, limit=0)  # upstream ignores the limit for resourceVersion=0, also on later pages
         start = query.prefix + continuation.start
         if continuation.revision == INCONSISTENT:
             return await self._latest(query, start)
@@ -79,49 +88,84 @@ class Lister:
             raise TooOldResourceVersion(TOKEN_TOO_OLD, fresh) from None
 
     async def _latest(self, query: ListQuery, start: str) -> ListPage:
-        if await self._freshness.latest():
+        cheap = query.limit > 0 and _is_plain(query)  # the store would read only one page
+        if await self._freshness.latest(patient=not cheap):
             self._cache.tally.consistent += 1
             return await self._from_cache(query, start, limit=query.limit)
         self._cache.tally.fallbacks += self._backend.progress_reliable
         return await self._from_backend(query, start, 0)
 
     async def _at(self, query: ListQuery, revision: int, start: str) -> ListPage:
-        """Exactly at `revision`: by undoing what has changed since, where the cache still knows that."""
-        await self._freshness.filled()
+        """List exactly at `revision`: from the cache by undoing later changes, or from the store if the cache does
+        not know them.
+        """
+        if not await self._freshness.loaded():
+            return await self._from_backend(query, start, revision)
+        await self._check_revision(revision)
         known = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
         undo = self._cache.window.undo(revision) if known else None
         if undo is None:
             return await self._from_backend(query, start, revision)
-        return await self._page(query, self._rewound(query, start, undo), revision, query.limit)
+        most = query.limit + len(undo) if query.limit else 0  # each undone change may replace one current entry
+        return await self._page(query, self._rewound(query, self._present(query, start, most), start, undo), revision, query.limit)
 
-    def _rewound(self, query: ListQuery, start: str, undo: dict[str, StoredEntry | None]) -> Snapshot:
-        present = self._present(query, start)
+    async def _check_revision(self, revision: int) -> None:
+        """Check that the store still has a revision.
+
+        The cache may have older changes than the store: the window of a resource that seldom changes drops nothing.
+
+        Raises:
+            TooOldResourceVersion: the revision has been compacted.
+        """
+        try:
+            await self._backend.range(self._prefix, self._prefix + "\0", revision=revision, count_only=True)
+        except Compacted:
+            raise TooOldResourceVersion(TOO_OLD) from None
+        except FutureRevision:
+            return  # it may be reached in time: see Freshness
+
+    def _rewound(self, query: ListQuery, present: Snapshot, start: str, undo: dict[str, StoredEntry | None]) -> Snapshot:
+        """Return `present` as it was before the changes that `undo` reverts."""
         concerned = {key: entry for key, entry in undo.items() if key.startswith(query.prefix) and key >= start}
         if query.single:
             concerned = {key: entry for key, entry in concerned.items() if key == query.prefix}
         if not concerned:
             return present
-        rewound = [entry for entry in present if entry.key not in concerned]
-        rewound += [entry for entry in concerned.values() if entry is not None]
+        added = sum(key in self._cache.entries for key in concerned)
+        rewound = [entry for entry in present.entries if entry.key not in concerned]
+        # If the snapshot was cut by the limit, keys after its last entry belong to a later page.
+        last = present.entries[-1].key if len(present.entries) < present.total else None
+        former = [entry for entry in concerned.values() if entry is not None]
+        rewound += [entry for entry in former if last is None or entry.key <= last]
         rewound.sort(key=lambda entry: entry.key)
-        return rewound
+        return Snapshot(rewound, present.total - added + len(former))
 
-    def _present(self, query: ListQuery, start: str) -> Snapshot:
+    def _present(self, query: ListQuery, start: str, most: int) -> Snapshot:
+        """Return the cache's current entries: the first `most` if these suffice to answer the query (0: all of them)."""
         if query.single:
             entry = self._cache.entries.get(query.prefix)
-            return [entry] if entry is not None and query.prefix >= start else []
-        return self._cache.entries.within(query.prefix, start)
+            matching = [entry] if entry is not None and query.prefix >= start else []
+            return Snapshot(matching, len(matching))
+        if most and _is_plain(query):
+            return Snapshot(*self._cache.entries.first(most, query.prefix, start))
+        everything = self._cache.entries.within(query.prefix, start)
+        return Snapshot(everything, len(everything))
 
     async def _from_cache(self, query: ListQuery, start: str = "", *, limit: int) -> ListPage:
-        return await self._page(query, self._present(query, start), self._freshness.revision(), limit)
+        return await self._page(query, self._present(query, start, limit), self._freshness.revision(), limit)
 
-    async def _page(self, query: ListQuery, entries: Snapshot, revision: int, limit: int) -> ListPage:
-        """`entries` is a snapshot: choosing from it may take several turns of the loop."""
+    async def _page(self, query: ListQuery, snapshot: Snapshot, revision: int, limit: int) -> ListPage:
+        """Select the entries that match. With a selector, this yields to the event loop every `YIELD_EVERY` entries."""
         chosen: list[Entry] = []
-        if query.predicate.empty:
-            more = 0 < limit < len(entries)
+        entries = snapshot.entries
+        if query.view is not None:
+            chosen, seen = await _viewed(query.view, entries, limit)
+            remaining = len(entries) - seen
+            more = remaining > 0
+        elif query.predicate.empty:
+            more = 0 < limit < snapshot.total
             chosen.extend(entries[:limit] if more else entries)
-            remaining = len(entries) - len(chosen)
+            remaining = snapshot.total - len(chosen)
         else:
             more, remaining, matches = False, 0, query.predicate.matches
             for count, entry in enumerate(entries, 1):
@@ -132,10 +176,11 @@ class Lister:
                         break
                 if not count % YIELD_EVERY:
                     await asyncio.sleep(0)
-        self._lists.cached(len(entries), len(chosen))
+        self._lists.cached(snapshot.total, len(chosen))
         return _finished(query, chosen, revision, more, remaining)
 
     async def _from_backend(self, query: ListQuery, start: str, revision: int) -> ListPage:
+        """Answer the query from the store, at `revision` (0: the current one), from the key `start` on."""
         began, fetched, evaluated = time.monotonic(), 0, 0
         chosen: list[Entry] = []
         first: Range | None = None
@@ -143,29 +188,32 @@ class Lister:
         async for page in self._backend_pages(query, start, revision):
             first = first or page
             fetched += len(page.kvs)
-            for count, kv in enumerate(page.kvs, 1):
-                entry = StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease)
-                evaluated += 1
-                if query.predicate.matches(entry):
-                    chosen.append(entry)
-                    if len(chosen) == query.limit:
-                        more = count < len(page.kvs) or page.more
-                        break
+            entries = [StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease) for kv in page.kvs]
+            matching, seen = await _viewed(query.view or _matching(query.predicate), entries, query.limit and query.limit - len(chosen))
+            evaluated += seen
+            chosen += matching
             if len(chosen) == query.limit:
+                more = seen < len(entries) or page.more
                 break
         assert first is not None
         self._lists.stored(fetched, evaluated, len(chosen), time.monotonic() - began)
         return _finished(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:
-        """Pages at one revision, growing, since a selector may find little in the first ones (as upstream does)."""
+        """Read pages at one revision. Page sizes grow, because a selector may match little in the first ones (as
+        upstream does).
+        """
         low = self._prefix + max(query.prefix, start)
         high = self._prefix + query.prefix + "\0" if query.single else prefix_end(self._prefix + query.prefix)
-        size = query.limit or BIGGEST_PAGE
+        if not is_key(query.prefix):
+            low = high = (
+                self._prefix
+            )  # an empty range: such a namespace cannot exist in the store, but the response needs the store's revision
+        size, first = query.limit or BIGGEST_PAGE, True
         try:
             while True:
-                page = await self._backend.range(low, high, limit=size, revision=revision)
-                revision = revision or page.revision
+                page = await self._backend.range(low, high, limit=size, revision=revision, counted=first)
+                revision, first = revision or page.revision, False
                 yield page
                 if not page.more:
                     return
@@ -177,7 +225,38 @@ class Lister:
             raise TooLargeResourceVersion(revision, self._freshness.revision()) from None
 
 
+def _is_plain(query: ListQuery) -> bool:
+    """Return whether the query selects every object of its prefix, unconverted."""
+    return query.predicate.empty and query.view is None
+
+
+async def _viewed(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
+    """Return the entries that a view selects, at most `limit` (0: all), and the number of entries examined."""
+    chosen: list[Entry] = []
+    start, size = 0, limit or len(entries)
+    while start < len(entries):
+        chunk = entries[start : start + size]
+        for count, entry in enumerate(await view(chunk), 1):
+            if entry is not None:
+                chosen.append(entry)
+                if len(chosen) == limit:
+                    return chosen, start + count
+        start += len(chunk)
+        size = min(size * 2, BIGGEST_PAGE)
+    return chosen, len(entries)
+
+
+def _matching(predicate: Predicate) -> View:
+    """Return the view of unconverted entries that match `predicate`."""
+
+    async def view(entries: Sequence[Entry]) -> Sequence[Entry | None]:
+        return [entry if predicate.matches(entry) else None for entry in entries]
+
+    return view
+
+
 def _finished(query: ListQuery, chosen: list[Entry], revision: int, more: bool, remaining: int) -> ListPage:
+    """Return the page with its continue token, if `more` entries follow."""
     if not more:
         return ListPage(chosen, str(revision), "", None)
     token = continue_token.encode(Continuation(chosen[-1].key[len(query.prefix) :] + "\0", revision))

@@ -1,4 +1,6 @@
-"""Entries of large objects that are seldom read, kept compressed: schemas shrink to a tenth and less (`StorageConfig.packed`)."""
+"""Compressed entries of large objects that are seldom read, such as schemas, which shrink to a tenth or less
+(`StorageConfig.packed`).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ from tetrapod.generic.storage.cacher.entry import StoredEntry
 
 SMALLEST: Final = 2048
 LARGEST: Final = 1 << 20
-"""Compressing more than this would keep the loop for too long."""
+"""Compressing larger objects would block the event loop for too long."""
 _LEVEL: Final = 1
 
 
 class PackedEntry(StoredEntry, gc=False, eq=False):
-    """A `StoredEntry` without its `item`: whoever asks for that gets it unpacked, and it is not kept."""
+    """A `StoredEntry` that keeps `item` compressed. Each access decompresses it again."""
 
     _packed: bytes = b""
 
@@ -25,9 +27,9 @@ class PackedEntry(StoredEntry, gc=False, eq=False):
 
 
 def packed(entry: StoredEntry) -> StoredEntry:
-    """The same entry, compressed if that pays."""
+    """Return the entry compressed, or unchanged if its size is outside of `SMALLEST` to `LARGEST`."""
     if not SMALLEST <= len(entry.item) <= LARGEST:
         return entry
-    made = PackedEntry(entry.key, entry.head, b"", entry.revision, entry.lease, _packed=zlib.compress(entry.item, _LEVEL))
-    del made.item
-    return made
+    compressed = PackedEntry(entry.key, entry.head, b"", entry.revision, entry.lease, _packed=zlib.compress(entry.item, _LEVEL))
+    del compressed.item
+    return compressed

@@ -1,7 +1,9 @@
-"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it in step, for as long as the process lives.
+"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it current for the lifetime of the
+process.
 
-Begun on first use. When the store is away it keeps asking and goes on where it stopped, and open watches notice nothing; when it
-stopped too long ago (compacted) it lists anew. Follows client-go's reflector and the cacher of k8s.io/apiserver.
+It starts at the first use. When the store is unavailable it retries and resumes where it stopped, and open watches
+continue. If that revision has been compacted, it lists again. It follows client-go's reflector and the cacher of
+k8s.io/apiserver.
 """
 
 from __future__ import annotations
@@ -14,71 +16,96 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage.backend import Backend, BackendEvent, BackendWatch, Compacted, FutureRevision, KeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
-from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
 from tetrapod.generic.unavailable import Unavailable
+from tetrapod.machinery.failure import Failure, result_of
 from tetrapod.machinery.gvk import GroupResource
 
 log = logging.getLogger(__name__)
 
-PAGE: Final = 1000
+PAGE: Final = 500
+"""Objects per read while a cache is loaded."""
+LOAD_SECONDS: Final = 0.001
+"""Longest step of the event loop while a cache is loaded. Loading 100,000 small objects takes a quarter of a second
+in all.
+"""
 FIRST_WAIT: Final = 0.05
 LONGEST_WAIT: Final = 5.0
 PROGRESS_SECONDS: Final = 0.1
-"""How often progress is asked for while somebody waits (upstream: progressRequestPeriod)."""
-SLICE: Final = 6
-"""Events that are applied in one step of the loop, where there are more: others want it too."""
-FEW: Final = 8
-"""Watches, beyond which a batch is applied whole all the same: so they get it in one piece, which costs each of them less."""
+"""Seconds between progress requests while a reader waits (upstream: progressRequestPeriod)."""
 
 
 class Reflector:
-    def __init__(self, backend: Backend, prefix: str, cache: Cache, resource: GroupResource) -> None:
-        """`resource` is what is said to be unreadable."""
+    """The background task that fills and follows the watch cache of one resource."""
+
+    def __init__(self, backend: Backend, prefix: str, cache: Cache, resource: GroupResource, scheduling: FairScheduling = DEFAULT) -> None:
+        """Create a reflector that has not started to fill `cache`.
+
+        Args:
+            backend: the store.
+            prefix: the prefix of the resource's keys.
+            cache: the watch cache to fill.
+            resource: the name of the resource in errors about objects that cannot be decrypted.
+            scheduling: the limit of events that are applied in one step of the event loop.
+        """
+        self._scheduling = scheduling
         self._resource = resource
-        self._unreadable: NotReady | None = None
+        self._unreadable = ""  # why the stored objects cannot be read; the text of `NotReady`
         self._backend = backend
         self._prefix = prefix
         self._end = prefix_end(prefix)
         self._cache = cache
         self._stream: BackendWatch | None = None
-        self._rest: deque[BackendEvent] = deque()  # of what has come: it is still to be applied
+        self._rest: deque[BackendEvent] = deque()  # received events that have not been applied
         self._task: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[None] | None = None
-        self._first: asyncio.Future[None] | None = None
+        self._first: asyncio.Future[Failure[Unavailable] | None] | None = None
         cache.fanout.revision = self.revision
 
     def revision(self) -> int:
-        """Everything up to this revision has been applied. (A stream in step may know more than its last event told.)"""
+        """Return the revision up to which every change has been applied.
+
+        A stream without pending events may know a later revision than that of its last event.
+        """
         if self._stream is not None and not self._rest:
             return max(self._cache.revision, self._stream.progress)
         return self._cache.revision
 
-    async def ready(self) -> None:
-        """Returns once the cache has been filled. Raises Unavailable when an attempt to fill it failed meanwhile.
-
-        Where the last one failed by what is stored, not by a store that is away, nobody waits for the next one: NotReady at once.
-        """
+    def begin(self) -> None:
+        """Start to fill the cache, unless that has started."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"reflector {self._prefix}")
+
+    async def ready(self) -> None:
+        """Wait until the cache has been filled.
+
+        Raises:
+            NotReady: the last attempt failed because of unreadable stored values; raised at once, without waiting for
+                a retry.
+            Unavailable: an attempt to fill the cache failed while this call waited.
+        """
+        self.begin()
         if not self._cache.filled:
-            if self._unreadable is not None:
-                raise self._unreadable
+            if self._unreadable:
+                raise NotReady(self._unreadable)
             if self._first is None:
                 self._first = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._first)
+            if (failure := await result_of(self._first)) is not None:
+                raise failure.error()
 
     async def reach(self, revision: int, seconds: float) -> bool:
-        """Wait until `revision` has been applied; False if it takes longer than `seconds`."""
+        """Wait up to `seconds` until `revision` has been applied; return whether it has."""
         if self.revision() < revision:
             self._catch_up()
         if self.revision() >= revision:
             return True
-        began = time.monotonic()
+        started = time.monotonic()
         reached = self._cache.reached(revision)
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask_progress())
@@ -88,7 +115,7 @@ class Reflector:
         except TimeoutError:
             return self.revision() >= revision
         finally:
-            self._cache.tally.waited(time.monotonic() - began)
+            self._cache.tally.waited(time.monotonic() - started)
         return True
 
     async def _ask_progress(self) -> None:
@@ -103,21 +130,21 @@ class Reflector:
     async def _run(self) -> None:
         wait = FIRST_WAIT
         while True:
-            before = self._cache.revision
+            start_revision = self._cache.revision
             try:
                 if not self._cache.filled:
                     await self._fill()
                 await self._follow()
             except (Compacted, FutureRevision) as error:
                 log.info("listing %s anew: %s", self._prefix, error)
-                if self._cache.revision > before:
+                if self._cache.revision > start_revision:
                     wait = FIRST_WAIT
                 await self._refill()
             except Exception as error:
                 if isinstance(error, NotTransformable):
                     self._cache.forget()
                 self._report(error)
-            if self._cache.revision > before:
+            if self._cache.revision > start_revision:
                 wait = FIRST_WAIT
             await asyncio.sleep(wait)
             wait = min(wait * 2, LONGEST_WAIT)
@@ -129,40 +156,49 @@ class Reflector:
             self._report(error)
 
     async def _fill(self) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             self._cache.replace(*await self._everything())
         except Exception:
             self._cache.tally.fill_errors += 1
             raise
-        self._cache.tally.filled(time.monotonic() - began)
-        self._unreadable = None
+        self._cache.tally.filled(time.monotonic() - started)
+        self._unreadable = ""
         if self._first is not None and not self._first.done():
             self._first.set_result(None)
         self._first = None
 
-    async def _everything(self) -> tuple[list[StoredEntry], int]:
-        """Read at one revision, in pages."""
-        page = await self._backend.range(self._prefix, self._end, limit=PAGE)
-        revision, entries = page.revision, self._entries(page.kvs)
+    async def _everything(self) -> tuple[Entries, int]:
+        """Read all objects at one revision, in pages."""
+        entries = Entries()
+        page = await self._backend.range(self._prefix, self._end, limit=PAGE, counted=False)
+        revision = page.revision
+        await self._load(page.kvs, entries)
         while page.more:
-            page = await self._backend.range(page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision)
-            entries += self._entries(page.kvs)
+            page = await self._backend.range(page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision, counted=False)
+            await self._load(page.kvs, entries)
         return entries, revision
 
-    def _entries(self, kvs: Sequence[KeyValue]) -> list[StoredEntry]:
-        entries, encrypted = [], []
+    async def _load(self, kvs: Sequence[KeyValue], entries: Entries) -> None:
+        """Append the objects of a page to `entries`, yielding to the event loop after `LOAD_SECONDS`.
+
+        Raises:
+            NotTransformable: objects of the page cannot be decrypted.
+        """
+        encrypted: list[tuple[str, str]] = []
+        until = time.perf_counter() + LOAD_SECONDS
         for kv in kvs:
             try:
-                entries.append(StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease))
-            except CorruptObject as error:
-                log.error("%s cannot be served: %s", kv.key, error)
-                self._cache.tally.undecodable += 1
+                entries.append(self._cache.entry(kv.key, kv.value, kv.mod_revision, kv.lease))
+            except CorruptObject:
+                pass
             except NotTransformable as error:
                 encrypted.append((kv.key, error.reason))
+            if time.perf_counter() >= until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + LOAD_SECONDS
         if encrypted:
             raise NotTransformable(encrypted[0][1], encrypted[0][0], len(encrypted) - 1)
-        return entries
 
     async def _follow(self) -> None:
         async with self._backend.watch(self._prefix, self._end, self._cache.revision + 1, previous=False) as stream:
@@ -170,9 +206,9 @@ class Reflector:
             try:
                 async for batch in stream:
                     self._rest.extend(batch.events)
-                    while len(self._rest) > SLICE and len(self._cache.fanout) <= FEW:
+                    while self._is_sliced():
                         self._cache.apply(self._slice())
-                        await asyncio.sleep(0)  # meanwhile somebody may have caught up
+                        await asyncio.sleep(0)  # a read may apply the rest in between (`_catch_up`)
                     if self._rest or not batch.events:
                         self._apply_rest(batch.revision, stream)
             finally:
@@ -181,10 +217,17 @@ class Reflector:
                 self._rest.clear()
                 self._stream = None
 
+    def _is_sliced(self) -> bool:
+        """Return whether there are too many pending events for one step of the event loop, and few enough watchers to
+        delay them.
+        """
+        scheduling = self._scheduling
+        return scheduling.enabled and len(self._rest) > scheduling.events and len(self._cache.fanout) <= scheduling.few_watchers
+
     def _slice(self) -> list[BackendEvent]:
-        """The next few; those of one revision stay together."""
+        """Take the next few events, keeping the events of one revision together."""
         rest = self._rest
-        events = [rest.popleft() for _ in range(SLICE)]
+        events = [rest.popleft() for _ in range(self._scheduling.events)]
         while rest and rest[0].revision == events[-1].revision:
             events.append(rest.popleft())
         return events
@@ -195,7 +238,10 @@ class Reflector:
         self._cache.advance(max(revision, stream.progress))
 
     def _catch_up(self) -> None:
-        """Apply what has come already: under load it would be some steps of the loop until the task that follows has its turn."""
+        """Apply the events that have been received already.
+
+        Under load, it would take several steps of the event loop until the task that follows the watch runs.
+        """
         stream = self._stream
         if stream is None:
             return
@@ -206,20 +252,22 @@ class Reflector:
             self._apply_rest(batch.revision, stream)
 
     def _report(self, error: Exception) -> None:
-        """Whoever waits for the first fill is told; those who read an older cache read on."""
+        """Log why the cache could not be filled or followed, and fail the reads that wait for the first fill."""
         if isinstance(error, NotTransformable):
-            error = self._unreadable = not_ready(error, self._resource)
+            error = not_ready(error, self._resource)
+            self._unreadable = str(error)
             log.error("following %s failed: %s", self._prefix, error)
         elif not isinstance(error, Unavailable):
             log.error("following %s failed: %s", self._prefix, error, exc_info=error)
         else:
             log.debug("following %s: %s", self._prefix, error)
         if self._first is not None and not self._first.done():
-            self._first.set_exception(error if isinstance(error, Unavailable) else Unavailable(f"the cache could not be filled: {error}"))
-            self._first.exception()  # it may be that nobody waits any more
+            reported = error if isinstance(error, Unavailable) else Unavailable(f"the cache could not be filled: {error}")
+            self._first.set_result(Failure(reported))
         self._first = None
 
     async def close(self) -> None:
+        """Stop the background tasks."""
         tasks = [task for task in (self._task, self._asking) if task is not None]
         for task in tasks:
             task.cancel()

@@ -1,14 +1,17 @@
-"""What happens in the cache of one resource, in plain numbers: counting costs an addition, and metrics look them up when scraped.
+"""Counters of the watch cache of one resource. Counting costs one addition; metrics read the counters when they are
+scraped.
 
-Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go, and of pkg/storage/etcd3/metrics what is counted of events.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go, and the event counters of
+pkg/storage/etcd3/metrics
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tetrapod.generic.metrics import RESETS, CounterFunction, Histogram
+from tetrapod.generic.series import on_change, retired
 
 _OF: Final = ("group", "resource")
 _READ_WAIT: Final = Histogram(
@@ -33,7 +36,7 @@ _DISPATCH: Final = Histogram(
 
 
 class Tally:
-    """Of one resource, for as long as the process lives: a resource that is dropped and comes again goes on counting."""
+    """The counters of one resource. They start at 0 again if the resource is deleted and created again."""
 
     __slots__ = (
         "_dispatch",
@@ -58,31 +61,40 @@ class Tally:
         self.begin()
 
     def begin(self) -> None:
+        """Reset the counters."""
         self.received = 0
-        """Events that came from the store."""
+        """Events received from the store."""
         self.dispatched = 0
-        """Those of them that were handed on, and the store's bookmarks."""
+        """Events delivered to watches, and bookmarks of the store."""
         self.bookmarks = 0
         self.initial = 0
-        """Events that watches began with."""
+        """Initial events of watches."""
         self.terminated = 0
         """Watches that were ended because their client was too slow."""
         self.fills = self.fill_errors = 0
         self.consistent = self.fallbacks = 0
-        """Consistent reads from the cache, and those that the store had to answer after all."""
+        """Consistent reads from the cache, and those that had to be answered by the store."""
         self.capacity_increases = self.capacity_decreases = 0
         self.undecodable = 0
 
     def filled(self, seconds: float) -> None:
+        """Record a fill of the cache that took this long."""
         self.fills += 1
         _INITIALIZATION.observe(self._of, seconds)
 
     def waited(self, seconds: float) -> None:
-        """For the cache to come as far as somebody wants to read."""
+        """Record how long a read waited for the cache to reach its revision."""
         _READ_WAIT.observe(self._of, seconds)
 
     def delivered(self, times: int, came: float, applied: float, now: float) -> None:
-        """Changes that came and were applied at these times have been handed to so many watches, one after the other, the last now."""
+        """Record the latency of changes that were delivered to `times` watches one after the other.
+
+        Args:
+            times: number of deliveries.
+            came: time at which the changes were received.
+            applied: time at which they were applied to the cache.
+            now: time of the last delivery.
+        """
         if not self._dispatch:
             self._dispatch = [_DISPATCH.row((*self._of, stage)) for stage in ("total", "storage_to_cache", "cache_to_watcher")]
         total, to_cache, to_watcher = self._dispatch
@@ -95,8 +107,22 @@ _tallies: Final[dict[tuple[str, str], Tally]] = {}
 
 
 def tally_of(group: str, resource: str) -> Tally:
-    of = group, resource
-    return _tallies.get(of) or _tallies.setdefault(of, Tally(of))
+    """Return the counters of a resource. Those of a deleted resource are not reported."""
+    labels = group, resource
+    tally = _tallies.get(labels)
+    if tally is None:
+        tally = Tally(labels)
+        if not retired(_OF, labels):
+            _tallies[labels] = tally
+    return tally
+
+
+def _forget(labels: Mapping[str, str]) -> None:
+    if labels.keys() == set(_OF):
+        _tallies.pop((labels["group"], labels["resource"]), None)
+
+
+on_change(_forget)
 
 
 def _begin_anew() -> None:
@@ -108,7 +134,7 @@ RESETS.append(_begin_anew)
 
 
 def _counted(name: str, text: str, read: Callable[[Tally], int]) -> None:
-    """A counter of each resource of which there is something to count."""
+    """Define a counter metric that reports every resource with a nonzero count."""
 
     def of_all() -> Sequence[tuple[tuple[str, ...], float]]:
         return [(of, float(count)) for of, tally in list(_tallies.items()) if (count := read(tally))]
@@ -117,11 +143,11 @@ def _counted(name: str, text: str, read: Callable[[Tally], int]) -> None:
 
 
 def _consistent() -> Sequence[tuple[tuple[str, ...], float]]:
-    found: list[tuple[tuple[str, ...], float]] = []
+    samples: list[tuple[tuple[str, ...], float]] = []
     for of, tally in list(_tallies.items()):
-        found += [((*of, "true", "false"), float(tally.consistent))] if tally.consistent else []
-        found += [((*of, "true", "true"), float(tally.fallbacks))] if tally.fallbacks else []
-    return found
+        samples += [((*of, "true", "false"), float(tally.consistent))] if tally.consistent else []
+        samples += [((*of, "true", "true"), float(tally.fallbacks))] if tally.fallbacks else []
+    return samples
 
 
 _counted(

@@ -1,4 +1,4 @@
-"""`CacheWatch`, an open watch, and `Fanout`, which knows who watches what and hands each change to them."""
+"""`CacheWatch`, an open watch, and `Fanout`, which delivers each change to the watches that it concerns."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.tally import Tally
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.interface import Predicate, Sink, WatchEvent, WatchQuery
+from tetrapod.machinery.failure import result_of
 
 log = logging.getLogger(__name__)
 
 QUEUE: Final = 4096
-"""Events that may wait for a watch; one that is slower than that is ended, never waited for."""
+"""Events that may be queued for a watch. A watch that falls further behind is ended."""
 CHUNK: Final = 500
 
 
 class CacheWatch:
-    """Implements `Watch`. `after` is the revision of the state that it began with: only later changes concern it."""
+    """The implementation of `Watch`. `after` is the revision of its initial state; only later changes are delivered."""
 
     __slots__ = (
         "_end",
         "_fanout",
+        "_missed",
         "_queue",
         "_sink",
         "_snapshot",
@@ -47,20 +49,26 @@ class CacheWatch:
         self.after = after
         self.closed = False
         self._snapshot: deque[StoredEntry] = deque()
+        self._missed: deque[WatchEvent] = deque()
         self._snapshot_end: WatchEvent | None = None
         self._queue: deque[WatchEvent] = deque()
         self._sink: Sink | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._end: asyncio.Future[None] | None = None
 
-    # What the cacher does
+    # Called by the cacher
 
     def begin_with(self, snapshot: Sequence[StoredEntry], end: WatchEvent | None) -> None:
-        """These are the initial events; `end` is the bookmark that closes them."""
+        """Set the initial events; `end` is the bookmark that closes them."""
         self._snapshot.extend(snapshot)
         self._snapshot_end = end
 
+    def begin_after(self, missed: Sequence[WatchEvent]) -> None:
+        """Set the events since the resource version at which the watch resumes."""
+        self._missed.extend(missed)
+
     def push(self, events: Sequence[WatchEvent]) -> None:
+        """Deliver events to the sink or queue them. Ends the watch if its queue is too long."""
         if self._sink is not None:
             self._hand_over(self._sink, events)
             return
@@ -70,21 +78,22 @@ class CacheWatch:
             self._fanout.tally.terminated += 1
             self._queue.clear()
             self._snapshot.clear()
+            self._missed.clear()
             self._snapshot_end = None
             self.close()
         self._wake()
 
-    # What the client does
+    # Called by the client's handler
 
     def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
         return self._batches()
 
     async def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        while self._snapshot or self._snapshot_end is not None:
+        while self._beginning:
             if chunk := self._next_chunk():
                 yield chunk
             else:
-                await asyncio.sleep(0)  # none of the chunk matched: let others run
+                await asyncio.sleep(0)  # no entry of the chunk matched: yield to the event loop
 
     async def _batches(self) -> AsyncIterator[list[WatchEvent]]:
         async for chunk in self.initial():
@@ -101,7 +110,7 @@ class CacheWatch:
                 await self._waiter
 
     def subscribe(self, sink: Sink) -> None:
-        while self._snapshot or self._snapshot_end is not None:
+        while self._beginning:
             if chunk := self._next_chunk():
                 self._hand_over(sink, chunk)
         if self._queue:
@@ -115,7 +124,7 @@ class CacheWatch:
         if not self.closed:
             if self._end is None:
                 self._end = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._end)
+            await result_of(self._end)
 
     def bookmark(self) -> WatchEvent:
         return WatchEvent("BOOKMARK", None, max(self.after, self._fanout.revision()))
@@ -130,7 +139,15 @@ class CacheWatch:
         if self._end is not None and not self._end.done():
             self._end.set_result(None)
 
+    @property
+    def _beginning(self) -> bool:
+        return bool(self._snapshot or self._missed) or self._snapshot_end is not None
+
     def _next_chunk(self) -> list[WatchEvent]:
+        if self._missed:
+            missed = [self._missed.popleft() for _ in range(min(CHUNK, len(self._missed)))]
+            self._fanout.tally.initial += len(missed)
+            return missed
         matches = self.predicate.matches
         taken = [self._snapshot.popleft() for _ in range(min(CHUNK, len(self._snapshot)))]
         chunk = [WatchEvent("ADDED", entry, entry.revision) for entry in taken if matches(entry)]
@@ -153,7 +170,7 @@ class CacheWatch:
 
 
 class Fanout:
-    """Open watches by what they watch: everything, a namespace ("ns/"), or one key."""
+    """The open watches by scope: everything (""), a namespace ("ns/"), or one key."""
 
     def __init__(self, revision: Callable[[], int], tally: Tally) -> None:
         self.revision = revision
@@ -161,9 +178,11 @@ class Fanout:
         self._by_scope: dict[str, dict[CacheWatch, None]] = {}
 
     def add(self, watch: CacheWatch) -> None:
+        """Register a watch."""
         self._by_scope.setdefault(watch.scope, {})[watch] = None
 
     def remove(self, watch: CacheWatch) -> None:
+        """Unregister a watch."""
         watches = self._by_scope.get(watch.scope)
         if watches is not None:
             watches.pop(watch, None)
@@ -174,7 +193,9 @@ class Fanout:
         return sum(map(len, self._by_scope.values()))
 
     def deliver(self, changes: Sequence[Change], came: float) -> None:
-        """Hand the changes of one step, which came at this time, to everybody concerned, in one push each."""
+        """Deliver the changes of one step, received at the time `came`, to the watches concerned, with one push for
+        each watch.
+        """
         if not self._by_scope:
             return
         times = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)
@@ -182,7 +203,7 @@ class Fanout:
             self.tally.delivered(times, came, changes[0].at, time.monotonic())
 
     def _deliver_many(self, changes: Sequence[Change]) -> int:
-        """How many events that were."""
+        """Deliver several changes and return the number of events delivered."""
         batches: dict[CacheWatch, list[WatchEvent]] = {}
         for change in changes:
             for watch in self._concerned(change.key):
@@ -212,7 +233,7 @@ class Fanout:
         return concerned
 
     def bookmark(self) -> bool:
-        """Send each watch that wants them a bookmark. False: nobody does."""
+        """Send a bookmark to each watch that wants them. Return False if there is no such watch."""
         revision = self.revision()
         wanting = [watch for watches in self._by_scope.values() for watch in watches if watch.bookmarks]
         event = [WatchEvent("BOOKMARK", None, revision)]
@@ -222,7 +243,7 @@ class Fanout:
         return bool(wanting)
 
     def close(self) -> None:
-        """End every watch; what has been queued is still read."""
+        """End every watch. Queued events can still be read."""
         for watches in list(self._by_scope.values()):
             for watch in list(watches):
                 watch.close()

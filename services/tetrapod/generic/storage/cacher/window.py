@@ -1,13 +1,15 @@
-"""`Window`: the latest changes of a resource, kept so that watches can begin at an older revision and pages be read at one.
+"""`Window`: the recent changes of a resource, kept so that watches can start at, and pages be read at, an older
+revision.
 
-Follows the event window of k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: a change stays for at least 75 seconds, unless
-there are very many.
+A change is kept for at least 75 seconds, unless there are more than `MOST` changes.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -22,7 +24,7 @@ MOST: Final = 10_000
 
 
 class Change(msgspec.Struct, gc=False, eq=False):
-    """One change of one key. The events that watches get of it are made once and shared."""
+    """One change of one key. Its watch events are created once and shared by all watches."""
 
     key: str
     entry: StoredEntry | None
@@ -34,7 +36,10 @@ class Change(msgspec.Struct, gc=False, eq=False):
     _deleted: WatchEvent | None = None
 
     def event(self, predicate: Predicate) -> WatchEvent | None:
-        """What a watch with this predicate sees: an object that ceases to match is deleted, one that starts to is added."""
+        """Return the event for a watch with this predicate, or None.
+
+        An object that no longer matches is DELETED for the watch; one that begins to match is ADDED.
+        """
         if predicate.empty:
             matched, matches = self.previous is not None, self.entry is not None
         else:
@@ -46,12 +51,12 @@ class Change(msgspec.Struct, gc=False, eq=False):
 
     def _add(self) -> WatchEvent:
         if self._added is None:
-            self._added = WatchEvent("ADDED", self.entry, self.revision)
+            self._added = WatchEvent("ADDED", self.entry, self.revision, previous=self.previous)
         return self._added
 
     def _modify(self) -> WatchEvent:
         if self._modified is None:
-            self._modified = WatchEvent("MODIFIED", self.entry, self.revision)
+            self._modified = WatchEvent("MODIFIED", self.entry, self.revision, previous=self.previous)
         return self._modified
 
     def _delete(self) -> WatchEvent:
@@ -62,7 +67,11 @@ class Change(msgspec.Struct, gc=False, eq=False):
 
 
 class Window:
-    """Every change after `start` is here. `capacity` is that of upstream's array: it doubles when full, and is halved when idle."""
+    """All changes after the revision `start`.
+
+    `capacity` mimics the size of upstream's ring buffer for metrics: it doubles when full, and is halved when mostly
+    empty.
+    """
 
     def __init__(self, start: int, *, most: int = MOST, tally: Tally | None = None) -> None:
         self.start = start
@@ -72,6 +81,7 @@ class Window:
         self._changes: deque[Change] = deque()
 
     def append(self, change: Change) -> None:
+        """Add the latest change and drop those that are too old or too many."""
         self._changes.append(change)
         if len(self._changes) > self.capacity:
             self.capacity *= 2
@@ -84,8 +94,21 @@ class Window:
                 self.capacity //= 2
                 self._tally.capacity_decreases += 1
 
+    @property
+    def free(self) -> int:
+        """The number of changes that still fit."""
+        return max(self._most - len(self._changes), 0)
+
+    def extend(self, changes: Sequence[Change], start: int) -> None:
+        """Prepend older changes: every change between `start` and the present start."""
+        self._changes.extendleft(reversed(changes))
+        self.start = start
+        while len(self._changes) > self.capacity:
+            self.capacity *= 2
+            self._tally.capacity_increases += 1
+
     def since(self, revision: int) -> list[Change]:
-        """Changes after `revision`, which is not before `start`."""
+        """Return the changes after `revision`, which must not be before `start`."""
         changes = []
         for change in reversed(self._changes):
             if change.revision <= revision:
@@ -95,12 +118,16 @@ class Window:
         return changes
 
     def undo(self, revision: int) -> dict[str, StoredEntry | None] | None:
-        """What to put over the present state to have that of `revision`. None: too long ago to tell."""
+        """Return the entries to restore to get from the current state to that of `revision`.
+
+        An entry of None means that the key did not exist. The result is None if the window does not reach back to
+        `revision`.
+        """
         if revision < self.start:
             return None
-        before: dict[str, StoredEntry | None] = {}
+        previous_entries: dict[str, StoredEntry | None] = {}
         for change in reversed(self._changes):
             if change.revision <= revision:
                 break
-            before[change.key] = change.previous
-        return before
+            previous_entries[change.key] = change.previous
+        return previous_entries

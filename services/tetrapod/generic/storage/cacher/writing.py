@@ -1,6 +1,7 @@
-"""Writes: each is a comparison with the revision it was based on, tried from the cache first and again on a conflict.
+"""`Writer`: writes of one resource, with optimistic concurrency. A write is first based on the cache and retried on a
+conflict.
 
-Follows Create, GuaranteedUpdate and Delete of k8s.io/apiserver/pkg/storage/etcd3/store.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go, Create, GuaranteedUpdate, Delete
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ from tetrapod.generic.storage.interface import (
     Updated,
 )
 from tetrapod.generic.storage.leases import LeaseManager
+from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import Object
 
 
 class Known(NamedTuple):
-    """What a write is based on. A `certain` one was read from the store itself; a `stale` one is written even if nothing changes."""
+    """The state that a write is based on.
+
+    `certain` means that it was read from the store, not the cache. A `stale` one is rewritten even if nothing
+    changes.
+    """
 
     entry: StoredEntry | None
     certain: bool
@@ -38,7 +44,7 @@ class Known(NamedTuple):
 
 
 def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
-    """Raises PreconditionFailed."""
+    """Raise PreconditionFailed if the entry does not have the required uid and resourceVersion."""
     if preconditions.uid is not None:
         uid = entry.uid if entry is not None else ""
         if uid != preconditions.uid:
@@ -53,6 +59,8 @@ def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
 
 
 class Writer:
+    """Writes the objects of one resource."""
+
     def __init__(self, backend: Backend, prefix: str, cache: Cache, config: StorageConfig, leases: LeaseManager) -> None:
         self._backend = backend
         self._prefix = prefix
@@ -62,6 +70,7 @@ class Writer:
         self._under_way: dict[str, asyncio.Future[StoredEntry | None]] = {}
 
     async def create(self, key: str, obj: Object, ttl: int) -> Entry:
+        """Store a new object. Raises KeyExists."""
         value = self._encode(obj)
         while True:
             lease = await self._leases.lease(ttl) if ttl else 0
@@ -75,6 +84,7 @@ class Writer:
             return self._written(key, splice(value, result.revision), result.revision, lease)
 
     async def guaranteed_update(self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool) -> Entry:
+        """Apply `try_update` to the stored object and write the result, retrying on conflicts."""
         known = await self._known(key)
         while True:
             if key in self._under_way:
@@ -87,8 +97,11 @@ class Writer:
             try:
                 check(preconditions, known.entry)
                 updated = await try_update(known.entry.object() if known.entry is not None else None, known.entry)
-            except Exception as refusal:
-                known = await self._reconsidered(key, known, refusal)
+            except Exception:
+                present = await self._changed_since(key, known)
+                if present is None:
+                    raise
+                known = present
                 continue
             attempt = await self._attempt(key, known, updated)
             if isinstance(attempt, StoredEntry):
@@ -96,7 +109,9 @@ class Writer:
             known = attempt
 
     async def _attempt(self, key: str, known: Known, updated: Updated | None) -> StoredEntry | Known:
-        """Write `updated`. Where somebody else was faster: what is stored now."""
+        """Write `updated` and return the stored entry. If another write came first, return the state that is stored
+        now.
+        """
         value = self._encode(updated.object) if updated is not None else None
         if updated is None or value is None:
             return await self._left_alone(key, known)
@@ -123,14 +138,14 @@ class Writer:
                 self._under_way.pop(key).set_result(stored)
 
     async def _after_others(self, key: str, known: Known) -> Known:
-        """Wait for the update of this key that is under way, and go on from its result.
+        """Wait for an update of this key that is in progress, and continue from its result.
 
-        Of many that change one object at once, all but one would otherwise find that another was faster, and begin anew. Only for
-        the store is anybody waited for, never for a decision: admission may ask a webhook, and that may write here. And only while
-        the store answers. The comparison of revisions remains what makes a write right.
+        Without this, all but one of many concurrent updates of one object would conflict and start over. The wait
+        covers only the write to the store, never a decision: admission may call a webhook, which may itself write
+        here. It also ends when the store fails. Correctness still rests on the comparison of revisions.
         """
         while (writing := self._under_way.get(key)) is not None:
-            stored = await asyncio.shield(writing)
+            stored = await result_of(writing)
             if stored is None:
                 break
             known = Known(stored, False)
@@ -140,7 +155,9 @@ class Writer:
         return known
 
     async def _left_alone(self, key: str, known: Known, *, rewrite: bool = False) -> StoredEntry | Known:
-        """Nothing is to be changed: right, if it was the present state that was looked at, and none that is to be written anew."""
+        """Return the entry without writing, if it is known to be the current state and need not be rewritten. Else
+        return the current state, for another attempt.
+        """
         if not known.certain:
             present = await self._read(key)
             if _revision(present.entry) != _revision(known.entry) or (rewrite and present.stale):
@@ -150,6 +167,7 @@ class Writer:
         return known.entry
 
     async def delete(self, key: str, preconditions: Preconditions, validate: Callable[[Entry], Awaitable[None]] | None) -> Entry:
+        """Delete an object and return it with the resource version of its deletion."""
         known = await self._known(key)
         while True:
             entry = known.entry
@@ -162,29 +180,32 @@ class Writer:
                 check(preconditions, entry)
                 if validate is not None:
                     await validate(entry)
-            except Exception as refusal:
-                known = await self._reconsidered(key, known, refusal)
+            except Exception:
+                present = await self._changed_since(key, known)
+                if present is None:
+                    raise
+                known = present
                 continue
             result = await self._backend.delete_if(self._prefix + key, entry.revision)
             if result.succeeded:
                 return entry.as_deleted(result.revision)
             known = self._certain(key, result.current)
 
-    # What is stored
+    # Current state
 
     async def _known(self, key: str) -> Known:
-        """From the cache, if it has the key; else from the store."""
+        """Return the state from the cache if it has the key, else from the store."""
         entry = self._cache.entries.get(key)
         return Known(entry, False) if entry is not None else await self._read(key)
 
-    async def _reconsidered(self, key: str, refused: Known, refusal: Exception) -> Known:
-        """A refusal counts only if it was of the present state: raise it again, or give what to try instead."""
-        if refused.certain:
-            raise refusal
+    async def _changed_since(self, key: str, rejected: Known) -> Known | None:
+        """Return the current state of an object, or None if it is the state that was rejected: then the rejection is
+        final.
+        """
+        if rejected.certain:
+            return None
         present = await self._read(key)
-        if _revision(present.entry) == _revision(refused.entry):
-            raise refusal
-        return present
+        return None if _revision(present.entry) == _revision(rejected.entry) else present
 
     async def _read(self, key: str) -> Known:
         return self._certain(key, await self._backend.get(self._prefix + key))
@@ -198,14 +219,16 @@ class Writer:
             return Known(cached, True, stale)
         return Known(StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
 
-    # What is written
+    # Encoding
 
     def _encode(self, obj: Object) -> bytes:
         return encode(obj, self._config.api_version, self._config.kind)
 
     @staticmethod
     def _same(entry: StoredEntry, value: bytes) -> bool:
-        """Whether nothing would change. The order of keys is no change; equal objects are equally long."""
+        """Return whether the stored object would not change. Key order is irrelevant, and equal objects have equal
+        lengths.
+        """
         raw = splice(value, entry.revision)
         return len(raw) == len(entry.raw) and (raw == entry.raw or orjson.loads(raw) == entry.peek())
 
@@ -215,7 +238,11 @@ class Writer:
         return await self._leases.lease(ttl) if ttl else 0
 
     def _written(self, key: str, raw: bytes, revision: int, lease: int) -> StoredEntry:
-        """The cache's own entry if the event has come already, so that one is kept and not two."""
+        """Return the entry of a finished write.
+
+        If the watch event has arrived already, this is the cache's entry, so that memory holds one copy instead of
+        two.
+        """
         cached = self._cache.entries.get(key)
         return cached if cached is not None and cached.revision == revision else StoredEntry.of(key, raw, revision, lease)
 

@@ -1,12 +1,13 @@
-"""`EncryptedBackend`: the backend of one resource whose values are encrypted; whoever stands above it sees plain values.
+"""`EncryptedBackend`: a backend wrapper that encrypts the values of one resource. Its callers see plain values.
 
-Keys, revisions and leases are the inner backend's. What cannot be decrypted is raised as NotTransformable, never passed over.
+Keys, revisions and leases are those of the wrapped backend. A value that cannot be decrypted raises NotTransformable;
+it is never skipped.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from tetrapod.generic.storage.backend import (
     Backend,
@@ -24,14 +25,17 @@ from tetrapod.generic.storage.unreadable import CannotEncrypt, NotTransformable
 
 
 class EncryptedBackend(ForwardingBackend):
-    """Implements `Backend`. `transformer` is asked for each time: the configuration may change."""
+    """The `Backend` of one encrypted resource. `transformer` is called for each value, because the configuration may
+    change.
+    """
 
     def __init__(self, inner: Backend, transformer: Callable[[], Transformer]) -> None:
         super().__init__(inner)
+        self.history = self.decrypted
         self._transformer = transformer
 
     async def close(self) -> None:
-        """The inner backend is somebody else's."""
+        """Do nothing: the wrapped backend is shared and closed by its owner."""
 
     # Reads
 
@@ -39,22 +43,32 @@ class EncryptedBackend(ForwardingBackend):
         return await self._plain(await self._inner.get(key))
 
     async def range(
-        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+        self,
+        start: str,
+        end: str,
+        *,
+        limit: int = 0,
+        revision: int = 0,
+        keys_only: bool = False,
+        count_only: bool = False,
+        counted: bool = True,
     ) -> Range:
-        page = await self._inner.range(start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only)
+        page = await self._inner.range(
+            start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only, counted=counted
+        )
         return page if keys_only or count_only else page._replace(kvs=await self._all(page.kvs))
 
     async def _all(self, kvs: Sequence[KeyValue]) -> list[KeyValue]:
-        found: list[KeyValue] = []
-        failed: list[NotTransformable] = []
+        plain: list[KeyValue] = []
+        failed: list[tuple[str, str]] = []
         for kv in kvs:
             try:
-                found.append(await self._of(kv))
+                plain.append(await self._of(kv))
             except NotTransformable as error:
-                failed.append(error)
+                failed.append((error.reason, error.key))
         if failed:
-            raise NotTransformable(failed[0].reason, failed[0].key, len(failed) - 1)
-        return found
+            raise NotTransformable(*failed[0], len(failed) - 1)
+        return plain
 
     async def _plain(self, kv: KeyValue | None) -> KeyValue | None:
         return None if kv is None else await self._of(kv)
@@ -64,8 +78,8 @@ class EncryptedBackend(ForwardingBackend):
             plain, stale = await self._transformer().from_storage(kv.value, kv.key.encode())
         except TransformError as error:
             raise NotTransformable(str(error), kv.key) from error
-        made = StaleKeyValue if stale else KeyValue
-        return made(kv.key, plain, kv.mod_revision, kv.create_revision, kv.lease)
+        result_type = StaleKeyValue if stale else KeyValue
+        return result_type(kv.key, plain, kv.mod_revision, kv.create_revision, kv.lease)
 
     # Writes
 
@@ -89,6 +103,11 @@ class EncryptedBackend(ForwardingBackend):
         async with self._inner.watch(start, end, from_revision, previous=previous) as inner:
             yield _EncryptedWatch(inner, self._event)
 
+    async def decrypted(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
+        """Return the decrypted history. See `Backend.history`."""
+        async for events in self._inner.history(start, end, first, last):
+            yield [await self._event(event) for event in events]
+
     async def _event(self, event: BackendEvent) -> BackendEvent:
         if event.previous is not None:
             event = event._replace(previous=await self._of(event.previous))
@@ -99,7 +118,10 @@ class EncryptedBackend(ForwardingBackend):
 
 
 class _EncryptedWatch:
-    """Implements `BackendWatch`. A plugin may have to be asked: until then its events count as not handed out."""
+    """A `BackendWatch` that decrypts events.
+
+    Decryption may call a KMS plugin. Until it is done, `progress` excludes the events.
+    """
 
     def __init__(self, inner: BackendWatch, decrypt: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:
         self._inner = inner

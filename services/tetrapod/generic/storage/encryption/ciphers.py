@@ -1,7 +1,8 @@
-"""The ciphers: AES-CBC, AES-GCM, AES-GCM by keys derived from a seed, and secretbox (XSalsa20 and Poly1305).
+"""The ciphers: AES-CBC, AES-GCM, AES-GCM with keys derived from a seed, and secretbox (XSalsa20 and Poly1305).
 
-Upstream: k8s.io/apiserver/pkg/storage/value/encrypt/aes/{aes,aes_extended_nonce}.go, encrypt/secretbox/secretbox.go. The formats are
-theirs, byte for byte, and so are the texts (the last one of secretbox is, odd as it is).
+Formats and error texts are identical to upstream's, including the odd last one of secretbox.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/encrypt/aes/aes.go, aes_extended_nonce.go;
+encrypt/secretbox/secretbox.go
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _KEYS_KEPT: Final = 4096
 
 
 class AesCbc:
-    """IV, then blocks padded by PKCS #7. Nothing ties a value to its key, nor tells that it was changed: upstream's docs say so too."""
+    """The IV, followed by blocks padded with PKCS #7.
+
+    The format does not authenticate the value or bind it to its key; upstream's documentation warns of this too.
+    """
 
     def __init__(self, key: bytes) -> None:
         self._algorithm = AES(key)
@@ -56,12 +60,13 @@ class AesCbc:
 
 
 class AesGcm:
-    """A random nonce, then what was sealed together with the value's key."""
+    """A random nonce, followed by the ciphertext, which is bound to the value's key as additional data."""
 
     def __init__(self, key: bytes) -> None:
         self._aead = AESGCM(key)
 
     def open(self, data: bytes, context: bytes) -> bytes:
+        """Decrypt `data`. Raises TransformError."""
         if len(data) < _NONCE:
             raise TransformError(TOO_SHORT)
         try:
@@ -70,6 +75,7 @@ class AesGcm:
             raise TransformError("cipher: message authentication failed") from None
 
     def seal(self, data: bytes, context: bytes) -> bytes:
+        """Encrypt `data`."""
         nonce = os.urandom(_NONCE)
         return nonce + self._aead.encrypt(nonce, data, context)
 
@@ -81,7 +87,9 @@ class AesGcm:
 
 
 class SeededGcm:
-    """AES-GCM with a key of its own for each write: derived by HKDF from a seed and 32 random bytes, which stand in front."""
+    """AES-GCM with a separate key for each write, derived by HKDF from a seed and 32 random bytes that precede the
+    ciphertext.
+    """
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) < SEED_SIZE:
@@ -99,17 +107,19 @@ class SeededGcm:
         return info + self._cipher(info).seal(data, context)
 
     def _cipher(self, info: bytes) -> AesGcm:
-        """Kept for a while: what was written is read back by the watch."""
-        found = self._derived.get(info)
-        if found is None:
-            found = self._derived[info] = AesGcm(HKDFExpand(SHA256(), SEED_SIZE, info).derive(self._seed))
+        """Return the cipher for these random bytes. Recent ones are cached, because the watch reads back what was
+        just written.
+        """
+        cipher = self._derived.get(info)
+        if cipher is None:
+            cipher = self._derived[info] = AesGcm(HKDFExpand(SHA256(), SEED_SIZE, info).derive(self._seed))
             if len(self._derived) > _KEYS_KEPT:
                 self._derived.popitem(last=False)
-        return found
+        return cipher
 
 
 class Secretbox:
-    """A random nonce, then the box. PyNaCl is imported only where it is used."""
+    """A random nonce, followed by the box. PyNaCl is imported only if this cipher is used."""
 
     def __init__(self, key: bytes) -> None:
         from nacl.exceptions import CryptoError

@@ -1,7 +1,7 @@
-"""`Encryption`: what --encryption-provider-config names, while a server runs: transformers, health, and the file's changes.
+"""`Encryption`: the runtime of --encryption-provider-config: transformers, health check, and reloading of the file.
 
-Upstream: LoadEncryptionConfig and DynamicTransformers of k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go, and its
-controller/controller.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go, LoadEncryptionConfig and
+DynamicTransformers; controller/controller.go
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _POLL_SECONDS: Final = 0.1
 
 
 class Encryption:
+    """The encryption of one server's store."""
+
     def __init__(self, path: str, *, reload: bool) -> None:
-        """
+        """Read the configuration.
+
         Raises:
             ValueError: the file cannot be used; with upstream's text.
         """
@@ -42,15 +45,19 @@ class Encryption:
         RELOADS.applied_hash(self._hash)
 
     def backend(self, inner: Backend, resource: GroupResource) -> Backend:
-        """`inner`, as far as it concerns one resource."""
+        """Return `inner` wrapped with the encryption of one resource."""
         return EncryptedBackend(inner, lambda: self.transformer(resource))
 
     def transformer(self, resource: GroupResource) -> Transformer:
-        """Of this moment: the configuration may change."""
+        """Return the current transformer of a resource. It must not be kept, because the configuration may be
+        reloaded.
+        """
         return self._providers.transformer(resource)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """The health check, where there are plugins or there may be; and looking after the file, where that is asked for."""
+        """Register the health check, if there are or may be KMS plugins, and start watching the file if reloading is
+        enabled.
+        """
         if self._reloads or self._providers.probes:
             lifecycle.add_check(HEALTH_CHECK, self.check, ("healthz", "readyz"))
         if self._reloads:
@@ -61,16 +68,20 @@ class Encryption:
             lifecycle.on_start(_RELOAD_HOOK, follow)
 
     async def start(self) -> None:
-        """Before anything is read: plugins that are there have told their keys then."""
+        """Start polling the plugins. Called before the first read, so that reachable plugins have reported their key
+        IDs by then.
+        """
         await asyncio.gather(*(probe.prime() for probe in self._providers.probes))
         self._polls = _polling(self._providers)
 
     async def check(self) -> None:
-        """Raises RuntimeError: plugins are not well."""
+        """Raise RuntimeError if a plugin is unhealthy."""
         await _check(self._providers)
 
     async def reload(self) -> None:
-        """Take the file's content up if it has changed, can be used, and its plugins are well; else all stays as it is."""
+        """Apply the file's content if it changed, is valid, and its plugins are healthy. Otherwise keep the current
+        configuration.
+        """
         try:
             if content(self._path)[1] == self._hash:
                 return
@@ -85,16 +96,17 @@ class Encryption:
             RELOADS.failed()
             log.error("error processing encryption config file %s: %s", self._path, error)
             return
-        old, polls = self._providers, self._polls
+        old_providers, polls = self._providers, self._polls
         self._providers, self._hash, self._polls = fresh, digest, _polling(fresh)
         RELOADS.succeeded_hash(digest)
         log.info("loaded new kms encryption config content")
         for poll in polls:
             poll.cancel()
-        await asyncio.sleep(2 * old.timeouts)  # calls that are under way
-        await old.close()
+        await asyncio.sleep(2 * old_providers.timeouts)  # wait for calls in flight
+        await old_providers.close()
 
     async def close(self) -> None:
+        """Stop polling and close the connections to the plugins."""
         for poll in self._polls:
             poll.cancel()
         await asyncio.gather(*self._polls, return_exceptions=True)
@@ -117,14 +129,14 @@ async def _check(providers: Providers) -> None:
 
 
 async def _until_well(providers: Providers) -> None:
-    """Raises RuntimeError."""
+    """Wait until all plugins are healthy. Raises RuntimeError if that takes too long."""
     try:
         async with asyncio.timeout(max(2 * providers.timeouts, _LEAST_PATIENCE)):
             while True:
                 try:
                     return await _check(providers)
                 except RuntimeError as error:
-                    failure = error
+                    failure = str(error)
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
         text = "health check for new transformers failed, polling error context deadline exceeded"

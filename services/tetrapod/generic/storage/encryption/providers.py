@@ -1,7 +1,7 @@
-"""From a configuration to transformers: which providers, in which order, for which resource.
+"""Builds transformers from a configuration: which providers are used for which resource, in which order.
 
-Upstream: getTransformerOverridesAndKMSPluginProbes, prefixTransformersAndProbes and transformerFromOverrides of
-k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go,
+getTransformerOverridesAndKMSPluginProbes, prefixTransformersAndProbes and transformerFromOverrides
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ KMS_V1_REFUSED: Final = (
 
 
 class _Keyed(NamedTuple):
-    """A provider of named keys: what its values begin with, its ciphers by key, and what is said where none fits."""
+    """A provider with named keys: the prefix of its values, its cipher for each key, and the error text if no key
+    matches.
+    """
 
     prefix: bytes
     ciphers: Sequence[Prefixed]
@@ -44,10 +46,14 @@ _CIPHERS: Final[Mapping[str, tuple[Callable[[bytes], Transformer], str]]] = {
 
 
 class Providers:
-    """Of one configuration. `probes` are its KMS plugins, `timeouts` the seconds that a call to each of them may take, together."""
+    """The providers of one configuration.
+
+    `probes` are its KMS plugins, and `timeouts` the sum of their call timeouts in seconds.
+    """
 
     def __init__(self, config: Object) -> None:
-        """
+        """Build the providers.
+
         Raises:
             ValueError: with upstream's text.
         """
@@ -62,13 +68,16 @@ class Providers:
             raise ValueError(f"error while building transformers: {error}") from None
 
     def transformer(self, resource: GroupResource) -> Transformer:
-        """For one resource: by its name, by its group, or by `*.*`."""
-        found = self._made.get(resource)
-        if found is None:
-            found = self._made[resource] = self._make(resource)
-        return found
+        """Return the transformer of a resource, configured by its name, its group (`*.group`) or `*.*`, in this
+        order.
+        """
+        transformer = self._made.get(resource)
+        if transformer is None:
+            transformer = self._made[resource] = self._make(resource)
+        return transformer
 
     async def close(self) -> None:
+        """Close the connections to the plugins."""
         for probe in self.probes:
             await probe.service.close()
 
@@ -108,6 +117,7 @@ class Providers:
 
 
 def _for(resource: str, provider: _Provider) -> Prefixed:
+    """Return the provider's transformer for one resource."""
     if isinstance(provider, Prefixed):
         return provider
     return Prefixed(provider.prefix, PrefixTransformer(resource, provider.unmatched, provider.ciphers))

@@ -1,12 +1,13 @@
-"""Transformers: from what is stored to what is meant, and back; and the choice among several by what a value begins with.
+"""Transformers between stored and plain values, and the choice among several of them by a value's prefix.
 
-Upstream: k8s.io/apiserver/pkg/storage/value/transformer.go, pkg/storage/value/encrypt/identity/identity.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/transformer.go,
+pkg/storage/value/encrypt/identity/identity.go
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from tetrapod.generic.storage.encryption.metrics import FROM_STORAGE, NO_RPC, OK, TO_STORAGE, transformed
@@ -14,7 +15,7 @@ from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY
 
 
 class TransformError(Exception):
-    """With upstream's text. `status` is the gRPC status where a plugin did not do as asked."""
+    """A failed transformation, with upstream's text. `status` is the gRPC status if a plugin call failed."""
 
     def __init__(self, text: str, status: str = NO_RPC) -> None:
         super().__init__(text)
@@ -22,22 +23,31 @@ class TransformError(Exception):
 
 
 class Plain(NamedTuple):
-    """A `stale` value is right, but another key or provider would be used today: the next write writes it anew."""
+    """A decrypted value. `stale` means that another key or provider would be used today, so the next write rewrites
+    it.
+    """
 
     data: bytes
     stale: bool
 
 
 class Transformer(Protocol):
-    """`context` is the whole key of the value: a value moved to another key is no longer readable. Both raise TransformError."""
+    """Encrypts and decrypts values. Both methods raise TransformError.
 
-    async def from_storage(self, data: bytes, context: bytes) -> Plain: ...
+    `context` is the full key of the value, which authenticated ciphers bind the value to.
+    """
 
-    async def to_storage(self, data: bytes, context: bytes) -> bytes: ...
+    async def from_storage(self, data: bytes, context: bytes) -> Plain:
+        """Decrypt a stored value."""
+        ...
+
+    async def to_storage(self, data: bytes, context: bytes) -> bytes:
+        """Encrypt a value for storage."""
+        ...
 
 
 class Identity:
-    """Leaves values as they are, and does not take what another has encrypted for a value."""
+    """The transformer that stores plain values. It rejects values that another provider has encrypted."""
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
         if data.startswith(ENCRYPTED):
@@ -49,36 +59,44 @@ class Identity:
 
 
 class Prefixed(NamedTuple):
+    """A transformer and the prefix of its values."""
+
     prefix: bytes
     transformer: Transformer
 
 
 class PrefixTransformer:
-    """Reads with each transformer whose prefix a value has, until one can; writes with the first."""
+    """Reads with each transformer whose prefix matches until one succeeds, and writes with the first one."""
 
     def __init__(self, resource: str, unmatched: str, transformers: Sequence[Prefixed]) -> None:
-        """`resource` is for the metrics, `unmatched` what is said of a value that nobody knows."""
+        """Create a transformer.
+
+        Args:
+            resource: the label in metrics.
+            unmatched: the error text for a value that matches no prefix.
+            transformers: the providers, the one for writes first.
+        """
         self._resource = resource
         self._unmatched = unmatched
         self._transformers = transformers
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
         started = time.perf_counter()
-        errors: list[TransformError] = []
+        errors: list[tuple[str, str]] = []
         for number, (prefix, transformer) in enumerate(self._transformers):
             if not data.startswith(prefix):
                 continue
             try:
                 plain, stale = await transformer.from_storage(data[len(prefix) :], context)
             except TransformError as error:
-                if prefix:  # identity, which refuses what is encrypted, stands in nobody's way
+                if prefix:  # identity has an empty prefix and rejects encrypted values; its error is not reported
                     transformed(self._resource, FROM_STORAGE, prefix.decode(), started, error.status)
-                    errors.append(error)
+                    errors.append((str(error), error.status))
                 continue
             transformed(self._resource, FROM_STORAGE, prefix.decode() or "identity", started, OK)
             return Plain(plain, stale or number > 0)
         if errors:
-            raise errors[0] if len(errors) == 1 else TransformError(_aggregate(errors), errors[0].status)
+            raise TransformError(errors[0][0] if len(errors) == 1 else _aggregate(text for text, _ in errors), errors[0][1])
         transformed(self._resource, FROM_STORAGE, "unknown", started, NO_RPC)
         raise TransformError(self._unmatched)
 
@@ -86,14 +104,14 @@ class PrefixTransformer:
         started = time.perf_counter()
         prefix, transformer = self._transformers[0]
         try:
-            made = await transformer.to_storage(data, context)
+            sealed = await transformer.to_storage(data, context)
         except TransformError as error:
             transformed(self._resource, TO_STORAGE, prefix.decode(), started, error.status)
             raise
         transformed(self._resource, TO_STORAGE, prefix.decode(), started, OK)
-        return prefix + made
+        return prefix + sealed
 
 
-def _aggregate(errors: Sequence[TransformError]) -> str:
-    texts = list(dict.fromkeys(map(str, errors)))
+def _aggregate(errors: Iterable[str]) -> str:
+    texts = list(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

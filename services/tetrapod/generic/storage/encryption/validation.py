@@ -1,6 +1,6 @@
 """Validation of EncryptionConfiguration.
 
-Upstream: k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ _STAR: Final = "use '*.' to encrypt all the resources from core API group or *.*
 
 
 def parse_resource(text: str) -> GroupResource:
-    """`secrets`, `deployments.apps`, `*.apps`, `*.`, `*.*`."""
+    """Parse a resource name such as `secrets`, `deployments.apps`, `*.apps`, `*.` or `*.*`."""
     resource, _, group = text.partition(".")
     return GroupResource(group, resource)
 
 
 def secret_of(key: Object) -> bytes:
-    """The key itself. Raises ValueError (binascii.Error) for what Go's base64 does not read."""
+    """Return the decoded key. Raises ValueError (binascii.Error) for input that Go's base64 rejects."""
     return base64.b64decode(key["secret"].replace("\n", "").replace("\r", ""), validate=True)
 
 
 def validate(config: Object, *, reload: bool) -> list[FieldError]:
+    """Return the errors of a configuration with defaults."""
     listed = config.get("resources") or []
     if not listed:
         return [field.required("resources", "at least one resources is required")]
@@ -74,8 +75,8 @@ def _masks(one: GroupResource, other: GroupResource) -> bool:
 
 
 def _resource_names(resources: Sequence[str], path: str) -> list[FieldError]:
-    found = [(field.index(path, i), name, _name_error(name)) for i, name in enumerate(resources)]
-    return [field.invalid(where, name, error) for where, name, error in found if error]
+    checked = [(field.index(path, i), name, _name_error(name)) for i, name in enumerate(resources)]
+    return [field.invalid(where, name, error) for where, name, error in checked if error]
 
 
 def _name_error(name: str) -> str:
@@ -113,7 +114,7 @@ def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) ->
 
 
 def _shown(provider: Object) -> Object:
-    """Go prints its internal struct; secrets are left out, which upstream is not careful to do."""
+    """Return the provider as Go prints its internal struct, but with secrets redacted, which upstream does not do."""
     shown: Object = {}
     for name, go in (("aesgcm", "AESGCM"), ("aescbc", "AESCBC"), ("secretbox", "Secretbox")):
         given = provider.get(name)

@@ -1,22 +1,24 @@
 """`EtcdBackend`: the store that all services and replicas share.
 
-Every call has a deadline. Reads are tried again on the next endpoint; writes are not, since whether they took effect is not known.
+Every call has a deadline. Reads are retried once on the next endpoint. Writes are not, because it is unknown whether
+they took effect.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
 from tetrapod.generic.rpc import RpcError
-from tetrapod.generic.storage.backend import KeyValue, Range, WriteResult
+from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.compactor import Compactor
 from tetrapod.generic.storage.etcd.connection import Connection, Credentials, Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
+from tetrapod.generic.storage.etcd.history import read_history
 from tetrapod.generic.storage.etcd.shared_call import SharedCall
 from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
 from tetrapod.generic.unavailable import Unavailable
@@ -27,7 +29,7 @@ RANGE_TIMEOUT: Final = 30.0
 
 
 class EtcdBackend:
-    """Implements `Backend`. `compaction_seconds` 0: somebody else compacts."""
+    """The implementation of `Backend` over etcd. With `compaction_seconds` 0 this process does not compact etcd."""
 
     def __init__(
         self,
@@ -50,11 +52,23 @@ class EtcdBackend:
     # Reads
 
     async def get(self, key: str) -> KeyValue | None:
-        response = await self._read("range", pb.RangeRequest(key=key.encode()), self._timeout)
+        try:
+            request = pb.RangeRequest(key=key.encode())
+        except UnicodeEncodeError:  # bytes of a path that are not UTF-8: no object can have such a name
+            return None
+        response = await self._read("range", request, self._timeout)
         return key_value(response.kvs[0]) if response.kvs else None
 
     async def range(
-        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+        self,
+        start: str,
+        end: str,
+        *,
+        limit: int = 0,
+        revision: int = 0,
+        keys_only: bool = False,
+        count_only: bool = False,
+        counted: bool = True,
     ) -> Range:
         request = pb.RangeRequest(
             key=start.encode(), range_end=end.encode(), limit=limit, revision=revision, keys_only=keys_only, count_only=count_only
@@ -63,7 +77,7 @@ class EtcdBackend:
         return Range([key_value(kv) for kv in response.kvs], response.more, response.count, response.header.revision)
 
     async def revision(self) -> int:
-        """One question to etcd answers all who ask at the same time."""
+        """Return the current revision. All concurrent callers share one request to etcd."""
         return await self._revision()
 
     async def _read_revision(self) -> int:
@@ -81,7 +95,7 @@ class EtcdBackend:
         return await self._write(key, expected, put)
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
-        if not expected:  # "absent" would hold, and nothing be deleted: no success
+        if not expected:  # the comparison "absent" would succeed and delete nothing, so it is not a success
             return WriteResult(False, await self.revision(), await self.get(key))
         return await self._write(key, expected, pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key.encode())))
 
@@ -105,7 +119,7 @@ class EtcdBackend:
         return lease
 
     async def time_to_live(self, lease: int) -> int:
-        """Seconds that a lease has left; less than none where it has ended."""
+        """Return the remaining seconds of a lease, negative if it has expired."""
         return int((await self._read("time_to_live", pb.LeaseTimeToLiveRequest(ID=lease), self._timeout)).TTL)
 
     async def compact(self, revision: int) -> None:
@@ -116,13 +130,16 @@ class EtcdBackend:
         return response
 
     async def check(self) -> None:
-        """Raises CannotOpen: the endpoints are not those of one cluster."""
+        """Check that all endpoints belong to one cluster. Raises CannotOpen."""
         await self._endpoints.check()
 
     # Watches
 
     def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[EtcdWatch]:
         return self._watches.watch(start, end, from_revision, previous=previous)
+
+    def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
+        return read_history(self._endpoints, (start, end), first, last)
 
     async def request_progress(self) -> None:
         self._watches.request_progress()
@@ -134,7 +151,7 @@ class EtcdBackend:
     # Calls
 
     async def _read(self, method: str, request: Any, timeout: float) -> Any:
-        """Once, and once more where the endpoint did not answer."""
+        """Call a method, and once more on the next endpoint if this one did not answer."""
         connection = await self._connection()
         try:
             return await getattr(connection, method)(request, timeout=timeout)

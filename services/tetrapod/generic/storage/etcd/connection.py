@@ -1,6 +1,8 @@
-"""Connections to the members of an etcd cluster: one channel per endpoint, TLS, keepalive, and which of them is used now.
+"""Connections to the members of an etcd cluster: one channel per endpoint with TLS and keepalive, and the choice of
+the endpoint in use.
 
-An endpoint that does not answer in time is left for the next one at once; one that answers nothing at all, not even a ping, before that.
+An endpoint that does not answer a call in time is replaced by the next one. One that does not even answer an HTTP/2
+ping is replaced earlier.
 """
 
 from __future__ import annotations
@@ -23,26 +25,31 @@ from tetrapod.generic.storage.etcd.errors import translated
 from tetrapod.generic.tracing.propagation import traceparent
 from tetrapod.generic.tracing.spans import CLIENT, Span, current
 from tetrapod.generic.unavailable import Unavailable
+from tetrapod.machinery.failure import Failure
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS: Final = 3.0
 PATIENCE: Final = 1.0
-"""Seconds that a call waits before its member is asked whether it is there, and as long for the answer; where there are others."""
+"""Seconds that a call waits before the member is pinged, and seconds to wait for the ping's answer. Used only if
+there are several endpoints.
+"""
 _OTELGRPC: Final = "go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Files: the CA of the servers, and our certificate with its key. Renewed ones are taken up by the next connection."""
+    """Files with the CA of the servers and the client certificate and key. Renewed files are used by the next
+    connection.
+    """
 
     ca: str | Path | None = None
     cert: str | Path | None = None
     key: str | Path | None = None
 
     def load(self) -> ssl.SSLContext:
-        """Raises OSError."""
+        """Return a TLS context with the files' current contents. Raises OSError."""
         context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
         if self.cert is not None:
             context.load_cert_chain(str(self.cert), None if self.key is None else str(self.key))
@@ -52,7 +59,7 @@ class Credentials:
 
 @cache
 def progress_reliable(version: str) -> bool:
-    """Whether progress notifications of this etcd can be trusted (etcd issue 15220)."""
+    """Return whether progress notifications of this etcd version can be trusted (etcd issue 15220)."""
     try:
         major, minor, patch = (int(part) for part in version.split("-", maxsplit=1)[0].split("."))
     except ValueError:
@@ -61,13 +68,15 @@ def progress_reliable(version: str) -> bool:
 
 
 class Connection:
-    """The channel to one endpoint, and the calls it offers. `on_silent` is told that it says nothing, where there are others to turn to."""
+    """The channel to one endpoint and its calls. `on_silent` is called when the endpoint stops answering; it is None
+    if there is only one.
+    """
 
     def __init__(self, url: str, credentials: Credentials, on_silent: Callable[[Connection], None] | None = None) -> None:
         self.url = url
         scheme, host, port = _endpoint(url)
         if scheme == "https":
-            credentials.load()  # what is wrong with the files is said at the start
+            credentials.load()  # report unusable files at startup
         tls = credentials.load if scheme == "https" else None
         if on_silent is None:
             self.channel = Channel(host, port, tls)
@@ -95,7 +104,7 @@ class Connection:
         return call
 
     async def _traced(self, parent: Span, method: str, message: bytes, timeout: float, unary: Callable[..., Awaitable[bytes]]) -> bytes:
-        """A step of the request that is traced, and etcd is told of it (upstream: otelgrpc)."""
+        """Make a call within a child span and send its trace context to etcd (upstream: otelgrpc)."""
         with parent.child(f"etcdserverpb.{method}", CLIENT, _OTELGRPC) as span:
             span.put({"rpc.method": f"etcdserverpb.{method}", "rpc.system.name": "grpc", **self._peer})
             metadata = (("traceparent", traceparent(span)),) if isinstance(span, Span) else ()
@@ -108,10 +117,11 @@ class Connection:
             return answer
 
     async def watch(self, metadata: tuple[tuple[str, str], ...]) -> Call:
+        """Open a watch stream."""
         return await self.channel.stream("/etcdserverpb.Watch/Watch", metadata)
 
     async def ready(self) -> None:
-        """Returns once connected and the version is known; at once when it is. Raises Unavailable."""
+        """Connect if necessary, and read the server's version. Raises Unavailable."""
         if self.version and self.channel.ready:
             return
         async with self._checking:
@@ -134,7 +144,7 @@ class Connection:
 
 
 def _endpoint(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port. Raises ValueError."""
+    """Return scheme, host and port of a URL. Raises ValueError."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"not an etcd endpoint: {url!r} (http://host:port or https://host:port)")
@@ -142,7 +152,7 @@ def _endpoint(url: str) -> tuple[str, str, int]:
 
 
 class Endpoints:
-    """The endpoints in order, and the one in use. Channels are opened on first use, within the running loop."""
+    """The configured endpoints and the one in use. Channels are opened at first use, within the running event loop."""
 
     def __init__(self, urls: list[str], credentials: Credentials) -> None:
         if not urls:
@@ -156,25 +166,25 @@ class Endpoints:
         self._closed = False
 
     async def connection(self) -> Connection:
-        """A connection that is up: the one in use, or the next that is. Raises Unavailable."""
+        """Return a working connection: the one in use, or the next that works. Raises Unavailable."""
         if self._closed:
             raise Unavailable("the store is closed")
-        refusal: Unavailable | None = None
+        failure: Failure[Unavailable] | None = None
         for _ in self._urls:
             connection = self._open(self._urls[self._current])
             try:
                 await connection.ready()
                 self._check_cluster(connection)
             except Unavailable as error:
-                refusal = error
+                failure = Failure(error)
                 self.leave(connection)
             else:
                 return connection
-        assert refusal is not None
-        raise refusal
+        assert failure is not None
+        raise failure.error()
 
     async def check(self) -> None:
-        """Raises CannotOpen: endpoints that answer are of different clusters."""
+        """Raise CannotOpen if the endpoints that answer belong to different clusters."""
         for url in self._urls:
             connection = self._open(url)
             with contextlib.suppress(Unavailable):
@@ -185,13 +195,15 @@ class Endpoints:
                 raise CannotOpen(f"--etcd-servers: {error}; name the members of one cluster only") from None
 
     def _check_cluster(self, connection: Connection) -> None:
-        """Raises Unavailable: what is written there would not be where all else is."""
+        """Raise Unavailable if the endpoint belongs to another cluster than the others, to prevent writes to the
+        wrong cluster.
+        """
         for other in self._connections.values():
             if other.cluster and connection.cluster and other.cluster != connection.cluster:
                 raise Unavailable(f"etcd: {connection.url} is of cluster {connection.cluster:x}, {other.url} of {other.cluster:x}")
 
     def leave(self, connection: Connection) -> None:
-        """`connection` does not answer: use the next endpoint from now on."""
+        """Use the next endpoint from now on, because `connection` does not answer."""
         if self._urls[self._current] == connection.url:
             self._current = (self._current + 1) % len(self._urls)
 
@@ -206,10 +218,11 @@ class Endpoints:
 
     @property
     def progress_reliable(self) -> bool:
-        """Of every member that has been spoken to; False while none has."""
+        """Whether every member contacted so far has reliable progress notifications; False if none was contacted."""
         versions = [connection.version for connection in self._connections.values() if connection.version]
         return bool(versions) and all(map(progress_reliable, versions))
 
     async def close(self) -> None:
+        """Close all channels."""
         self._closed = True
         await asyncio.gather(*(connection.channel.close() for connection in self._connections.values()))

@@ -1,7 +1,7 @@
-"""`SharedCall`: many who ask the same question at the same time get one answer.
+"""`SharedCall`: concurrent callers of the same request share one response.
 
-An answer is good only for who asked before the question was sent. So whoever comes while a call is under way waits for the next
-one, and shares that with everybody else who came meanwhile: at most one call is in flight.
+A response is valid only for callers that arrived before the request was sent. A caller that arrives while a call is
+in flight waits for the next call, together with all others that arrive in that time. At most one call is in flight.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from tetrapod.machinery.failure import Failure
+
 T = TypeVar("T")
 
 
 class SharedCall(Generic[T]):
+    """A request without parameters, shared by concurrent callers."""
+
     def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
         self._call = call
-        self._waiting: list[asyncio.Future[T]] = []  # for the next answer
+        self._waiting: list[asyncio.Future[T]] = []  # waiting for the next response
         self._asking: asyncio.Task[None] | None = None
 
     async def __call__(self) -> T:
-        """Raises what the call does; who is cancelled takes the answer from nobody."""
+        """Return the response. Raises the errors of the call. Cancelling one caller does not affect the others."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._waiting.append(answer)
@@ -36,9 +40,10 @@ class SharedCall(Generic[T]):
                 try:
                     result = await self._call()
                 except Exception as error:
+                    failure = Failure(error)
                     for answer in waiting:
                         if not answer.done():
-                            answer.set_exception(error)
+                            answer.set_exception(failure.error())
                 else:
                     for answer in waiting:
                         if not answer.done():

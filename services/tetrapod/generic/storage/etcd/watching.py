@@ -1,7 +1,8 @@
-"""`WatchStream`: every watch of this process over one gRPC stream, told apart by ids that we give.
+"""`WatchStream`: multiplexes all watches of this process over one gRPC stream, with watch IDs that the client
+assigns.
 
-So that one progress request serves all. The stream is opened with the first watch and anew after it broke; the watches on a broken
-stream end with Unavailable, and whoever held them begins again where it stopped.
+One progress request therefore serves all watches. The stream is opened for the first watch and reopened after an
+error. The watches of a broken stream end with Unavailable, and their owners resume them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.connection import Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
 from tetrapod.generic.unavailable import Unavailable
+from tetrapod.machinery.failure import Failure
 
 QUEUE: Final = 4096
 CREATE_SECONDS: Final = 5.0
@@ -26,6 +28,7 @@ ALL_WATCHES: Final = -1
 
 
 def key_value(kv: pb.KeyValue) -> KeyValue:
+    """Return the message as a KeyValue."""
     return KeyValue(kv.key.decode(), kv.value, kv.mod_revision, kv.create_revision, kv.lease)
 
 
@@ -38,9 +41,9 @@ def _event(event: pb.Event) -> BackendEvent:
 
 
 class EtcdWatch:
-    """One watch. `progress` counts what has been handed out; what is queued does not."""
+    """One watch. `progress` covers only events that were returned to the reader, not queued ones."""
 
-    def __init__(self, stream: _Stream, watch_id: int, from_revision: int) -> None:
+    def __init__(self, stream: Stream, watch_id: int, from_revision: int) -> None:
         self.id = watch_id
         self.created: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stream = stream
@@ -48,7 +51,7 @@ class EtcdWatch:
         self._created_at = 0
         self._stale = 0
         self._queue: deque[WatchBatch] = deque()
-        self._error: Exception | None = None
+        self._error: Failure[Exception] | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     @property
@@ -64,7 +67,7 @@ class EtcdWatch:
     async def __anext__(self) -> WatchBatch:
         while not self._queue:
             if self._error is not None:
-                raise self._error
+                raise self._error.error()
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         return self._queue.popleft()
@@ -73,6 +76,7 @@ class EtcdWatch:
         return self._queue.popleft() if self._queue else None
 
     def receive(self, response: pb.WatchResponse) -> None:
+        """Process a response for this watch."""
         if response.canceled:
             compacted = response.compact_revision
             self.fail(Compacted(compacted) if compacted else Unavailable(f"etcd: watch was cancelled: {response.cancel_reason}"))
@@ -84,14 +88,19 @@ class EtcdWatch:
             if not self.created.done():
                 self.created.set_result(None)
         elif response.events:
-            # The header of a watch that catches up is ahead of its events: only they say how far it is.
+            # While a watch catches up, the revision of the header is ahead of its events, so only the events'
+            # revisions count.
             events = [_event(event) for event in response.events]
             self._put(WatchBatch(events, events[-1].revision))
         elif self._stream.reliable:
             self._progressed(response.header.revision)
 
     def progress_of_all(self, revision: int) -> None:
-        """An answer to a progress request. One asked for before this watch existed says nothing about what it has yet to replay."""
+        """Process the answer to a progress request.
+
+        An answer to a request from before this watch existed is ignored: it does not cover events that the watch has
+        yet to replay.
+        """
         if not self.created.done() or self.created.cancelled():
             return
         if self._stale > 0 and revision <= self._created_at:
@@ -108,13 +117,14 @@ class EtcdWatch:
         self._queue.append(batch)
         if len(self._queue) > QUEUE:
             self._queue.clear()
-            self._seen = 0  # unknown again: the reader will have to begin anew
+            self._seen = 0  # the reader has to start again, so its progress is unknown
             self.fail(Unavailable("etcd: a watch was not read fast enough"))
         self._wake()
 
     def fail(self, error: Exception) -> None:
+        """End the watch with an error, which the reader gets."""
         if self._error is None:
-            self._error = error
+            self._error = Failure(error)
         if not self.created.done():
             self.created.set_result(None)  # the error is raised where the watch is read
         self._wake()
@@ -124,20 +134,21 @@ class EtcdWatch:
             self._waiter.set_result(None)
 
 
-class _Stream:
-    """One gRPC stream and its watches. `outstanding` progress requests have not been answered."""
+class Stream:
+    """One gRPC stream and its watches. `outstanding` is the number of unanswered progress requests."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
         self._ids = count(1)
         self._call: Call | None = None
-        self._waiting: list[pb.WatchRequest] = []  # for the stream to be open
+        self._waiting: list[pb.WatchRequest] = []  # requests to send once the stream is open
         self.watches: dict[int, EtcdWatch] = {}
         self.outstanding = 0
         self.broken = False
         self.task = asyncio.create_task(self._run(), name="etcd watch stream")
 
     def create(self, start: str, end: str, from_revision: int, previous: bool) -> EtcdWatch:
+        """Create a watch on this stream."""
         watch = EtcdWatch(self, next(self._ids), from_revision)
         self.watches[watch.id] = watch
         create = pb.WatchCreateRequest(
@@ -152,15 +163,19 @@ class _Stream:
         return watch
 
     def cancel(self, watch: EtcdWatch) -> None:
+        """Remove a watch and cancel it in etcd."""
         if self.watches.pop(watch.id, None) is not None and not self.broken:
             self._send(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
 
     @property
     def reliable(self) -> bool:
-        """Where progress cannot be trusted it is neither asked for nor believed: events would be taken for seen."""
+        """Whether progress notifications are used. If they are unreliable, a notification may arrive before events
+        that precede it.
+        """
         return self._endpoints.progress_reliable
 
     def request_progress(self) -> None:
+        """Request a progress notification for all watches, if these are reliable."""
         if not self.reliable:
             return
         self.outstanding += 1
@@ -177,7 +192,7 @@ class _Stream:
         try:
             connection = await self._endpoints.connection()
             try:
-                # etcd refuses members without a leader to serve watches only when asked to.
+                # With this header, an etcd member that has no leader rejects watches.
                 self._call = await connection.watch((("hasleader", "true"),))
                 for request in self._waiting:
                     self._send(request)
@@ -189,7 +204,7 @@ class _Stream:
                     self._endpoints.leave(connection)
                 error = translated(failure)
         except Unavailable as failure:
-            error = failure
+            error = failure.with_traceback(None)
         finally:
             self.broken = True
             if self._call is not None:
@@ -209,14 +224,17 @@ class _Stream:
 
 
 class WatchStream:
+    """The current stream, replaced when it breaks."""
+
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
-        self._stream: _Stream | None = None
+        self._stream: Stream | None = None
 
     @contextlib.asynccontextmanager
     async def watch(self, start: str, end: str, from_revision: int, *, previous: bool) -> AsyncIterator[EtcdWatch]:
+        """Open a watch on the shared stream. Raises Unavailable if etcd does not create it in time."""
         if self._stream is None or self._stream.broken:
-            self._stream = _Stream(self._endpoints)
+            self._stream = Stream(self._endpoints)
         stream = self._stream
         watch = stream.create(start, end, from_revision, previous)
         try:
@@ -230,10 +248,12 @@ class WatchStream:
             stream.cancel(watch)
 
     def request_progress(self) -> None:
+        """Request progress for all watches."""
         if self._stream is not None and not self._stream.broken:
             self._stream.request_progress()
 
     async def close(self) -> None:
+        """Close the stream."""
         if self._stream is not None:
             self._stream.task.cancel()
             await asyncio.gather(self._stream.task, return_exceptions=True)

@@ -1,7 +1,9 @@
-"""`SqliteBackend`: etcd's semantics over one SQLite file, for one process. The store of `tetrapod up`, and of tests in memory.
+"""`SqliteBackend`: etcd's semantics over one SQLite file, for one process. `tetrapod up` uses it, and tests use it in
+memory.
 
-Writes go through the group commit of `writer.py`; reads use connections of their own, which see the last commit (WAL), ranges in
-a thread, single keys at once. Watches are fed in process. A lock file keeps a second process away.
+Writes go through the group commit of `writer.py`. Reads use separate connections, which see the last commit (WAL).
+Ranges are read in a thread, single keys on the event loop. Watches are fed within the process. A lock file excludes
+other processes.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -27,21 +29,33 @@ from tetrapod.generic.unavailable import Unavailable
 
 T = TypeVar("T")
 MEMORY = ":memory:"
-LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backends refuse alike
+HISTORY_CHUNK = 1000  # events
+HISTORY_SECONDS = 300.0  # as upstream's compaction interval
+LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backends reject the same requests
 
 
 class SqliteBackend:
+    """The implementation of `Backend` over SQLite."""
+
     def __init__(
         self,
         path: str | Path = MEMORY,
         *,
-        history_seconds: float = 300.0,
+        history_seconds: float = HISTORY_SECONDS,
         durable: bool = True,
         template: sqlite3.Connection | None = None,
     ) -> None:
-        """Open the database at `path`, or a new one; not `durable`, it never waits for the disk, and a power failure may ruin it.
+        """Open or create the database at `path`.
 
-        A new one begins with all that the database of `template` holds. Raises DatabaseInUse, UnsupportedDatabase.
+        Args:
+            path: the file, or `MEMORY`.
+            history_seconds: how long past revisions are kept at least.
+            durable: sync every commit to disk. If False, a power failure may corrupt the database.
+            template: a connection to the database whose contents a new database starts with.
+
+        Raises:
+            DatabaseInUse: another process has the database open.
+            UnsupportedDatabase: the file is not a database of this version of Tetrapod.
         """
         self._durable = durable
         self._template = template
@@ -78,7 +92,7 @@ class SqliteBackend:
             self._connections[len(self._connections) // 2],
         )
         self._reader = None if self._path is None else ThreadPoolExecutor(1, "tetrapod-sqlite-read")
-        self._hub = WatchHub(reading.last_revision(self._for_writes), self._history)
+        self._hub = WatchHub(reading.last_revision(self._for_writes), self._read_history)
         self._writer = Writer(self._for_writes, self._begin, self._committed, threaded=self._path is not None)
 
     # Reads
@@ -87,24 +101,38 @@ class SqliteBackend:
     async def get(self, key: str) -> KeyValue | None:
         self._use()
         try:
-            found = reading.get(self._for_keys, key)
+            kv = reading.get(self._for_keys, key)
+        except UnicodeEncodeError:  # path bytes that are not UTF-8: no object can have such a name
+            return None
         except sqlite3.Error as error:
             raise Unavailable(f"the store could not read: {error}") from error
-        if found is not None:
-            self._observed = max(self._observed, found.mod_revision)
-        return found
+        if kv is not None:
+            self._observed = max(self._observed, kv.mod_revision)
+        return kv
 
     @seen("sqlite range", detailed=True)
     async def range(
-        self, start: str, end: str, *, limit: int = 0, revision: int = 0, keys_only: bool = False, count_only: bool = False
+        self,
+        start: str,
+        end: str,
+        *,
+        limit: int = 0,
+        revision: int = 0,
+        keys_only: bool = False,
+        count_only: bool = False,
+        counted: bool = True,
     ) -> Range:
-        query = reading.RangeQuery(start, end, limit, revision, keys_only, count_only)
-        result = await self._read(lambda connection: reading.read_range(connection, query))
+        query = reading.RangeQuery(start, end, limit, revision, keys_only, count_only, counted)
+        result = await self._read(lambda connection: reading.read_range(connection, query), at_once=end == start + "\0")
         self._observed = max(self._observed, result.revision)
         return result
 
     async def revision(self) -> int:
-        """A read may have seen a commit that watches are yet to be told of: what has been seen is never above this."""
+        """Return the current revision.
+
+        A read may have seen a commit before watches are notified of it. The result is at least the revision of every
+        such read.
+        """
         self._use()
         return max(self._hub.revision, self._observed)
 
@@ -115,17 +143,29 @@ class SqliteBackend:
             )
         )
 
-    async def _history(self, span: tuple[str, str], first: int, last: int, limit: int) -> list[BackendEvent]:
+    async def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[list[BackendEvent], None]:
+        while first <= last:
+            events = await self._read_history((start, end), first, last, HISTORY_CHUNK)
+            yield events
+            first = events[-1].revision + 1 if len(events) == HISTORY_CHUNK else last + 1
+
+    async def _read_history(self, span: tuple[str, str], first: int, last: int, limit: int) -> list[BackendEvent]:
         return await self._read(lambda connection: reading.history(connection, span, first, last, limit))
 
-    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        self._use()
-        if self._reader is None:
-            return self._in_snapshot(work)
-        return await asyncio.get_running_loop().run_in_executor(self._reader, self._in_snapshot, work)
+    async def _read(self, work: Callable[[sqlite3.Connection], T], *, at_once: bool = False) -> T:
+        """Run a read in one snapshot.
 
-    def _in_snapshot(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        connection = self._for_ranges
+        Args:
+            at_once: read on the event loop. Meant for single keys, which take less time than handing work to a
+                thread.
+        """
+        self._use()
+        if at_once or self._reader is None:
+            return self._in_snapshot(self._for_keys, work)
+        return await asyncio.get_running_loop().run_in_executor(self._reader, self._in_snapshot, self._for_ranges, work)
+
+    @staticmethod
+    def _in_snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             connection.execute("BEGIN")
             try:
@@ -161,21 +201,23 @@ class SqliteBackend:
         await self._housekeeping.compact(revision)
 
     async def snapshot(self) -> snapshots.Snapshot:
-        """What is stored now, to come back to."""
+        """Return a snapshot of the current contents, for `restore`."""
         now = self._housekeeping.clock()
         return await self._read(lambda connection: snapshots.take(connection, now))
 
     async def restore(self, snapshot: snapshots.Snapshot) -> int:
-        """Store what was stored then, as one write at new revisions. Returns how many keys differed."""
+        """Restore the contents of a snapshot, as one write with new revisions. Return the number of keys that
+        differed.
+        """
         self._use()
         now = self._housekeeping.clock()
-        changed, ends = await self._writer.submit(lambda t: snapshots.restore(t, self._for_writes, snapshot, now))
-        if ends is not None:
-            self._housekeeping.lease_ends(ends)
+        changed, next_expiry = await self._writer.submit(lambda t: snapshots.restore(t, self._for_writes, snapshot, now))
+        if next_expiry is not None:
+            self._housekeeping.lease_ends(next_expiry)
         return changed
 
     async def copy(self) -> SqliteBackend:
-        """Another store, in memory, that holds all of this one: history, revisions and leases too."""
+        """Return a copy of this store in memory, including history, revisions and leases."""
         self._use()
         return SqliteBackend(template=self._for_keys)
 
@@ -205,7 +247,7 @@ class SqliteBackend:
     def progress_reliable(self) -> bool:
         return True
 
-    # Life
+    # Start and shutdown
 
     def _use(self) -> None:
         if self._closed:

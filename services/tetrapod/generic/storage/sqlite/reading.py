@@ -1,6 +1,6 @@
-"""Reads of the embedded store: single keys, ranges of now, ranges of a past revision, and history for watches.
+"""Reads of the embedded store: single keys, current ranges, ranges at a past revision, and history for watches.
 
-Plain functions over a connection; whoever calls them sees to it that they run in one read transaction.
+These are plain functions over a connection. Callers run them in one read transaction.
 """
 
 from __future__ import annotations
@@ -13,23 +13,29 @@ from tetrapod.generic.storage.sqlite.schema import FIRST_REVISION
 
 
 class RangeQuery(NamedTuple):
+    """The parameters of `Backend.range`."""
+
     start: str
     end: str
     limit: int
     revision: int
     keys_only: bool
     count_only: bool
+    counted: bool = True
 
 
 def last_revision(connection: sqlite3.Connection) -> int:
+    """Return the current revision."""
     return int(connection.execute("SELECT max(revision) FROM revisions").fetchone()[0] or FIRST_REVISION)
 
 
 def compacted_revision(connection: sqlite3.Connection) -> int:
+    """Return the revision of the last compaction, 0 if there was none."""
     return int(connection.execute("SELECT revision FROM compaction").fetchone()[0])
 
 
 def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
+    """Return the current value of a key, or None."""
     row = connection.execute(
         "SELECT r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) WHERE c.key = ?", (key,)
     ).fetchone()
@@ -37,6 +43,7 @@ def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
 
 
 def read_range(connection: sqlite3.Connection, query: RangeQuery) -> Range:
+    """Read a range at the current or a past revision. Raises FutureRevision, Compacted."""
     now = last_revision(connection)
     if query.revision in {0, now}:
         return _current_range(connection, query, now)
@@ -49,43 +56,54 @@ def read_range(connection: sqlite3.Connection, query: RangeQuery) -> Range:
 
 def _current_range(connection: sqlite3.Connection, query: RangeQuery, now: int) -> Range:
     span = (query.start, query.end)
-    total = connection.execute("SELECT count(*) FROM current WHERE key >= ? AND key < ?", span).fetchone()[0]
+    total = 0
+    if query.counted or query.count_only:
+        total = connection.execute("SELECT count(*) FROM current WHERE key >= ? AND key < ?", span).fetchone()[0]
     if query.count_only:
         return Range((), False, total, now)
     value, join = ("x''", "") if query.keys_only else ("r.value", "JOIN revisions r USING (revision)")
     rows = connection.execute(
         f"SELECT c.key, {value}, c.revision, c.created, c.lease FROM current c {join} "
         "WHERE c.key >= ? AND c.key < ? ORDER BY c.key LIMIT ?",
-        (*span, query.limit or -1),
+        (*span, query.limit + 1 if query.limit else -1),
     )
-    kvs = list(map(KeyValue._make, rows))
-    return Range(kvs, len(kvs) < total, total, now)
+    return _page(rows, query.limit, total, now)
 
 
 LATEST = """
-SELECT max(revision) AS revision FROM revisions WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key
+(SELECT key AS latest_key, max(revision) AS latest FROM revisions WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key)
+CROSS JOIN revisions ON revision = latest WHERE value IS NOT NULL
+"""
+"""SQLite evaluates the subquery as a coroutine in index order, so a limit ends the scan early. (A plain JOIN
+materializes it.)
 """
 
 
 def _past_range(connection: sqlite3.Connection, query: RangeQuery, now: int) -> Range:
     span = (query.start, query.end, query.revision)
-    total = connection.execute(f"SELECT count(*) FROM ({LATEST}) JOIN revisions USING (revision) WHERE value IS NOT NULL", span).fetchone()[
-        0
-    ]
+    total = 0
+    if query.counted or query.count_only:
+        total = connection.execute(f"SELECT count(*) FROM {LATEST}", span).fetchone()[0]
     if query.count_only:
         return Range((), False, total, now)
     value = "x''" if query.keys_only else "value"
     rows = connection.execute(
-        f"SELECT key, {value}, revision, created, lease FROM ({LATEST}) JOIN revisions USING (revision) "
-        "WHERE value IS NOT NULL ORDER BY key LIMIT ?",
-        (*span, query.limit or -1),
+        f"SELECT key, {value}, revision, created, lease FROM {LATEST} LIMIT ?", (*span, query.limit + 1 if query.limit else -1)
     )
+    return _page(rows, query.limit, total, now)
+
+
+def _page(rows: sqlite3.Cursor, limit: int, total: int, now: int) -> Range:
+    """Return the rows as a Range, without the extra row beyond the limit that shows whether there are more."""
     kvs = list(map(KeyValue._make, rows))
-    return Range(kvs, len(kvs) < total, total, now)
+    more = 0 < limit < len(kvs)
+    if more:
+        kvs.pop()
+    return Range(kvs, more, total, now)
 
 
 def history(connection: sqlite3.Connection, span: tuple[str, str], first: int, last: int, limit: int) -> list[BackendEvent]:
-    """Up to `limit` events of the keys in `span`, from revision `first` to `last`. Raises Compacted."""
+    """Return up to `limit` events of the keys in `span`, from revision `first` to `last`. Raises Compacted."""
     if first < (compacted := compacted_revision(connection)):
         raise Compacted(compacted)
     rows = connection.execute(

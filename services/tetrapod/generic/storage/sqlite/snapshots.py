@@ -1,7 +1,8 @@
-"""What the embedded store holds at one revision, and how it is made so again.
+"""Snapshots of the embedded store, and restoring them.
 
-Going back is a write like any other: what differs is put or deleted in one transaction, at new revisions, and every watch is told.
-So nothing that follows the store (caches, informers, controllers) need know of it, and revisions never go backwards.
+Restoring is an ordinary write: keys that differ are put or deleted in one transaction, at new revisions, and every
+watch receives the events. Caches, informers and controllers therefore need no special handling, and revisions never
+go backwards.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _CURRENT = "SELECT c.key, r.value, c.revision, c.created, c.lease FROM current c
 
 
 class Stored(NamedTuple):
+    """One key's value with its revisions and lease."""
+
     value: bytes
     revision: int
     created: int
@@ -26,24 +29,30 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Immutable; good for the store it was taken of, and for any other."""
+    """The contents of a store at one revision. It is immutable and can be restored into any store."""
 
     revision: int
     entries: Mapping[str, Stored]
     leases: Mapping[int, float]
-    """Seconds that each lease had left."""
+    """Remaining seconds of each lease."""
 
 
 def take(connection: sqlite3.Connection, now: float) -> Snapshot:
+    """Return a snapshot of the current contents. `now` is the time from which the remaining lease times count."""
     entries = {row[0]: Stored(*row[1:]) for row in connection.execute(_CURRENT)}
     leases = {lease: expires - now for lease, expires in connection.execute("SELECT id, expires FROM leases")}
     return Snapshot(reading.last_revision(connection), entries, leases)
 
 
 def restore(transaction: Transaction, connection: sqlite3.Connection, snapshot: Snapshot, now: float) -> tuple[int, float | None]:
-    """Make the store hold what it held then. Returns how many keys differed, and when the first lease that was granted anew ends.
+    """Make the store hold the contents of `snapshot`.
 
-    What came first is put first and deleted last, so that nobody sees an object before its namespace, or its owner.
+    Objects are put in the order of their creation and deleted in the reverse order, so that no watcher sees an object
+    before its namespace or its owner.
+
+    Returns:
+        the number of keys that differed, and the time at which the first newly granted lease expires (None: no
+        lease).
     """
     present = {row[0]: Stored(*row[1:]) for row in connection.execute(_CURRENT)}
     gone = [(stored.created, key, stored.revision) for key, stored in present.items() if key not in snapshot.entries]
@@ -52,12 +61,12 @@ def restore(transaction: Transaction, connection: sqlite3.Connection, snapshot: 
     leases: dict[int, int] = {}
     changed = len(gone)
     for key, stored in sorted(snapshot.entries.items(), key=lambda item: item[1].created):
-        found = present.get(key)
-        if found is not None and found.value == stored.value:
+        existing = present.get(key)
+        if existing is not None and existing.value == stored.value:
             continue
         if stored.lease and stored.lease not in leases:
             leases[stored.lease] = transaction.grant(now + max(snapshot.leases.get(stored.lease, 0.0), 0.0))
-        transaction.put(key, stored.value, found.revision if found is not None else 0, leases.get(stored.lease, 0))
+        transaction.put(key, stored.value, existing.revision if existing is not None else 0, leases.get(stored.lease, 0))
         changed += 1
-    ends = [now + max(snapshot.leases.get(lease, 0.0), 0.0) for lease in leases]
-    return changed, min(ends, default=None)
+    expiries = [now + max(snapshot.leases.get(lease, 0.0), 0.0) for lease in leases]
+    return changed, min(expiries, default=None)

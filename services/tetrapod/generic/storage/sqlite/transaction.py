@@ -1,6 +1,8 @@
-"""What one write does to the tables. A batch of writes shares one `Transaction`, and so one commit and one sync of the disk.
+"""`Transaction`: the table changes of writes. A batch of writes shares one transaction, and so one commit and one
+disk sync.
 
-Each operation looks first and writes after, so that one that is refused leaves nothing behind in the shared transaction.
+Each operation checks its conditions before it writes, so that a rejected operation leaves no changes in the shared
+transaction.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from tetrapod.generic.storage.sqlite import reading
 
 
 class Transaction:
-    """An open write transaction at `revision`; `events` are told to watches once it is committed."""
+    """An open write transaction. `revision` is its latest revision; `events` are published to watches after the
+    commit.
+    """
 
     def __init__(self, connection: sqlite3.Connection, revision: int, wants_previous: Callable[[str], bool]) -> None:
         self._connection = connection
@@ -23,45 +27,54 @@ class Transaction:
         self.changed = False
 
     def begin(self) -> None:
+        """Begin the transaction in the database."""
         self._connection.execute("BEGIN IMMEDIATE")
 
     def put(self, key: str, value: bytes, expected: int, lease: int) -> WriteResult:
-        found, created, _ = self._current(key)
-        if found != expected:
+        """Write the value if the key's revision is `expected` (0: absent). Raises LeaseNotFound."""
+        current_revision, created, _ = self._current(key)
+        if current_revision != expected:
             return WriteResult(False, self.revision, reading.get(self._connection, key))
         if lease and self._connection.execute("SELECT 1 FROM leases WHERE id = ?", (lease,)).fetchone() is None:
             raise LeaseNotFound
-        previous = self._previous(key, found)
+        previous = self._previous(key, current_revision)
         revision = self._next()
         created = created or revision
-        self._connection.execute("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?)", (revision, key, value, created, found, lease))
+        self._connection.execute(
+            "INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?)", (revision, key, value, created, current_revision, lease)
+        )
         self._connection.execute("INSERT OR REPLACE INTO current VALUES (?, ?, ?, ?)", (key, revision, created, lease))
-        self.events.append(BackendEvent(key, value, revision, previous, found == 0, lease))
+        self.events.append(BackendEvent(key, value, revision, previous, current_revision == 0, lease))
         return WriteResult(True, revision, None)
 
     def delete(self, key: str, expected: int) -> WriteResult:
-        found, created, lease = self._current(key)
-        if found != expected or not found:
+        """Delete the key if it exists and its revision is `expected`."""
+        current_revision, created, lease = self._current(key)
+        if current_revision != expected or not current_revision:
             return WriteResult(False, self.revision, reading.get(self._connection, key))
-        previous = self._previous(key, found)
+        previous = self._previous(key, current_revision)
         revision = self._next()
-        self._connection.execute("INSERT INTO revisions VALUES (?, ?, NULL, ?, ?, ?)", (revision, key, created, found, lease))
+        self._connection.execute("INSERT INTO revisions VALUES (?, ?, NULL, ?, ?, ?)", (revision, key, created, current_revision, lease))
         self._connection.execute("DELETE FROM current WHERE key = ?", (key,))
         self.events.append(BackendEvent(key, None, revision, previous, False, lease))
         return WriteResult(True, revision, None)
 
     def grant(self, expires: float) -> int:
+        """Create a lease that expires at the given time and return its ID."""
         self.changed = True
         cursor = self._connection.execute("INSERT INTO leases (expires) VALUES (?)", (expires,))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def next_expiry(self) -> float | None:
+        """Return the time at which the first lease expires, or None."""
         row = self._connection.execute("SELECT min(expires) FROM leases").fetchone()
         return None if row[0] is None else float(row[0])
 
     def expire(self, now: float, limit: int) -> bool:
-        """Delete keys of ended leases, at most `limit`, and leases left without keys. True: there may be more."""
+        """Delete keys of expired leases, at most `limit`, and expired leases without keys. Return True if there may
+        be more.
+        """
         ended = "SELECT id FROM leases WHERE expires <= ?"
         rows = self._connection.execute(f"SELECT key, revision FROM current WHERE lease IN ({ended}) LIMIT ?", (now, limit)).fetchall()
         for key, revision in rows:
@@ -73,7 +86,13 @@ class Transaction:
         return False
 
     def compact(self, target: int, step: int) -> bool:
-        """Forget history before `target`, over at most `step` revisions. True: call again. Raises Compacted, FutureRevision."""
+        """Discard the history before `target`, advancing by at most `step` revisions. Return True if it must be
+        called again.
+
+        Raises:
+            Compacted: `target` has been compacted.
+            FutureRevision: `target` has not been reached.
+        """
         compacted = reading.compacted_revision(self._connection)
         if target <= compacted:
             raise Compacted(compacted)

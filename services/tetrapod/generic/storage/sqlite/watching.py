@@ -1,7 +1,8 @@
-"""Watches of the embedded store: a cursor over history that follows commits as they happen.
+"""Watches of the embedded store.
 
-A watch that has fallen behind, or begins in the past, reads the revisions table; one that is in step is handed the events of
-each commit. Nobody waits for a slow one: beyond `QUEUE` its events are dropped and it goes back to reading history.
+A watch that starts in the past or has fallen behind reads the revisions table; one that is up to date receives the
+events of each commit. Commits never wait for a slow watch: if more than `QUEUE` events are pending, they are dropped
+and the watch reads them from history again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ReadHistory = Callable[[tuple[str, str], int, int, int], Awaitable[list[BackendE
 
 
 class SqliteWatch:
-    """One watch of [start, end). `hub.revision` is the last one that was published."""
+    """One watch of [start, end). `hub.revision` is the last published revision."""
 
     def __init__(self, hub: WatchHub, span: tuple[str, str], from_revision: int, previous: bool) -> None:
         self._hub = hub
@@ -78,6 +79,7 @@ class SqliteWatch:
         return WatchBatch(events, reached)
 
     def publish(self, event: BackendEvent) -> None:
+        """Queue an event, or switch to reading history if the queue is full."""
         if self._lagging or event.revision < self._next:
             return
         if len(self._queue) >= QUEUE:
@@ -90,20 +92,27 @@ class SqliteWatch:
         self.wake()
 
     def poke(self) -> None:
+        """Make the watch yield a batch with its progress."""
         self._poked = True
         self.wake()
 
     def close(self) -> None:
+        """End the watch with Unavailable."""
         self._closed = True
         self.wake()
 
     def wake(self) -> None:
+        """Wake the iterator if it waits."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
 
 class WatchHub:
-    """All open watches. Most are of a folder, `/registry/pods/`, and are found by the folders of a key: there is one for each resource."""
+    """All open watches.
+
+    Most watches cover a directory such as `/registry/pods/` and are found by the directories of an event's key. The
+    others are compared one by one.
+    """
 
     def __init__(self, revision: int, history: ReadHistory) -> None:
         self.revision = revision
@@ -113,12 +122,14 @@ class WatchHub:
         self._want_previous = 0
 
     def add(self, span: tuple[str, str], from_revision: int, previous: bool) -> SqliteWatch:
+        """Open a watch."""
         watch = SqliteWatch(self, span, from_revision, previous)
         self._beside(watch).append(watch)
         self._want_previous += previous
         return watch
 
     def remove(self, watch: SqliteWatch) -> None:
+        """Remove a closed watch."""
         beside = self._beside(watch)
         beside.remove(watch)
         self._want_previous -= watch.previous
@@ -130,30 +141,33 @@ class WatchHub:
         return self._of_folders.setdefault(watch.start, []) if folder else self._others
 
     def _watching(self, key: str) -> list[SqliteWatch]:
-        found = [watch for watch in self._others if watch.start <= key < watch.end]
+        watches = [watch for watch in self._others if watch.start <= key < watch.end]
         slash = key.find("/")
         while slash >= 0:
-            found += self._of_folders.get(key[: slash + 1], ())
+            watches += self._of_folders.get(key[: slash + 1], ())
             slash = key.find("/", slash + 1)
-        return found
+        return watches
 
     def _all(self) -> list[SqliteWatch]:
         return [*self._others, *(watch for watches in self._of_folders.values() for watch in watches)]
 
     def publish(self, events: list[BackendEvent], revision: int) -> None:
-        """Tell every watch of a commit. `revision` is set first: a watch that is woken sees it."""
+        """Deliver the events of a commit to the watches. `revision` is set first, because woken watches read it."""
         self.revision = revision
         for event in events:
             for watch in self._watching(event.key):
                 watch.publish(event)
 
     def wants_previous(self, key: str) -> bool:
+        """Return whether any watch of the key wants previous values."""
         return self._want_previous > 0 and any(watch.previous for watch in self._watching(key))
 
     def request_progress(self) -> None:
+        """Make every watch yield a batch with its progress."""
         for watch in self._all():
             watch.poke()
 
     def close(self) -> None:
+        """End every watch."""
         for watch in self._all():
             watch.close()

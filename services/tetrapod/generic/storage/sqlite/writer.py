@@ -1,9 +1,9 @@
-"""Group commit: writes that arrive together, or while the disk is busy, share one transaction and one sync.
+"""`Writer`: group commit. Writes that arrive together, or while the disk is busy, share one transaction and one sync.
 
-The statements of a batch run on the event loop (microseconds each, in SQLite's page cache); only COMMIT, which waits for the
-disk, runs in the writer thread. So the thread needs the interpreter lock twice per batch, not at every statement, and a busy loop
-does not slow it down. Callers get their results after the commit: what is acknowledged survives a power failure.
-In memory there is nothing to wait for, and a write is committed at once.
+The statements of a batch run on the event loop (microseconds each, in SQLite's page cache). Only COMMIT, which waits
+for the disk, runs in the writer thread. The thread therefore needs the GIL twice per batch instead of at every
+statement, and a busy event loop does not slow it down. Callers get their results after the commit, so an acknowledged
+write survives a power failure. A database in memory has no disk to wait for, and each write is committed at once.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from typing import Any, TypeVar
 
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.unavailable import Unavailable
+from tetrapod.machinery.failure import Failure
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], Any]
 BATCH = 256
-"""Writes in one transaction, at most."""
+"""Maximum number of writes in one transaction."""
 SLICE_SECONDS = 0.0005
-"""So long the statements of a batch keep the loop in one step: others want it too."""
+"""Maximum time that the statements of a batch occupy the event loop in one step."""
 DISK_SHARE = 0.25
-"""A batch takes statements for so much of what the disk took for the last one, or for one slice."""
+"""A batch accepts statements for this share of the duration of the last commit, and for at least one slice."""
 
 
 class _Batch:
-    """Writes that share a transaction. `done` are theirs to be told: result, or the error that is only theirs."""
+    """Writes that share a transaction. `done` holds each caller's result, or the error of its own operation."""
 
     __slots__ = ("done", "futures", "taken", "transaction")
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.futures: list[asyncio.Future[Any]] = []
-        self.done: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        self.done: list[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]] = []
         self.taken = 0.0  # seconds
 
     def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
+        """Run one operation and record its result. A database error is raised, because it fails the whole batch."""
         if future.cancelled():
             return
         self.futures.append(future)
@@ -53,11 +55,13 @@ class _Batch:
         except sqlite3.Error:
             raise
         except Exception as error:
-            self.done.append((future, None, error))
+            self.done.append((future, None, Failure(error)))
 
 
 class Writer:
-    """`begin` makes the next transaction; `committed` is told of each commit, before the callers are."""
+    """Runs write operations in batches. `begin` creates the next transaction; `committed` is called after each
+    commit, before the callers get their results.
+    """
 
     def __init__(
         self,
@@ -79,7 +83,11 @@ class Writer:
         self._idle.set()
 
     async def submit(self, operation: Callable[[Transaction], T]) -> T:
-        """Run `operation` in a transaction; returns once it is on disk. Raises what it raises, and Unavailable."""
+        """Run `operation` in a transaction and return its result once it is on disk.
+
+        Raises:
+            Unavailable: the store is closed or could not write. Errors of the operation are raised as well.
+        """
         if self._closed:
             raise Unavailable("the store is closed")
         loop = asyncio.get_running_loop()
@@ -103,16 +111,16 @@ class Writer:
             self._fill(batch)
 
     def _fill(self, batch: _Batch) -> None:
-        """One slice of the batch; a slow disk is worth several."""
-        begun = now = time.perf_counter()
+        """Run one slice of the batch. After a slow commit, a batch gets several slices."""
+        started = now = time.perf_counter()
         try:
-            while self._pending and len(batch.futures) < BATCH and now - begun < SLICE_SECONDS:
+            while self._pending and len(batch.futures) < BATCH and now - started < SLICE_SECONDS:
                 batch.run(*self._pending.popleft())
                 now = time.perf_counter()
         except sqlite3.Error as error:
             self._failed(batch.futures, error)
             return
-        batch.taken += now - begun
+        batch.taken += now - started
         loop = asyncio.get_running_loop()
         if self._thread is None or not batch.transaction.changed:
             self._settle(batch, self._commit())
@@ -129,10 +137,10 @@ class Writer:
         return None
 
     def _commit_in_thread(self, loop: asyncio.AbstractEventLoop, batch: _Batch) -> None:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         error = self._commit()
-        self._disk = time.perf_counter() - begun
-        with contextlib.suppress(RuntimeError):  # the loop has been closed under us: nobody is waiting any more
+        self._disk = time.perf_counter() - started
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, so no caller waits any more
             loop.call_soon_threadsafe(self._settle, batch, error)
 
     def _settle(self, batch: _Batch, failure: sqlite3.Error | None) -> None:
@@ -143,8 +151,10 @@ class Writer:
         self._tell(deque(batch.done))
         self._next()
 
-    def _tell(self, done: deque[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
-        """One caller in each step of the loop: what he has left to do may take longer than the write did."""
+    def _tell(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
+        """Pass the results to the callers, one per step of the event loop, because a caller's remaining work may take
+        longer than the write.
+        """
         while done:
             future, result, error = done.popleft()
             if future.done():
@@ -152,7 +162,7 @@ class Writer:
             if error is None:
                 future.set_result(result)
             else:
-                future.set_exception(error)
+                future.set_exception(error.error())
             break
         if done:
             asyncio.get_running_loop().call_soon(self._tell, done)
@@ -176,7 +186,7 @@ class Writer:
             self._idle.set()
 
     async def close(self) -> None:
-        """Refuse new writes, finish those that are under way."""
+        """Reject new writes and finish pending ones."""
         self._closed = True
         await self._idle.wait()
         if self._thread is not None:

@@ -1,7 +1,8 @@
-"""`Envelope`: values sealed with keys that a KMS plugin keeps.
+"""`Envelope`: encrypts values with keys that a KMS plugin protects (KMS v2).
 
-A value carries the seed of its key, encrypted by the plugin; what a seed decrypts to is kept, so that the plugin is asked once for each.
-Upstream: envelopeTransformer of k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go, cache.go.
+A stored value contains the seed of its key, encrypted by the plugin. Decrypted seeds are cached, so that the plugin
+is called once for each.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go, cache.go
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from tetrapod.generic.storage.encryption.kms.objects import SEED, check, decoded
 from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
 from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES, FROM_STORAGE, SEED_CACHE_SIZE, TO_STORAGE, key_used
 from tetrapod.generic.storage.encryption.transformer import Plain, Transformer, TransformError
+from tetrapod.machinery.failure import result_of
 
 _SEEDS_KEPT: Final = 10_000
-"""There are about as many as key IDs times server starts."""
+"""The number of seeds is about that of key IDs times server starts."""
 
 
 class Envelope:
-    """Implements `Transformer`."""
+    """The `Transformer` of a KMS plugin."""
 
     def __init__(self, probe: KmsProbe) -> None:
         self._probe = probe
@@ -52,14 +54,14 @@ class Envelope:
 
     async def _cipher(self, obj: pb.EncryptedObject) -> Transformer:
         source = source_key(obj)
-        found = self._ciphers.get(source)
-        if found is not None:
-            return found
+        cipher = self._ciphers.get(source)
+        if cipher is not None:
+            return cipher
         asking = self._asking.get(source)
         if asking is None:
             asking = self._asking[source] = asyncio.create_task(self._ask(source, obj))
             asking.add_done_callback(lambda _: self._asking.pop(source, None))
-        return await asyncio.shield(asking)
+        return await result_of(asking)
 
     async def _ask(self, source: bytes, obj: pb.EncryptedObject) -> Transformer:
         CACHE_MISSES.add()

@@ -1,6 +1,6 @@
-"""What is stored of a value that was encrypted with a plugin's help, and what makes one valid.
+"""The stored message of a value encrypted with a KMS plugin, and its validation.
 
-Upstream: k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go
 """
 
 from __future__ import annotations
@@ -22,31 +22,35 @@ SEED: Final = pb.HKDF_SHA256_XNONCE_AES_GCM_SEED
 
 
 def decoded(data: bytes) -> pb.EncryptedObject:
-    """Raises TransformError."""
+    """Parse and validate a stored message. Raises TransformError."""
     try:
-        found = pb.EncryptedObject.FromString(data)
+        obj = pb.EncryptedObject.FromString(data)
     except DecodeError:
         raise TransformError("proto: cannot parse invalid wire-format data") from None
-    check(found)
-    return found
+    check(obj)
+    return obj
 
 
 def check(obj: pb.EncryptedObject, *, with_data: bool = True) -> None:
-    """Raises TransformError."""
+    """Validate a message. Raises TransformError.
+
+    Args:
+        with_data: whether the message must contain encrypted data.
+    """
     if obj.encryptedDEKSourceType not in (pb.AES_GCM_KEY, SEED):
         raise TransformError(f"unknown encryptedDEKSourceType: {obj.encryptedDEKSourceType}")
     if with_data and not obj.encryptedData:
         raise TransformError("encrypted data is empty")
     if error := _source_error(obj.encryptedDEKSource):
         raise TransformError(f"failed to validate encrypted DEK source: {error}")
-    if found := key_id_error(obj.keyID):
-        raise TransformError(f"failed to validate key id: {found[1]}")
+    if key_error := key_id_error(obj.keyID):
+        raise TransformError(f"failed to validate key id: {key_error[1]}")
     if error := _annotations_error(obj):
         raise TransformError(f"failed to validate annotations: {error}")
 
 
 def key_id_error(key_id: str) -> tuple[str, str] | None:
-    """Its name in metrics, and its text."""
+    """Return the error of a key ID as its metric label and its text, or None if it is valid."""
     size = len(key_id.encode())
     if not size:
         return "empty", "keyID is empty"
@@ -72,7 +76,7 @@ def _annotations_error(obj: pb.EncryptedObject) -> str:
 
 
 def _domain_error(name: str) -> field.FieldError | None:
-    """Fully qualified: at least two labels."""
+    """Return the error of an annotation name that is not a fully qualified domain (at least two labels)."""
     if not name:
         return field.required("annotations")
     domain = name.removesuffix(".")
@@ -84,7 +88,7 @@ def _domain_error(name: str) -> field.FieldError | None:
 
 
 def source_key(obj: pb.EncryptedObject) -> bytes:
-    """The same for all values whose key is found the same way."""
+    """Return the cache key of a seed. It is the same for all values with the same seed, key ID and annotations."""
     digest = hashlib.sha256()
     parts = [bytes([obj.encryptedDEKSourceType]), obj.encryptedDEKSource, obj.keyID.encode()]
     for name in sorted(obj.annotations):

@@ -1,7 +1,8 @@
-"""`KmsProbe`: asks a plugin how it is and which key it has, and holds the seed that values are encrypted with meanwhile.
+"""`KmsProbe`: polls a plugin's health and key ID, and holds the current seed for encryption.
 
-Reads go on for ever; writes go on while the plugin is well, and three minutes longer. A new key ID of the plugin means a new seed.
-Upstream: kmsv2PluginProbe of k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go.
+Reads do not depend on the health. Writes continue while the plugin is healthy, and for three minutes afterwards. A
+new key ID of the plugin causes a new seed.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go, kmsv2PluginProbe
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tetrapod.generic.storage.encryption.kms.objects import SEED, check, key_id_
 from tetrapod.generic.storage.encryption.kms.service import KmsService
 from tetrapod.generic.storage.encryption.metrics import INVALID_KEY_IDS, KEY_GENERATION, key_told
 from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import go_quote
 
 log = logging.getLogger(__name__)
@@ -35,7 +37,9 @@ _VERSIONS: Final = ("v2", "v2beta1")
 
 @dataclass(frozen=True, slots=True)
 class KmsState:
-    """`sealed` is everything of a stored value but its data."""
+    """The current encryption key. `sealed` is the stored message without the data; `expires` is the Unix time until
+    which writes are allowed.
+    """
 
     cipher: SeededGcm
     sealed: pb.EncryptedObject
@@ -43,7 +47,7 @@ class KmsState:
     expires: float
 
     def check_writable(self) -> None:
-        """Raises TransformError."""
+        """Raise TransformError if the state has expired."""
         now = time.time()
         if now > self.expires:
             raise TransformError(
@@ -53,6 +57,8 @@ class KmsState:
 
 
 class KmsProbe:
+    """The health and the current key of one plugin."""
+
     def __init__(self, name: str, service: KmsService) -> None:
         self.name = name
         self.service = service
@@ -61,32 +67,35 @@ class KmsProbe:
         self._checking = asyncio.Lock()
         self._checked = float("-inf")
         self._good_for = 0.0
-        self._error: TransformError | None = None
+        self._error: Failure[TransformError] | None = None
 
     def state(self) -> KmsState:
-        """Raises TransformError until the plugin was well once."""
+        """Return the current state. Raises TransformError until the plugin was healthy once."""
         if self._state is None:
             raise TransformError("got unexpected nil transformer")
         return self._state
 
     async def check(self) -> None:
-        """Asks no more than every few seconds. Raises TransformError."""
+        """Raise TransformError if the plugin is unhealthy. Results are cached for a few seconds (20 if healthy, else
+        3).
+        """
         async with self._checking:
             if time.monotonic() - self._checked >= self._good_for:
-                self._error = await self._ask()
+                error = await self._ask()
+                self._error = None if error is None else Failure(error)
                 self._checked = time.monotonic()
                 self._good_for = _WELL_SECONDS if self._error is None else _ILL_SECONDS
             if self._error is not None:
-                raise self._error
+                raise self._error.error()
 
     async def poll(self) -> None:
-        """Until cancelled: whether the plugin is well, and its key the same."""
+        """Check the plugin's health and key periodically until cancelled."""
         while True:
             well = await self._well()
             await asyncio.sleep(POLL_SECONDS if well else POLL_SECONDS_WHEN_ILL)
 
     async def prime(self) -> None:
-        """The first question; a plugin may come later than the server."""
+        """Make the first check. A failure is only logged, because the plugin may start later than the server."""
         await self._well()
 
     async def _well(self) -> bool:
@@ -104,9 +113,9 @@ class KmsProbe:
             text = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
             return TransformError(text, error.status)
         errors = [error for error in (self._health_error(status), self._version_error(status)) if error]
-        if (bad := key_id_error(status.key_id)) is not None:
-            INVALID_KEY_IDS.add((self.name, bad[0]))
-            errors.append(f"got invalid KMSv2 KeyID hash {go_quote(hashed(status.key_id))}: {bad[1]}")
+        if (key_error := key_id_error(status.key_id)) is not None:
+            INVALID_KEY_IDS.add((self.name, key_error[0]))
+            errors.append(f"got invalid KMSv2 KeyID hash {go_quote(hashed(status.key_id))}: {key_error[1]}")
         else:
             key_told(self.name, status.key_id)
             errors += await self._follow_key(status.key_id)
@@ -129,22 +138,26 @@ class KmsProbe:
         return f"{text} {self._version}, got {status.version}"
 
     async def _follow_key(self, key_id: str) -> list[str]:
-        """The plugin's key is still the one that our seed is sealed with; else a new seed. What is there stays if that fails."""
-        expires = time.time() + WRITE_SECONDS  # before the call: the time is an upper bound
+        """Extend the validity of the state if the plugin's key ID is unchanged; else create a new seed.
+
+        Returns:
+            error texts; the previous state is kept if a new seed cannot be created.
+        """
+        expires = time.time() + WRITE_SECONDS  # before the call, so that this time is an upper bound
         state = self._state
         if state is not None and state.sealed.keyID == key_id:
             self._state = KmsState(state.cipher, state.sealed, state.source, expires)
             return []
-        uid, made, failure = str(uuid.uuid4()), None, "<nil>"
+        uid, fresh, failure = str(uuid.uuid4()), None, "<nil>"
         try:
-            made = await self._new_seed(uid, expires)
+            fresh = await self._new_seed(uid, expires)
         except TransformError as error:
             failure = str(error)
-        if made is not None and made.sealed.keyID == key_id:
-            self._state = made
+        if fresh is not None and fresh.sealed.keyID == key_id:
+            self._state = fresh
             return []
         had = f"errState={'<nil>' if state is not None else 'got unexpected nil transformer'}, errGen={failure}"
-        hashes = (key_id, made.sealed.keyID if made is not None else "", state.sealed.keyID if state is not None else "")
+        hashes = (key_id, fresh.sealed.keyID if fresh is not None else "", state.sealed.keyID if state is not None else "")
         status_hash, new_hash, old_hash = (go_quote(hashed(key)) for key in hashes)
         until = _rfc3339(state.expires) if state is not None else "0001-01-01T00:00:00Z"
         return [

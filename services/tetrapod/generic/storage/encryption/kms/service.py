@@ -1,6 +1,7 @@
-"""`KmsService`: a KMS plugin, called by gRPC over its unix socket.
+"""`KmsService`: calls a KMS plugin by gRPC over its Unix socket.
 
-Upstream: k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/grpc_service.go, k8s.io/kms/pkg/util (ParseEndpoint).
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/grpc_service.go;
+staging/src/k8s.io/kms/pkg/util, ParseEndpoint
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ _Answer = TypeVar("_Answer")
 
 
 def socket_path(endpoint: str) -> str:
-    """Of `unix:///run/kms.sock`, or `unix:///@name` for a socket that is no file. The endpoint has been validated."""
+    """Return the socket path of `unix:///run/kms.sock`, or of `unix:///@name` for an abstract socket. The endpoint
+    must be valid.
+    """
     path = parse(endpoint).path
     return "\0" + path[2:] if path.startswith("/@") else path
 
 
 class KmsService:
-    """Each call waits for the plugin to be there, for `timeout` seconds in all. Raises TransformError."""
+    """A client of one plugin.
+
+    Each call waits for the plugin to become available, for `timeout` seconds in total, and raises TransformError if
+    it fails.
+    """
 
     def __init__(self, name: str, endpoint: str, timeout: float) -> None:
         self._name = name
@@ -39,16 +46,20 @@ class KmsService:
         self._connecting = asyncio.Lock()
 
     async def status(self) -> pb.StatusResponse:
+        """Return the plugin's health, version and key ID."""
         return await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
 
     async def encrypt(self, uid: str, plaintext: bytes) -> pb.EncryptResponse:
+        """Encrypt a seed."""
         return await self._call("Encrypt", pb.EncryptRequest(plaintext=plaintext, uid=uid), pb.EncryptResponse)
 
     async def decrypt(self, uid: str, of: pb.EncryptedObject) -> bytes:
+        """Decrypt the seed of a stored value."""
         request = pb.DecryptRequest(ciphertext=of.encryptedDEKSource, uid=uid, key_id=of.keyID, annotations=of.annotations)
         return (await self._call("Decrypt", request, pb.DecryptResponse)).plaintext
 
     async def close(self) -> None:
+        """Close the connection."""
         await self._channel.close()
 
     async def _call(self, method: str, request: Any, answer: type[_Answer]) -> _Answer:
@@ -56,7 +67,7 @@ class KmsService:
         code = Code.OK
         try:
             raw = await self._within(path, request.SerializeToString())
-            made: _Answer = answer.FromString(raw)  # type: ignore[attr-defined]
+            response: _Answer = answer.FromString(raw)  # type: ignore[attr-defined]
         except RpcError as error:
             code = error.code
             raise TransformError(rpc_text(error), code_name(code)) from error
@@ -65,7 +76,7 @@ class KmsService:
             raise TransformError(f"rpc error: code = Internal desc = {error}", code_name(code)) from error
         finally:
             KMS_LATENCY.observe((self._name, path, code_name(code)), time.perf_counter() - started)
-        return made
+        return response
 
     async def _within(self, path: str, message: bytes) -> bytes:
         try:
@@ -83,6 +94,6 @@ class KmsService:
                 except OSError:
                     await asyncio.sleep(_RETRY_SECONDS)
                 except RpcError as error:
-                    if error.code is Code.CANCELLED:  # closed
+                    if error.code is Code.CANCELLED:  # the service was closed
                         raise
                     await asyncio.sleep(_RETRY_SECONDS)

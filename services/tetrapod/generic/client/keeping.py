@@ -1,0 +1,76 @@
+"""Post-start hooks that write objects, and rewrite them periodically from then on.
+
+Users' webhooks and policies see the server's own writes, as upstream, and may reject or delay them. The server
+becomes ready nevertheless:
+upstream's controllers start in the background, and its RBAC bootstrap continues past rejected objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from tetrapod.generic.lifecycle import Hook, Lifecycle
+from tetrapod.generic.unavailable import Unavailable
+from tetrapod.machinery.failure import Failure
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = 10.0
+"""Seconds that the start of the server waits for the first attempt. A webhook may take 30 s for each object."""
+FIRST_RETRY: Final = 1.0
+_NOT_DECIDED: Final = frozenset({"ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"})
+
+
+def kept(lifecycle: Lifecycle, name: str, work: Hook, period: float | None = None, *, after: asyncio.Event | None = None) -> Hook:
+    """Return a post-start hook that calls `work`, and keeps calling it in the background.
+
+    The hook returns once the first attempt has succeeded, was rejected, or takes longer than `PATIENCE`. While the store or another
+    service does not respond, it raises, so that it is called again and the server is not ready.
+
+    Args:
+        lifecycle: runs the background task.
+        name: the name of the task in logs.
+        work: writes the objects.
+        period: seconds between two calls; None to stop after the first success.
+        after: an event that the first attempt waits for.
+    """
+
+    async def start() -> None:
+        if after is not None:
+            await after.wait()
+        attempt = asyncio.ensure_future(work())
+        try:
+            await asyncio.wait({attempt}, timeout=PATIENCE)
+        except asyncio.CancelledError:
+            attempt.cancel()
+            raise
+        if attempt.done() and (error := attempt.exception()) is not None and not decided(error):
+            raise Failure(error).error()
+        lifecycle.background(name, _continue(name, attempt, work, period))
+
+    return start
+
+
+def decided(error: BaseException) -> bool:
+    """Return whether a server has rejected the request; False if a store or service did not respond."""
+    return isinstance(error, StatusError) and error.reason not in _NOT_DECIDED
+
+
+async def _continue(name: str, attempt: asyncio.Future[None], work: Hook, period: float | None) -> None:
+    retry = FIRST_RETRY
+    while True:
+        try:
+            await attempt
+        except (StatusError, Unavailable, OSError) as error:
+            log.warning("%s: %s", name, error)
+            await asyncio.sleep(retry if period is None else min(retry, period))
+            retry = min(retry * 2, period or 60.0)
+        else:
+            if period is None:
+                return
+            retry = FIRST_RETRY
+            await asyncio.sleep(period)
+        attempt = asyncio.ensure_future(work())

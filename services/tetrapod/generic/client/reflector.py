@@ -1,0 +1,179 @@
+"""`Reflector`: lists and watches one resource and passes its objects to a subclass, which stores what it needs.
+
+`Informer` stores whole objects; the garbage collector stores the nodes of its graph. Upstream:
+k8s.io/client-go/tools/cache/reflector.go. A watch that ends is resumed. If its resource version is too old, the objects are listed
+again. An unavailable server is retried with backoff.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.reading import PAGE, pages
+from tetrapod.generic.metrics import GaugeFunction
+from tetrapod.generic.unavailable import Unavailable
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+OF: Final = ("name", "group", "version", "resource")
+NAME: Final = "kube-apiserver"
+_FIRST_WAIT: Final = 0.1
+_LONGEST_WAIT: Final = 10.0
+_LONGEST_FIRST_WAIT: Final = 0.5
+"""Before the first list the backoff is shorter, because services that start together wait for each other."""
+STEP_SECONDS: Final = 0.001
+"""Seconds for which listed objects are passed on before other tasks of the event loop run."""
+
+_reflectors: Final[weakref.WeakSet[Reflector]] = weakref.WeakSet()
+
+
+class Reflector(ABC):
+    """A list and watch loop over one resource.
+
+    Attributes:
+        synced: set once all objects of the first list have been passed on.
+        version: the resource version up to which changes have been passed on.
+        gone: whether the server does not serve the resource, or no longer.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        gvr: GroupVersionResource,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+        only: type[msgspec.Struct] | None = None,
+        page: int = PAGE,
+    ) -> None:
+        """Create a reflector; `run` starts it.
+
+        Args:
+            client: the client to list and watch with.
+            gvr: the resource.
+            namespace: the namespace; "" for all.
+            label_selector: a label selector.
+            field_selector: a field selector.
+            metadata_only: request PartialObjectMetadata.
+            only: the fields of each object to decode; the others never become Python objects.
+            page: objects in one page of a list.
+        """
+        self.gvr = gvr
+        self.synced = asyncio.Event()
+        self.version = ""
+        self.gone = False
+        self._client = client
+        self._namespace = namespace
+        self._page = page
+        self._query: dict[str, Any] = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        if metadata_only:
+            self._query["metadata_only"] = True
+        if only is not None:
+            self._query["only"] = only
+        _reflectors.add(self)
+
+    @abstractmethod
+    def _known(self) -> Collection[Key]:
+        """Return the keys of the stored objects."""
+
+    @abstractmethod
+    def _put(self, key: Key, obj: Object) -> None:
+        """Store an object that is new or changed, or, from a list, possibly unchanged."""
+
+    @abstractmethod
+    def _remove(self, key: Key, obj: Object | None) -> None:
+        """Remove an object. `obj` is its last state, or None if a list no longer contained it."""
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        wait = _FIRST_WAIT
+        version = ""
+        while True:
+            try:
+                if not version:
+                    version = self.version = await self._list()
+                    wait = _FIRST_WAIT
+                version = await self._watch(version)
+            except StatusError as error:
+                self.gone = error.code in (404, 405)
+                version = ""
+                if error.code != 410:
+                    log.debug("informer %s: %s", self.gvr, error)
+                    await asyncio.sleep(wait * random.uniform(0.8, 1.2))
+                    wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
+            except (Unavailable, OSError, msgspec.DecodeError) as error:
+                log.log(logging.WARNING if isinstance(error, msgspec.DecodeError) else logging.DEBUG, "informer %s: %s", self.gvr, error)
+                version = "" if isinstance(error, msgspec.DecodeError) else version
+                await asyncio.sleep(wait * random.uniform(0.8, 1.2))
+                wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
+
+    async def _list(self) -> str:
+        """Pass on all objects, page by page, then remove those that no longer exist. Returns the resource version of the list."""
+        missing, version = set(self._known()), ""
+        async for page in pages(self._client, self.gvr, self._namespace, size=self._page, **self._query):
+            await self._take(page.get("items") or (), missing)
+            version = page["metadata"]["resourceVersion"]
+        for key in missing:
+            self._remove(key, None)
+        self.gone = False
+        self.synced.set()
+        return version
+
+    async def _take(self, items: Iterable[Object], missing: set[Key]) -> None:
+        until = time.perf_counter() + STEP_SECONDS
+        for item in items:
+            key = key_of(item)
+            missing.discard(key)
+            self._put(key, item)
+            if time.perf_counter() >= until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + STEP_SECONDS
+
+    async def _watch(self, version: str) -> str:
+        """Watch from a version. Returns the version to resume from; raises StatusError if the server ends the watch with an error."""
+        events = self._client.watch(self.gvr, self._namespace, resourceVersion=version, allowWatchBookmarks=True, **self._query)
+        async for event in events:
+            if event.type == "ERROR":
+                raise StatusError(int(event.object.get("code", 500)), event.object.get("reason", ""), event.object.get("message", ""))
+            version = self.version = event.object["metadata"]["resourceVersion"]
+            if event.type == "DELETED":
+                self._remove(key_of(event.object), event.object)
+            elif event.type != "BOOKMARK":
+                self._put(key_of(event.object), event.object)
+        return version
+
+
+def key_of(obj: Object) -> Key:
+    """Return namespace and name of an object."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _versions() -> list[tuple[tuple[str, ...], float]]:
+    """Return the version of each resource; of two reflectors of one resource, the lower one."""
+    versions: dict[tuple[str, ...], float] = {}
+    for reflector in list(_reflectors):
+        if reflector.version.isdigit():
+            labels, version = (NAME, *reflector.gvr), float(int(reflector.version) % 10**15)
+            versions[labels] = min(versions.get(labels, version), version)
+    return sorted(versions.items())
+
+
+GaugeFunction("informer_store_resource_version", "The 15 least significant digits of the resource version of the store.", OF, _versions)

@@ -1,0 +1,46 @@
+"""Events of past revisions, read from etcd by a watch that ends at a given revision.
+
+The watch has its own gRPC stream. etcd answers a progress request only when every watch of the stream has caught up
+and has reached its start revision. A watch for future events never reaches it in an idle store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+from tetrapod.generic.storage.backend import BackendEvent
+from tetrapod.generic.storage.etcd.connection import Endpoints
+from tetrapod.generic.storage.etcd.watching import Stream
+
+ASK_SECONDS: Final = 0.05
+"""Seconds between progress requests. etcd serves watches that start in the past every 0.1 s, and ignores the requests
+until then.
+"""
+
+
+async def read_history(endpoints: Endpoints, span: tuple[str, str], first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
+    """Yield the events of the revisions `first` to `last`, which etcd must have reached.
+
+    Raises:
+        Compacted: `first` is older than the history.
+        Unavailable: etcd did not answer.
+    """
+    stream = Stream(endpoints)
+    asking = asyncio.create_task(_ask_progress(stream))
+    try:
+        watch = stream.create(*span, first, previous=True)
+        while watch.progress < last:
+            batch = await anext(watch)
+            yield [event for event in batch.events if event.revision <= last]
+    finally:
+        asking.cancel()
+        stream.task.cancel()
+        await asyncio.gather(asking, stream.task, return_exceptions=True)
+
+
+async def _ask_progress(stream: Stream) -> None:
+    while not stream.broken:
+        await asyncio.sleep(ASK_SECONDS)
+        stream.request_progress()
