@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypedDict
 
 from support.waiting import until
@@ -72,9 +73,13 @@ def _map(name: str, **data: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def loaded(url: str) -> Iterator[Asking]:
-    """The load has been; a watch goes on while it is looked at. What was made is deleted."""
+def loaded(url: str, admission_url: str = "") -> Iterator[Asking]:
+    """Apply the load, leave a watch open, and delete all objects at the end.
+
+    `admission_url` is the server whose metrics count the webhooks for ConfigMaps, if it is another one.
+    """
     ask = Asking(url)
+    admission = Asking(admission_url or url)
     labels = {"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
     ask("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE, "labels": labels}})
     with contextlib.ExitStack() as stack:
@@ -83,7 +88,7 @@ def loaded(url: str) -> Iterator[Asking]:
         _refusals(ask)
         _identities(ask)
         _services_and_pods(ask)
-        for scenario in (_definitions, _policies, _webhooks, _services_elsewhere):
+        for scenario in (_definitions, _policies, partial(_webhooks, admission), _services_elsewhere):
             stack.callback(scenario(ask))
         watch = stack.enter_context(ask.watching(f"{_MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
                                                  "&allowWatchBookmarks=true"))  # fmt: skip
@@ -185,7 +190,7 @@ def _policies(ask: Asking) -> Callable[[], Any]:
     return undone
 
 
-def _webhooks(ask: Asking) -> Callable[[], Any]:
+def _webhooks(admission: Asking, ask: Asking) -> Callable[[], Any]:
     """Nobody is there, and it is failed open."""
     hook = {
         "name": "hook.load.example.com",
@@ -201,7 +206,7 @@ def _webhooks(ask: Asking) -> Callable[[], Any]:
     for resource in made:
         ask("POST", f"{_POLICIES}/{resource}", {"metadata": {"name": "metrics-load"}, "webhooks": [hook]})
     deadline = time.monotonic() + 20
-    while b"fail_open_count" not in (text := ask("GET", "/metrics")[1]) or b'hook.load.example.com",type="validating"' not in text:
+    while b"fail_open_count" not in (text := admission("GET", "/metrics")[1]) or b'hook.load.example.com",type="validating"' not in text:
         assert time.monotonic() < deadline
         ask("POST", f"{_MAPS}?dryRun=All", _map("hooked"))
         ask("POST", f"{_MAPS}?dryRun=All", _map("excluded"))

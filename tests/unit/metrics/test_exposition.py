@@ -127,11 +127,11 @@ def test_families_are_in_order_and_messages_have_no_empty_ones() -> None:
     elsewhere: list[Metric] = []
     first, second = Counter("b_total", "B.", ("x",), elsewhere), Counter("a_total", "A.", (), elsewhere)
     told = [line for line in text.render(elsewhere).splitlines() if line[:6] != b"# TYPE"]
-    assert told == [b"# HELP a_total [ALPHA] A.", b"a_total 0.0", b"# HELP b_total [ALPHA] B."]
+    assert told == [b"# HELP a_total [ALPHA] A.", b"a_total 0", b"# HELP b_total [ALPHA] B."]
     assert set(_families(elsewhere)) == {"a_total"}
     first.add(("1",), 2)
     second.add()
-    assert [line for line in text.render(elsewhere).splitlines() if line[:1] != b"#"] == [b"a_total 1.0", b'b_total{x="1"} 2.0']
+    assert [line for line in text.render(elsewhere).splitlines() if line[:1] != b"#"] == [b"a_total 1", b'b_total{x="1"} 2']
     assert {name: family.metric[0].counter.value for name, family in _families(elsewhere).items()} == {"a_total": 1, "b_total": 2}
 
 

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus' protobuf messages, the only form in which native histograms can be shown.
+"""Metrics as Prometheus' protobuf messages, the only format with native histograms.
 
 Upstream: client_golang's Write of each kind of metric, and prometheus/common/expfmt/encode.go.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.exposition import families_pb2 as pb
+from tetrapod.generic.exposition.foreign import all_families
 from tetrapod.generic.exposition.native import ZERO_THRESHOLD, NativeBuckets, spans
 from tetrapod.generic.metrics import Histogram, HistogramFunction, Metric, Summary, shown_help, since
 from tetrapod.machinery.protobuf.wire import varint
@@ -22,24 +23,26 @@ _KINDS: Final = {
 
 
 def render(metrics: Sequence[Metric], collectors: Sequence[Any], write: Callable[[pb.MetricFamily], bytes]) -> bytes:
-    """`collectors` are prometheus-client's own. Takes a while with many series: call it in a thread."""
-    families = [family for metric in metrics if (family := _family(metric)).metric]
-    families += [_foreign(family) for collector in collectors for family in collector.collect()]
-    return b"".join(write(family) for family in sorted(families, key=lambda family: family.name))
+    """Return the encoded metrics and those of prometheus-client's `collectors`. With many series it is slow: call it in a thread."""
+    families = map(_family, all_families(metrics, collectors))
+    return b"".join(write(family) for family in families if family.metric)
 
 
 def delimited(family: pb.MetricFamily) -> bytes:
+    """Encode a family with its length before it."""
     message = family.SerializeToString()
     return varint(len(message)) + message
 
 
 def text(family: pb.MetricFamily) -> bytes:
+    """Encode a family as protobuf text."""
     from google.protobuf import text_format
 
     return f"{text_format.MessageToString(family)}\n".encode()
 
 
 def compact_text(family: pb.MetricFamily) -> bytes:
+    """Encode a family as protobuf text on one line."""
     from google.protobuf import text_format
 
     return f"{text_format.MessageToString(family, as_one_line=True)}\n".encode()
@@ -83,35 +86,27 @@ def _histogram(bounds: Sequence[float], row: list[float], native: NativeBuckets 
     if native is not None:
         _add_native(histogram, native, row)
     reached = 0
-    for bound, count in zip(bounds, counts, strict=False):  # the last is of all that is above
+    for bound, count in zip(bounds, counts, strict=False):  # the last count is of values above all bounds
         reached = min(reached + int(count), histogram.sample_count)
         histogram.bucket.add(cumulative_count=reached, upper_bound=bound)
     return histogram
 
 
 def _add_native(histogram: pb.Histogram, native: NativeBuckets, row: list[float]) -> None:
-    """Their sum is the number of samples: a value that is observed meanwhile is in all of them or in none."""
+    """Add the native buckets. The sample count is computed from them, because values may be observed in another thread at the same time."""
     counts = native.of(row)
     schema, above, below = counts.buckets
     zero, positive, negative = counts.zero, above.copy(), below.copy()
     histogram.sample_count = zero + sum(positive.values()) + sum(negative.values())
     histogram.schema, histogram.zero_threshold, histogram.zero_count = schema, ZERO_THRESHOLD, zero
-    for found, runs, deltas in (
+    for buckets_of_sign, runs, deltas in (
         (positive, histogram.positive_span, histogram.positive_delta),
         (negative, histogram.negative_span, histogram.negative_delta),
     ):
-        shown, differences = spans(found)
-        for offset, length in shown:
+        bucket_spans, differences = spans(buckets_of_sign)
+        for offset, length in bucket_spans:
             runs.add(offset=offset, length=length)
         deltas.extend(differences)
-
-
-def _foreign(family: Any) -> pb.MetricFamily:
-    """One of prometheus-client's, a counter or a gauge."""
-    counter = family.type == "counter"
-    message = pb.MetricFamily(name=f"{family.name}_total" if counter else family.name, help=family.documentation, type=_KINDS[family.type])
-    message.metric.extend(_value(family.type, sample.labels, sample.value) for sample in family.samples)
-    return message
 
 
 def _labels(labels: Mapping[str, str]) -> list[pb.LabelPair]:

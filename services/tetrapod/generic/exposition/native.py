@@ -1,8 +1,8 @@
-"""Native histograms: buckets each at most a tenth wider than the one before, wherever values are.
+"""Native histograms: exponential buckets, each at most a tenth wider than the one before.
 
-Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, 160 buckets at most), over client_golang's
-prometheus/histogram.go. Nobody pays for them before the first scraper asks for protobuf, which alone can show them: from then on they
-are counted, and what was before is in the bucket of the upper bound of its classic bucket.
+Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, at most 160 buckets), over client_golang's
+prometheus/histogram.go. Native counts cost nothing until a scraper first requests protobuf, the only format that shows them. Values are
+counted natively from then on; earlier values are in the bucket of the upper bound of their classic bucket.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tetrapod.generic.metric_names import CLASSIC
 from tetrapod.generic.metrics import Histogram, Metric
 
 SCHEMA: Final = 3
-"""Each power of two is divided into 2**SCHEMA buckets: the first that grow by less than a tenth."""
+"""Each power of two is divided into 2**SCHEMA buckets: the lowest resolution with a growth below a tenth."""
 _COARSEST: Final = -4
 MOST_BUCKETS: Final = 160
 ZERO_THRESHOLD: Final = 2.0**-128
@@ -27,7 +27,7 @@ _classic: Final = frozenset(CLASSIC.split())
 
 
 def key(value: float, schema: int) -> int:
-    """The bucket of a value above zero."""
+    """Return the index of the bucket of a positive value."""
     fraction, exponent = math.frexp(value)
     if schema > 0:
         bounds = _BOUNDS[schema]
@@ -38,7 +38,7 @@ def key(value: float, schema: int) -> int:
 
 
 class Counts:
-    """Of one set of labels."""
+    """The native counts of one set of labels."""
 
     __slots__ = ("buckets", "zero")
 
@@ -46,11 +46,13 @@ class Counts:
         self.clear()
 
     def clear(self) -> None:
+        """Set all counts to 0."""
         self.zero = 0
         self.buckets: tuple[int, dict[int, int], dict[int, int]] = SCHEMA, {}, {}
-        """Schema, those above zero and those below: together, since another thread reads them."""
+        """Schema, counts of positive and counts of negative values; one tuple, because another thread reads them."""
 
     def add(self, value: float, times: int) -> None:
+        """Count a value."""
         if abs(value) <= ZERO_THRESHOLD:
             self.zero += times
             return
@@ -63,7 +65,7 @@ class Counts:
 
 
 def _doubled(counts: Mapping[int, int]) -> dict[int, int]:
-    """With buckets twice as wide."""
+    """Return the counts in buckets twice as wide."""
     wider: dict[int, int] = {}
     for at, count in counts.items():
         wider[(at + 1) // 2] = wider.get((at + 1) // 2, 0) + count
@@ -71,10 +73,11 @@ def _doubled(counts: Mapping[int, int]) -> dict[int, int]:
 
 
 class NativeBuckets:
-    """All rows of one histogram."""
+    """The native counts of one histogram."""
 
     def __init__(self, histogram: Histogram) -> None:
-        self._of: dict[int, Counts] = {}  # by the id of a row: rows stay as long as their histogram
+        self._of: dict[int, tuple[list[float], Counts]] = {}
+        """Counts by the id of a row, with the row, so that its id is not reused."""
         bounds = (*histogram.buckets, histogram.buckets[-1] * 2)
         for _, row in histogram.rows():
             for bound, count in zip(bounds, row[:-1], strict=True):
@@ -82,58 +85,69 @@ class NativeBuckets:
                     self.add(row, bound, int(count))
 
     def of(self, row: list[float]) -> Counts:
-        counts = self._of.get(id(row))
-        if counts is None:
-            counts = self._of[id(row)] = Counts()
-        return counts
+        """Return the counts of a row."""
+        entry = self._of.get(id(row))
+        if entry is None:
+            entry = self._of[id(row)] = (row, Counts())
+        return entry[1]
 
     def add(self, row: list[float], value: float, times: int = 1) -> None:
+        """Count a value in a row."""
         self.of(row).add(value, times)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """As many values, evenly from `least` to `most`, in at most 16 steps."""
+        """Count `times` values, evenly distributed from `least` to `most`, in at most 16 steps."""
         steps = min(times, _SPREAD)
         for step in range(steps):
             reached = most if times == 1 else least + (step + 0.5) / steps * (most - least)
             self.add(row, reached, times * (step + 1) // steps - times * step // steps)
 
     def clear(self) -> None:
-        for counts in self._of.values():
+        """Set all counts to 0."""
+        for _, counts in self._of.values():
             counts.clear()
+
+    def drop(self, row: list[float]) -> None:
+        """Remove the counts of a row that its histogram has dropped."""
+        self._of.pop(id(row), None)
 
 
 def begin(metrics: Sequence[Metric]) -> None:
-    """Count natively from now on. To be called where values are observed: on the event loop."""
+    """Start native counting. To be called where values are observed, in the event loop's thread."""
     for metric in metrics:
         if isinstance(metric, Histogram) and metric.native is None and metric.name not in _classic:
             metric.native = NativeBuckets(metric)
 
 
 def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Runs of buckets as (distance from the end of the run before, length), and each bucket's difference from the one before it."""
+    """Encode buckets: return runs of buckets as (distance from the end of the previous run, length), and each bucket's
+    difference to the previous one.
+    """
     runs: list[tuple[int, int]] = []
     deltas: list[int] = []
-    before = 0
+    previous = 0
     for distance, count in _filled(counts):
         if distance is None:
             start, length = runs[-1]
             runs[-1] = start, length + 1
         else:
             runs.append((distance, 1))
-        deltas.append(count - before)
-        before = count
+        deltas.append(count - previous)
+        previous = count
     return runs, deltas
 
 
 def _filled(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
-    """Buckets in order, with the empty ones of small gaps; those that begin a run say how far it is from the one before."""
-    after: int | None = None
+    """Yield the counts in order, including the empty buckets in small gaps. At the start of a run the distance to the
+    previous one is given.
+    """
+    expected: int | None = None
     for at, count in sorted(counts.items()):
-        gap = at if after is None else at - after
-        if after is None or gap > _GAP:
+        gap = at if expected is None else at - expected
+        if expected is None or gap > _GAP:
             yield gap, count
         else:
             for _ in range(gap):
                 yield None, 0
             yield None, count
-        after = at + 1
+        expected = at + 1

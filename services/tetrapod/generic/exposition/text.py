@@ -1,41 +1,44 @@
-"""Metrics as Prometheus' text, version 0.0.4, written by prometheus-client (imported at the first scrape)."""
+"""Metrics as Prometheus' text, version 0.0.4.
+
+Upstream: prometheus/common/expfmt/text_create.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from tetrapod.generic.exposition.foreign import all_families
 from tetrapod.generic.metrics import Metric, shown_help
+from tetrapod.machinery.gofloat import go_float
 
-
-class _Collector:
-    def __init__(self, metrics: Sequence[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterator[Any]:
-        """Families by name; also those of which nothing has been counted yet, whose names upstream leaves out until then."""
-        from prometheus_client.core import Metric as Family
-
-        for metric in sorted(self._metrics, key=lambda metric: metric.name):
-            name = metric.name.removesuffix("_total") if metric.kind == "counter" else metric.name
-            family = Family(name, shown_help(metric), metric.kind)
-            for sample, labels, value in metric.samples():
-                family.add_sample(sample, labels, value)
-            yield family
+_IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
+_IN_VALUE: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 def render(metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> bytes:
-    """`collectors` are prometheus-client's own. Takes a while with many series: call it in a thread."""
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.exposition import generate_latest
+    """Return the metrics and those of prometheus-client's `collectors` as text. With many series it is slow: call it in a thread.
 
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(metrics))
-    for collector in collectors:
-        registry.register(collector)
-    text = generate_latest(registry)
-    for metric in metrics:
-        if metric.kind == "counter" and not metric.name.endswith("_total"):  # a name from before the convention
-            for line in (b"# HELP ", b"# TYPE "):
-                text = text.replace(b"%b%b_total " % (line, metric.name.encode()), b"%b%b " % (line, metric.name.encode()))
-    return text
+    Families without a series have their HELP and TYPE lines; upstream omits them until something is counted.
+    """
+    return "".join(line for metric in all_families(metrics, collectors) for line in _lines(metric)).encode()
+
+
+def _lines(metric: Metric) -> Iterator[str]:
+    yield f"# HELP {metric.name} {shown_help(metric).translate(_IN_HELP)}\n"
+    yield f"# TYPE {metric.name} {metric.kind}\n"
+    for name, labels, value in metric.samples():
+        yield f"{name}{_labels(labels)} {_number(value)}\n"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    pairs = ",".join(f'{name}="{value.translate(_IN_VALUE)}"' for name, value in sorted(labels.items()))
+    return f"{{{pairs}}}"
+
+
+def _number(value: float) -> str:
+    """Format a number as Go's strconv with 'g'. Most values are small integers, which take a short cut."""
+    whole = int(value) if -1e6 < value < 1e6 else None
+    return str(whole) if whole == value else go_float(value)

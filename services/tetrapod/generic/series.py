@@ -1,0 +1,70 @@
+"""How long a series of a metric lives, and how many series a family may have.
+
+A series belongs to the objects that its labels name: a resource (`group` and `resource`), a flow schema, a priority level. When such an
+object is deleted, `retire` drops its series, and none begins again before `restore`. Counters of an object that comes back start at 0.
+
+A family has at most MOST_SERIES series. Every further set of labels is counted in one series whose label values are all "unexpected",
+the value that upstream uses for values outside an allow list (component-base/metrics/opts.go).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+MOST_SERIES: Final = 10_000
+"""Series of one family. The built-in resources need less than 2,000 in the largest family."""
+UNEXPECTED: Final = "unexpected"
+_MOST_RETIRED: Final = 100_000
+"""The most deleted objects to remember, about 20 MB. The oldest are forgotten; no request for them can still be in flight."""
+
+Hook = Callable[[Mapping[str, str]], None]
+_retired: Final[dict[tuple[str, ...], dict[tuple[str, ...], None]]] = {}
+_hooks: Final[list[Callable[[], Hook | None]]] = []
+
+
+def on_change(hook: Hook) -> None:
+    """Call `hook` with the labels whenever an object is retired or restored.
+
+    It is for modules that keep series, or numbers that are read at a scrape, by label. Bound methods are held weakly.
+    """
+    _hooks.append(weakref.WeakMethod(hook) if hasattr(hook, "__self__") else lambda: hook)
+
+
+def retire(labels: Mapping[str, str]) -> None:
+    """Drop the series with all these label values, and admit no new ones."""
+    names, values = _key(labels)
+    gone = _retired.setdefault(names, {})
+    gone[values] = None
+    if len(gone) > _MOST_RETIRED:
+        del gone[next(iter(gone))]
+    _changed(labels)
+
+
+def restore(labels: Mapping[str, str]) -> None:
+    """Admit series with these label values again."""
+    names, values = _key(labels)
+    if values in _retired.get(names, ()):
+        del _retired[names][values]
+        _changed(labels)
+
+
+def retired(names: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether a series with these labels belongs to an object that was retired."""
+    for needed, gone in _retired.items():
+        if gone and all(name in names for name in needed) and tuple(values[names.index(name)] for name in needed) in gone:
+            return True
+    return False
+
+
+def _key(labels: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    names = tuple(sorted(labels))
+    return names, tuple(labels[name] for name in names)
+
+
+def _changed(labels: Mapping[str, str]) -> None:
+    alive = [(reference, hook) for reference in _hooks if (hook := reference()) is not None]
+    _hooks[:] = [reference for reference, _ in alive]
+    for _, hook in alive:
+        hook(labels)
