@@ -1,13 +1,13 @@
-"""Keeps the objects that upstream's kube-apiserver makes: at start, where they are missing, and again if somebody removes them.
+"""The controller of the objects that upstream's kube-apiserver creates. It creates missing ones at start and restores removed ones later.
 
+Each step is a post-start hook with upstream's name.
 Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust},
-pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest. Each step is a post-start hook under upstream's name.
+pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,13 @@ import orjson
 
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.periodic import every
+from tetrapod.generic.client.keeping import kept
 from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
-
-log = logging.getLogger(__name__)
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 SERVICES: Final = GroupVersionResource("", "v1", "services")
@@ -40,33 +38,21 @@ _PERIOD: Final = 60.0
 _SERVICE_PERIOD: Final = 10.0
 
 
-def _kept(lifecycle: Lifecycle, name: str, work: Hook, period: float) -> Hook:
-    """Work that is done at the start, and over and over from then on."""
-
-    async def start() -> None:
-        try:
-            await work()
-        except StatusError as error:
-            if error.reason not in ("Conflict", "Invalid"):
-                raise
-            # Another replica does the same, and may have come half way: its address of the service is taken, and the service not there yet.
-            log.warning("%s: %s", name, error)
-        lifecycle.background(name, every(period, name, work, level=logging.DEBUG, at_once=False))
-
-    return start
-
-
 @dataclass(frozen=True, slots=True)
 class BootstrapConfig:
+    """The values that the objects contain."""
+
     service_network: str
     first_address: str
     advertise_address: str
     port: int
     authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
-    apart: str = ""  # what this process is called where core runs on its own
+    apart: str = ""  # the name of this process if core runs as a separate service, else ""
 
 
 class Bootstrap:
+    """The controller of bootstrap objects."""
+
     def __init__(self, client: Client, config: BootstrapConfig) -> None:
         self._client = client
         self._config = config
@@ -82,43 +68,51 @@ class Bootstrap:
         )
 
     def register(self, lifecycle: Lifecycle) -> None:
+        """Register a post-start hook for each step."""
         schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.apart else [])]
         flow_control = FlowControlObjects(self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas})
 
-        def keep(hook: str, work: Hook, period: float = _PERIOD) -> None:
-            lifecycle.on_start(hook, _kept(lifecycle, hook, work, period))
+        def keep(hook: str, work: Hook, period: float | None = _PERIOD, after: asyncio.Event | None = None) -> None:
+            lifecycle.on_start(hook, kept(lifecycle, hook, work, period, after=after))
 
-        keep("start-system-namespaces-controller", self.namespaces)
-        keep("start-cluster-authentication-info-controller", self.authentication_info)
+        keep_namespaces = kept(lifecycle, "start-system-namespaces-controller", self.namespaces, _PERIOD)
+
+        async def namespaces() -> None:
+            await keep_namespaces()
+            self._namespaces_ready.set()
+
+        lifecycle.on_start("start-system-namespaces-controller", namespaces)
+        keep("start-cluster-authentication-info-controller", self.authentication_info, after=self._namespaces_ready)
         self._identity.register(lifecycle)
-        lifecycle.on_start("scheduling/bootstrap-system-priority-classes", self.priority_classes)
+        keep("scheduling/bootstrap-system-priority-classes", self.priority_classes, period=None)
         keep("priority-and-fairness-config-producer", flow_control.ensure)
-        keep("bootstrap-controller", self.kubernetes_service, _SERVICE_PERIOD)
+        keep("bootstrap-controller", self.kubernetes_service, _SERVICE_PERIOD, after=self._namespaces_ready)
         keep("start-kubernetes-service-cidr-controller", self.service_cidr)
 
     async def namespaces(self) -> None:
-        wanted = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES]
-        await self._ensure(NAMESPACES, wanted)
-        self._namespaces_ready.set()
+        """Create missing system namespaces."""
+        namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES]
+        await self._ensure(NAMESPACES, namespaces)
 
     async def authentication_info(self) -> None:
-        """Where extension API servers read whom to believe; authorities change."""
-        await self._namespaces_ready.wait()
+        """Write the ConfigMap from which extension API servers read the CAs to trust; it is rewritten when they change."""
         name = "extension-apiserver-authentication"
         data = self._config.authentication()
-        found = await get_if_there(self._client, CONFIG_MAPS, "kube-system", name)
-        if found is None:
+        stored = await get_if_there(self._client, CONFIG_MAPS, "kube-system", name)
+        if stored is None:
             metadata = {"name": name, "namespace": "kube-system"}
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             await self._create(CONFIG_MAPS, "kube-system", obj)
             return
-        if found.get("data") != data:
-            await self._client.update(CONFIG_MAPS, "kube-system", {**found, "data": data})
+        if stored.get("data") != data:
+            await self._client.update(CONFIG_MAPS, "kube-system", {**stored, "data": data})
 
     async def priority_classes(self) -> None:
+        """Create missing system priority classes."""
         await self._ensure(PRIORITY_CLASSES, _data("priorityclasses"))
 
     async def service_cidr(self) -> None:
+        """Create the default ServiceCIDR and mark it as ready."""
         obj = {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "ServiceCIDR",
@@ -143,8 +137,11 @@ class Bootstrap:
         )
 
     async def kubernetes_service(self) -> None:
-        """The service that leads to the front doors, which say themselves where they are (generic/frontdoor)."""
-        await self._namespaces_ready.wait()
+        """Create the service `kubernetes` of the aggregators, which write its endpoints themselves (generic/frontdoor).
+
+        While another replica is creating it, the cluster IP can be allocated before the service exists. The create then fails and is
+        retried.
+        """
         labels = {"component": "apiserver", "provider": "kubernetes"}
         service = {
             "apiVersion": "v1",
@@ -162,13 +159,14 @@ class Bootstrap:
             await self._create(SERVICES, "default", service)
 
     async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
-        """Create those cluster-scoped objects that are missing, all at once."""
+        """Create the missing cluster-scoped objects, all at once."""
         page = await self._client.list(gvr)
         present = {item["metadata"]["name"] for item in page.get("items") or ()}
         missing = [obj for obj in wanted if obj["metadata"]["name"] not in present]
         await asyncio.gather(*(self._create(gvr, "", obj) for obj in missing))
 
     async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
+        """Create an object unless it exists."""
         try:
             await self._client.create(gvr, namespace, obj)
         except StatusError as error:
@@ -177,5 +175,6 @@ class Bootstrap:
 
 
 def _data(resource: str) -> list[Object]:
-    found: dict[str, list[Object]] = orjson.loads(files(__package__).joinpath("objects.json").read_bytes())
-    return found[resource]
+    """Return the objects of this resource from objects.json."""
+    objects_by_resource: dict[str, list[Object]] = orjson.loads(files(__package__).joinpath("objects.json").read_bytes())
+    return objects_by_resource[resource]

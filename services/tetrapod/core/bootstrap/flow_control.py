@@ -1,8 +1,12 @@
-"""Upstream's own FlowSchemas and PriorityLevelConfigurations as they are meant to be.
+"""The maintenance of upstream's own FlowSchemas and PriorityLevelConfigurations.
 
-Upstream: pkg/registry/flowcontrol/ensurer/strategy.go and rest/storage_flowcontrol.go. What is missing is made; the mandatory ones always
-have their spec; of the suggested ones it is put back while `apf.kubernetes.io/autoupdate-spec` says so, or nobody has changed them yet;
-one that upstream no longer has, and that nobody took over, is removed.
+- Missing objects are created.
+- The spec of mandatory objects is always restored.
+- The spec of suggested objects is restored while `apf.kubernetes.io/autoupdate-spec` is true or, if that is unset, while their generation
+  is 1.
+- Objects that upstream no longer has are removed while the annotation is true.
+
+Upstream: pkg/registry/flowcontrol/ensurer/strategy.go and rest/storage_flowcontrol.go.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ SERVICES_FLOW_SCHEMA: Final[Object] = {
         ],
     },
 }
-"""Where the four are apart they wait for no seat at each other's door, as upstream's server waits for none at its own."""
+"""If the four services run as separate processes, their requests to each other are exempt, as are upstream's loopback requests."""
 _MANAGER: Final = "api-priority-and-fairness-config-producer-v1"
 _AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
 _MANDATORY: Final = frozenset({"exempt", "catch-all"})
@@ -41,13 +45,18 @@ _BOOLEANS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, 
 
 
 class FlowControlObjects:
-    """`wanted`: upstream's objects by resource."""
+    """The objects to maintain.
+
+    Args:
+        wanted: upstream's objects by resource.
+    """
 
     def __init__(self, client: Client, wanted: dict[GroupVersionResource, Sequence[Object]]) -> None:
         self._client = client
         self._wanted = wanted
 
     async def ensure(self) -> None:
+        """Create, update and remove objects as needed."""
         await asyncio.gather(*(self._ensure_all(gvr, objects) for gvr, objects in self._wanted.items()))
 
     async def _ensure_all(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
@@ -67,7 +76,7 @@ class FlowControlObjects:
             elif (revised := _revised(wanted, current)) is not None:
                 await self._client.update(gvr, "", revised, fieldManager=_MANAGER)
         except StatusError as error:
-            if error.reason not in ("AlreadyExists", "Conflict"):  # somebody else was first: it is looked at again
+            if error.reason not in ("AlreadyExists", "Conflict"):  # another replica was faster; the next run checks the object again
                 raise
 
     async def _remove(self, gvr: GroupVersionResource, obj: Object) -> None:
@@ -81,25 +90,26 @@ class FlowControlObjects:
 
 
 def _revised(wanted: Object, current: Object) -> Object | None:
-    """The object as it is to be; None where it is."""
+    """Return the object as it has to be written, or None if it is up to date."""
     metadata = current["metadata"]
-    said = _auto_updated(current)
-    update = metadata["name"] in _MANDATORY or (said if said is not None else metadata.get("generation") == 1)
-    spec_changed = update and not _covers(current.get("spec"), wanted["spec"])
-    if said == update and not spec_changed:
+    annotated = _auto_updated(current)
+    auto_update = metadata["name"] in _MANDATORY or (annotated if annotated is not None else metadata.get("generation") == 1)
+    spec_changed = auto_update and not _covers(current.get("spec"), wanted["spec"])
+    if annotated == auto_update and not spec_changed:
         return None
-    annotations = {**(metadata.get("annotations") or {}), _AUTO_UPDATE: "true" if update else "false"}
+    annotations = {**(metadata.get("annotations") or {}), _AUTO_UPDATE: "true" if auto_update else "false"}
     revised = {**current, "metadata": {**metadata, "annotations": annotations}}
     return {**revised, "spec": wanted["spec"]} if spec_changed else revised
 
 
 def _auto_updated(obj: Object) -> bool | None:
+    """Return the value of the annotation; None if it is unset or invalid."""
     value = (obj["metadata"].get("annotations") or {}).get(_AUTO_UPDATE, "")
     return _BOOLEANS.get(value.lower())
 
 
 def _covers(actual: Any, expected: Any) -> bool:
-    """Whether `actual` is `expected` but for fields that defaulting has added."""
+    """Return whether `actual` equals `expected`, apart from fields that defaulting has added."""
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(_covers(actual.get(key), value) for key, value in expected.items())
     if isinstance(expected, list):

@@ -1,7 +1,8 @@
-"""`--break-glass`: members of system:masters pass what users configured, when that keeps everybody out. Not upstream's.
+"""`--break-glass`: members of system:masters bypass user-configured admission, in case it locks everyone out. Not in
+upstream.
 
-A webhook whose server is away, or a policy that forbids too much, may refuse the very requests that would repair it. Whoever passes is
-told of in the audit event and in the log. Nothing else is passed: quota, limits and the rules of kinds hold.
+An unavailable webhook or an overly strict policy may reject the very requests that would repair it. Each bypass is
+recorded in the audit event and in the log. Nothing else is bypassed: quotas, limits and validation still apply.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from tetrapod.generic.user import SYSTEM_MASTERS
 log = logging.getLogger(__name__)
 
 ANNOTATION: Final = "break-glass.tetrapod.dev/"
-"""With the plugin's name behind it, in the audit event."""
+"""Prefix of the audit annotation; the plugin's name follows."""
 
 
 def lets_through(surroundings: Surroundings, attributes: Attributes) -> bool:
+    """Return whether the request bypasses the plugin."""
     return surroundings.break_glass and SYSTEM_MASTERS in attributes.user.groups
 
 
 def tell(plugin: str, attributes: Attributes) -> None:
-    """Of a request that a plugin would have had something to say about."""
+    """Record that a request bypassed a plugin that would have handled it."""
     if f"{ANNOTATION}{plugin}" in attributes.annotations:
-        return  # in an earlier turn
+        return  # recorded before the reinvocation
     attributes.annotate(f"{ANNOTATION}{plugin}", "passed")
-    what = f"{attributes.operation} {attributes.resource.group_resource} {attributes.namespace}/{attributes.name}"
-    log.warning("break glass: %s passes %s: %s", attributes.user.name, plugin, what)
+    description = f"{attributes.operation} {attributes.resource.group_resource} {attributes.namespace}/{attributes.name}"
+    log.warning("break glass: %s passes %s: %s", attributes.user.name, plugin, description)

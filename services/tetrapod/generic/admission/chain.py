@@ -1,7 +1,7 @@
-"""`Chain`: admission plugins in their order: all that mutate, then (later, on the finished object) all that validate.
+"""`Chain`: the admission plugins in order: first all mutating ones, later, on the final object, all validating ones.
 
-Built once from one readable list; the endpoints call `admit` before, the registry calls `validate` after validation.
-Follows k8s.io/apiserver/pkg/admission/chain.go, metrics/metrics.go and reinvocation.go.
+It is built once from a list. The endpoints call `admit`; the registry calls `validate` after its own validation.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/chain.go, metrics/metrics.go, reinvocation.go
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Step(NamedTuple):
 
 
 class Chain:
-    """Implements `AdmissionChain`. A plugin is asked only in the phases for which it has a method."""
+    """The implementation of `AdmissionChain`. A plugin is called only in the phases for which it has a method."""
 
     def __init__(self, plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin]) -> None:
         self.names = [plugin.name for plugin in plugins]
@@ -34,21 +34,23 @@ class Chain:
         self._operations = frozenset[str]().union(*(plugin.operations for plugin in plugins))
 
     def handles(self, operation: str) -> bool:
+        """Return whether any plugin handles the operation."""
         return operation in self._operations
 
     async def admit(self, attributes: Attributes) -> None:
-        """Let the mutating plugins change `attributes.object`; again, once, where one asked for it (`reinvoke`)."""
+        """Run the mutating plugins, and once more if one of them requested that (`reinvoke`)."""
         await self._run(self._mutating, "admit", attributes)
         if attributes.reinvoke and not attributes.is_reinvocation:
             attributes.is_reinvocation = True
             await self._run(self._mutating, "admit", attributes)
 
     async def validate(self, attributes: Attributes) -> None:
+        """Run the validating plugins."""
         await self._run(self._validating, "validate", attributes)
 
     async def _run(self, steps: Sequence[_Step], phase: str, attributes: Attributes) -> None:
         operation, traced, rejected = attributes.operation, current() is not None, True
-        began = clock = time.perf_counter()
+        started = step_started = time.perf_counter()
         step: _Step | None = None
         try:
             for step in steps:
@@ -57,14 +59,14 @@ class Chain:
                 with detail(f"admission {step.name}") if traced else NOTHING:
                     await step.call(attributes)
                 now = time.perf_counter()
-                metrics.plugin(step.name, phase, operation, now - clock, False)
-                clock = now
+                metrics.plugin(step.name, phase, operation, now - step_started, False)
+                step_started = now
             rejected = False
         finally:
             now = time.perf_counter()
             if rejected and step is not None:
-                metrics.plugin(step.name, phase, operation, now - clock, True)
-            metrics.step(phase, operation, now - began, rejected)
+                metrics.plugin(step.name, phase, operation, now - step_started, True)
+            metrics.step(phase, operation, now - started, rejected)
 
 
 def _steps(plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin], method: str) -> list[_Step]:

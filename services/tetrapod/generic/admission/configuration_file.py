@@ -1,6 +1,7 @@
-"""--admission-control-config-file: reads an AdmissionConfiguration (upstream: k8s.io/apiserver/pkg/admission/config.go).
+"""Reads the AdmissionConfiguration of --admission-control-config-file.
 
-A file of the time before AdmissionConfiguration is the configuration of those two plugins that had one then.
+A legacy file, from before AdmissionConfiguration, is the configuration of the two plugins that had one then.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/config.go
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _LEGACY: Final = {"ImagePolicyWebhook": "imagePolicy", "PodNodeSelector": "podNo
 
 
 def read_configuration(path: str) -> PluginConfiguration:
-    """
+    """Return the configurations of the plugins.
+
     Raises:
         Unconfigurable: with upstream's text.
     """
@@ -40,7 +42,7 @@ def read_configuration(path: str) -> PluginConfiguration:
         raise _unreadable(str(error)) from None
     inline: dict[str, bytes] = {}
     paths: dict[str, str] = {}
-    for plugin in reversed(config.get("plugins") or ()):  # of several for one plugin the first counts
+    for plugin in reversed(config.get("plugins") or ()):  # if a plugin is listed several times, the first entry counts
         name = plugin.get("name") or ""
         inline.pop(name, None)
         paths.pop(name, None)
@@ -53,10 +55,10 @@ def read_configuration(path: str) -> PluginConfiguration:
 
 def _legacy(data: bytes, path: str, error: NotRegistered) -> dict[str, str]:
     try:
-        found: Any = yaml.decode(data).obj
+        legacy: Any = yaml.decode(data).obj
     except DecodeError:
-        found = None
-    if not isinstance(found, dict) or found.keys().isdisjoint(_LEGACY.values()):
+        legacy = None
+    if not isinstance(legacy, dict) or legacy.keys().isdisjoint(_LEGACY.values()):
         raise _unreadable(str(error))
     return dict.fromkeys(_LEGACY, path)
 

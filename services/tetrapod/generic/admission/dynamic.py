@@ -1,7 +1,7 @@
-"""The plugins that are for objects of every kind, above all those that users configure: policies and webhooks. Every service has them, for
-what it serves itself.
+"""The generic plugins, for objects of every kind, in particular those that users configure: policies and webhooks.
 
-In upstream's order (AllOrderedPlugins of pkg/kubeapiserver/options/plugins.go); each can be turned off by its name.
+Every service has them for its own resources. They are in upstream's order (pkg/kubeapiserver/options/plugins.go,
+AllOrderedPlugins), and each can be disabled by name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DYNAMIC: Final[dict[str, Make]] = {
 
 
 class UnusablePlugins(ValueError):
-    """A plugin is not configured as it must be; the text is upstream's."""
+    """A plugin's configuration is invalid; the text is upstream's."""
 
 
 def _always_deny(_: Surroundings) -> Plugin:
@@ -62,7 +62,7 @@ GENERAL: Final[dict[str, Make]] = {
     "ResourceQuota": _resource_quota,
     "AlwaysDeny": _always_deny,
 }
-"""Those that are for objects of every kind, in upstream's order."""
+"""The plugins for objects of every kind, in upstream's order."""
 GENERAL_OFF_BY_DEFAULT: Final = frozenset(
     {"AlwaysDeny", "NamespaceAutoProvision", "NamespaceExists", "OwnerReferencesPermissionEnforcement"}
 )
@@ -71,13 +71,14 @@ GENERAL_OFF_BY_DEFAULT: Final = frozenset(
 def chosen(
     table: Mapping[str, Make], off: Collection[str], surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]
 ) -> list[Plugin]:
-    """Those of a table that are not `off` by default, or enabled, but not disabled, in its order; other names are passed over.
+    """Create the plugins of a table, in its order: those that are enabled or not `off` by default, and not disabled.
+    Other names are ignored.
 
     Raises:
-        UnusablePlugins: what is configured for one is wrong.
+        UnusablePlugins: the configuration of a plugin is invalid.
     """
-    wanted = (table.keys() - set(off) | set(enabled)) - set(disabled)
-    return [_made(name, make, surroundings) for name, make in table.items() if name in wanted]
+    names = (table.keys() - set(off) | set(enabled)) - set(disabled)
+    return [_made(name, make, surroundings) for name, make in table.items() if name in names]
 
 
 def _made(name: str, make: Make, surroundings: Surroundings) -> Plugin:
@@ -90,9 +91,9 @@ def _made(name: str, make: Make, surroundings: Surroundings) -> Plugin:
 
 
 def standard_plugins(surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
-    """What a service has that has no plugins of its own; what else is named is for others.
+    """Create the plugins of a service that has no plugins of its own. Names of other services' plugins are ignored.
 
     Raises:
-        UnusablePlugins
+        UnusablePlugins: the configuration of a plugin is invalid.
     """
     return chosen(GENERAL, GENERAL_OFF_BY_DEFAULT, surroundings, enabled, disabled)

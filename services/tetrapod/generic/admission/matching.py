@@ -1,7 +1,7 @@
-"""Which requests a webhook or a policy wants to see: rules, selectors of namespaces and objects, equivalent resources.
+"""Matching of requests against webhooks and policies: rules, namespace and object selectors, equivalent resources.
 
-Shared by webhooks and policies. Follows k8s.io/apiserver/pkg/admission/plugin/webhook/predicates (rules, namespace, object) and
-ShouldCallHook of plugin/webhook/generic/webhook.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/predicates (rules, namespace, object);
+plugin/webhook/generic/webhook.go, ShouldCallHook
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ VIRTUAL: Final = frozenset(
         GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
     }
 )
-"""Nobody is to lock a cluster out of its own ways of asking who may do what."""
+"""Reviews are exempt, so that admission cannot block authentication and authorization checks of the cluster."""
 
 
 def exempt(attributes: Attributes) -> bool:
-    """Of what configures admission, and of reviews, no webhook or policy of the API hears."""
+    """Return whether webhooks and policies are skipped: for the configuration of admission itself, and for reviews."""
     kind = attributes.kind
     if kind.group == "admissionregistration.k8s.io" and kind.kind in _EXEMPT:
         return True
@@ -51,6 +51,8 @@ def exempt(attributes: Attributes) -> bool:
 
 
 class Rule(NamedTuple):
+    """A rule with the requests that a webhook or policy handles."""
+
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]
@@ -60,10 +62,10 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, rule: Object) -> Rule:
-        """From the `rules` member of a webhook, or of a policy's matchConstraints."""
+        """Create a rule from the `rules` of a webhook or of a policy's matchConstraints."""
         resources = []
-        for given in rule.get("resources") or ():
-            resource, _, subresource = given.partition("/")
+        for resource_path in rule.get("resources") or ():
+            resource, _, subresource = resource_path.partition("/")
             resources.append((resource, subresource))
         return cls(
             frozenset(rule.get("operations") or ()),
@@ -75,7 +77,7 @@ class Rule(NamedTuple):
         )
 
     def matches(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
-        """As if the request were about `resource`, which is its own or an equivalent one."""
+        """Return whether the rule matches the request as one for `resource`, its own resource or an equivalent one."""
         return (
             _listed(self.operations, attributes.operation)
             and _listed(self.groups, resource.group)
@@ -91,7 +93,7 @@ class Rule(NamedTuple):
     def _matches_scope(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
         if self.scope == "*":
             return True
-        # A namespace's own requests carry its name as their namespace, though it is in none.
+        # Requests for a namespace have its name as their namespace, although Namespaces are cluster-scoped.
         clusterwide = resource == _NAMESPACES or not attributes.namespace
         return clusterwide if self.scope == "Cluster" else not clusterwide and self.scope == "Namespaced"
 
@@ -101,7 +103,7 @@ def _listed(items: frozenset[str], requested: str) -> bool:
 
 
 def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> Equivalent | None:
-    """As what resource and kind the first rule that matches wants to see the request; None if no rule matches."""
+    """Return the resource and kind in which the first matching rule wants the request, or None if no rule matches."""
     own = attributes.resource
     for rule in rules:
         if rule.matches(attributes, own):
@@ -117,7 +119,7 @@ def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> 
 
 
 class ParsedSelector:
-    """A LabelSelector; one that makes no sense refuses whoever it is asked about."""
+    """A parsed LabelSelector. An invalid one makes every request fail that is tested against it."""
 
     def __init__(self, selector: Mapping[str, object] | None) -> None:
         self._selector: Selector | None = None
@@ -128,9 +130,10 @@ class ParsedSelector:
             self._error = str(error)
 
     def parsed(self) -> Selector:
-        """
+        """Return the selector.
+
         Raises:
-            StatusError: 500.
+            StatusError: 500, the selector is invalid.
         """
         if self._selector is None:
             raise internal_error(self._error)
@@ -138,27 +141,29 @@ class ParsedSelector:
 
 
 class Namespaces:
-    """The namespaces of requests, whoever serves them."""
+    """The namespaces of requests, read from storage in every service."""
 
     def __init__(self, storages: StorageFactory) -> None:
         self._lister = Lister(storages, NAMESPACES)
 
     async def get(self, name: str) -> Object:
-        """
+        """Return a namespace.
+
         Raises:
             StatusError: 404.
         """
-        # One made a moment ago through another server may not be in the cache yet.
-        found = await self._lister.find("", name)
-        if found is None:
+        # A namespace that another server has just created may not be in the cache yet.
+        namespace = await self._lister.find("", name)
+        if namespace is None:
             raise not_found(GroupResource("", "namespaces"), name)
-        return found
+        return namespace
 
     async def selects(self, selector: ParsedSelector, attributes: Attributes) -> bool:
-        """Whether the namespace of a request is wanted. What is in none, and is none, always is.
+        """Return whether the selector matches the namespace of the request. Cluster-scoped objects other than
+        Namespaces always match.
 
         Raises:
-            StatusError: 404 for a namespace that is not there, 500.
+            StatusError: 404 if the namespace does not exist, 500 if the selector is invalid.
         """
         if not attributes.namespace and attributes.resource.resource != "namespaces":
             return True
@@ -173,7 +178,7 @@ class Namespaces:
 
 
 def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
-    """Whether the new object or the old one is wanted.
+    """Return whether the selector matches the new or the old object.
 
     Raises:
         StatusError: 500.
@@ -187,8 +192,9 @@ def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
 
 
 def labels_of(obj: Object) -> Mapping[str, str]:
-    found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
-    return found
+    """Return the labels of an object."""
+    labels_found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
+    return labels_found
 
 
 __all__ = ["Namespaces", "ParsedSelector", "Rule", "exempt", "find", "labels_of", "selects_object"]

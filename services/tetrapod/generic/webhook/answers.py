@@ -1,7 +1,7 @@
-"""What a webhook answered, as an object, or in the words of client-go and Go's decoders why it is none.
+"""Decoding of webhook responses, with the error texts of client-go and Go's decoders.
 
-Follows transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors, and
-the codecs' Decode. A body that does not begin as JSON is taken for YAML, as there.
+Upstream: transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors, and
+the codecs' Decode. As there, a body that does not begin like JSON is decoded as YAML.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _long_number = re.compile(rb"[0-9]{19}").search
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
+    """A complete HTTP response."""
+
     status: int
     content_type: str
     body: bytes
@@ -38,7 +40,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The kind of answer in one of its versions. `others`: versions that are known, and cannot be converted to this one."""
+    """The expected kind and version. `others` are versions that are known but cannot be converted to this one."""
 
     api_version: str
     kind: str
@@ -47,10 +49,10 @@ class Expected:
 
 
 def decode(answer: HttpAnswer, expected: Expected) -> Object:
-    """The answer. Its `kind` and `apiVersion` are what it said, which may be nothing.
+    """Decode a response. `kind` and `apiVersion` of the result are those of the body, which may be empty.
 
     Raises:
-        CallFailed
+        CallFailed: the status is not a success, or the body is not of the expected kind.
     """
     content_type = answer.content_type or "application/json"
     if "/" not in content_type.partition(";")[0]:
@@ -62,18 +64,18 @@ def decode(answer: HttpAnswer, expected: Expected) -> Object:
     try:
         obj, api_version, kind = recognize(_parse(answer.body))
         _check_kind(api_version or expected.api_version, kind or expected.kind, expected)
-        said = {"apiVersion": api_version, "kind": kind}
+        type_meta = {"apiVersion": api_version, "kind": kind}
         typed.decode(expected.node(), obj)
     except (DecodeError, typed.DecodeError) as error:
         raise CallFailed(str(error)) from None
-    return {**obj, **said}
+    return {**obj, **type_meta}
 
 
 def _parse(body: bytes) -> Any:
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
         return yaml.decode(body).obj
     try:
-        if _long_number(body) is None:  # the decoder of objects knows that what is no int64 is a float
+        if _long_number(body) is None:  # numbers beyond int64 become floats, which only the other decoder handles
             return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
@@ -94,7 +96,7 @@ def _check_kind(api_version: str, kind: str, expected: Expected) -> None:
 
 
 def refusal(answer: HttpAnswer) -> CallFailed:
-    """An HTTP status that is no success: the Status in the body, if there is one, or what the code means."""
+    """Return the error for an HTTP status that is not a success: the Status in the body, if there is one, or a text for the code."""
     status = _status_of(answer.body)
     if status is not None:
         return CallFailed(status.get("message") or "", status.get("code") or answer.status)
@@ -141,6 +143,7 @@ def _meaning(code: int, text: str) -> str:
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
+    """Return the first header of a name, or ""."""
     return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 

@@ -1,7 +1,7 @@
-"""`WebhookClient`: one POST to a webhook: its address, TLS, redirects, retries that it asks for, and its time.
+"""`WebhookClient`: sends one POST to a webhook: address, TLS, redirects, Retry-After and timeout.
 
-Behaves as client-go's REST client does: redirects are followed, an answer with Retry-After is waited for, a connection that had gone
-stale is replaced. Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, client-go/rest/{request,with_retry}.go, net/http/client.go.
+It behaves as client-go's REST client: redirects are followed, Retry-After is honoured, and a stale connection is
+replaced. Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, client-go/rest/{request,with_retry}.go, net/http/client.go.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
 ANSWER_LIMIT: Final = 8 << 20
-"""Bytes of an answer, beyond twice those of the request: more than any change of an object that could be stored."""
+"""Bytes that a response may have beyond twice those of the request: more than any storable change of an object needs."""
 _MAX_REDIRECTS: Final = 10
 _MAX_RETRIES: Final = 10
 _CERTIFICATES: Final = CertificateFailures("apiserver_webhooks")
@@ -41,7 +41,7 @@ _HEADERS: Final[HeaderList] = [
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """One hop: `url` as refusals show it."""
+    """One request of a chain of redirects. Error texts show `url`."""
 
     method: str
     url: str
@@ -49,17 +49,24 @@ class _Target:
 
 
 class WebhookClient:
-    """Keeps connections; shared by all webhooks of a process."""
+    """The client, which pools connections; shared by all webhooks of a process."""
 
     def __init__(self, services: Services, pool: BackendPool | None = None) -> None:
         self.pool = pool or BackendPool()
         self._services = services
 
     async def call(self, config: ClientConfig, body: bytes, timeout: float, expected: Expected, *, limit: int = ANSWER_LIMIT) -> Object:
-        """The decoded answer, within `timeout` seconds.
+        """Call a webhook and return the decoded response.
+
+        Args:
+            config: the webhook.
+            body: the JSON of the review.
+            timeout: seconds for the whole call.
+            expected: the kind of the response.
+            limit: bytes that the response may have beyond twice those of the body.
 
         Raises:
-            CallFailed
+            CallFailed: there was no usable response.
         """
         url = f"{config.base}{config.path}?timeout={max(math.ceil(timeout), 1)}s"
         first = _Target("POST", url, body)
@@ -71,7 +78,7 @@ class WebhookClient:
         return decode(answer, expected)
 
     async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpAnswer:
-        """Again where the webhook says when."""
+        """Send the request, repeating it as long as the webhook answers with Retry-After."""
         for _ in range(_MAX_RETRIES):
             answer, wait = await self._follow(config, target, limit)
             if wait is None:
@@ -117,7 +124,7 @@ class WebhookClient:
             raise
 
     async def _endpoint(self, config: ClientConfig, url: str) -> tuple[Endpoint, str, str]:
-        """Where a URL leads, the path to ask for, and the Host header."""
+        """Return where a URL leads, the path to request, and the Host header."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
             raise BackendError(f"unsupported protocol scheme {go_quote(parts.scheme)}")
@@ -128,11 +135,11 @@ class WebhookClient:
             host, port = await self._services.resolve(service.namespace, service.name, service.port)
             return Endpoint(host, port, replace(_tls(config), server_name=service.host)), path, parts.netloc
         try:
-            given = parts.port
+            explicit_port = parts.port
         except ValueError:
             raise BackendError(f"dial tcp: address {parts.netloc.rpartition(':')[2]}: invalid port") from None
         default = 443 if tls is not None else 80
-        return Endpoint(parts.hostname or "", default if given is None else given, tls), path, parts.netloc
+        return Endpoint(parts.hostname or "", default if explicit_port is None else explicit_port, tls), path, parts.netloc
 
     async def close(self) -> None:
         await self.pool.close()
@@ -156,7 +163,7 @@ def _verb(method: str) -> str:
 
 
 def _redirected(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
-    """Where to go next, and how Go shows it: a relative location as it was sent."""
+    """Return the next request, and the URL as Go shows it: a relative location as it was sent."""
     try:
         url = urljoin(target.url, location)
         urlsplit(url)

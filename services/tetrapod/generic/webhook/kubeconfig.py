@@ -1,7 +1,7 @@
-"""A webhook's kubeconfig file: where it is, whom to believe, and who we are.
+"""The kubeconfig file of a webhook: its address, its CAs, and our credentials.
 
-Paths are relative to the file. Follows k8s.io/client-go/tools/clientcmd (loader.go, client_config.go, validation.go) as
-LoadKubeconfig of k8s.io/apiserver/pkg/util/webhook uses it; plugins for credentials (exec, auth-provider) are not run.
+Paths are relative to the file. Upstream: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go, validation.go), as used by
+LoadKubeconfig of k8s.io/apiserver/pkg/util/webhook. Credential plugins (exec, auth-provider) are not supported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NOTHING: Final = "invalid configuration: no configuration has been provided, tr
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`path` is the request target, `host` the Host header."""
+    """The server of a kubeconfig. `path` is the request target, `host` the Host header."""
 
     url: str
     endpoint: Endpoint
@@ -43,23 +43,24 @@ class Target:
     identity: Identity = NOBODY
 
     def credentials(self) -> HeaderList:
-        """Raises OSError."""
+        """Return the headers with credentials. Raises OSError if the token file cannot be read."""
         return self.identity.credentials()
 
 
 def read_kubeconfig(path: str) -> Target:
-    """
+    """Read a kubeconfig and return the server of its current context.
+
     Raises:
-        ValueError: it cannot be read, or lacks what is needed to call a server.
+        ValueError: the file cannot be read or is incomplete.
     """
     return _Kubeconfig(read_config(path), Path(path).parent).target()
 
 
 def read_config(path: str) -> Object:
-    """The Config in a file.
+    """Read the Config in a file.
 
     Raises:
-        ValueError: with client-go's text.
+        ValueError: the file cannot be read or decoded; the text is client-go's.
     """
     if not path:
         raise ValueError(_NOTHING)
@@ -89,6 +90,7 @@ class _Kubeconfig:
         self._user: Object = _named(config, "users", self._user_name, "user") or {}
 
     def target(self) -> Target:
+        """Return the server. Raises ValueError if the file is incomplete."""
         problems = [*self._problems, *self._user_problems(), *self._cluster_problems()]
         if problems == [_NO_SERVER]:
             raise ValueError(_NOTHING)
@@ -104,34 +106,34 @@ class _Kubeconfig:
         return Target(server, endpoint, path, host, identity)
 
     def _user_problems(self) -> list[str]:
-        user, name, found = self._user, self._user_name, []
+        user, name, problems = self._user, self._user_name, []
         if user.get("client-certificate") or user.get("client-certificate-data"):
             if user.get("client-certificate") and user.get("client-certificate-data"):
-                found.append(f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override.")
+                problems.append(f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override.")
             if user.get("client-key") and user.get("client-key-data"):
-                found.append(f"client-key-data and client-key are both specified for {name}; client-key-data will override")
+                problems.append(f"client-key-data and client-key are both specified for {name}; client-key-data will override")
             if not user.get("client-key") and not user.get("client-key-data"):
-                found.append(f"client-key-data or client-key must be specified for {name} to use the clientCert authentication method.")
-            found += self._unreadable(user, name, "client-certificate", "client-cert")
-            found += self._unreadable(user, name, "client-key", "client-key")
+                problems.append(f"client-key-data or client-key must be specified for {name} to use the clientCert authentication method.")
+            problems += self._unreadable(user, name, "client-certificate", "client-cert")
+            problems += self._unreadable(user, name, "client-key", "client-key")
         if user.get("token") and (user.get("username") or user.get("password")):
             methods = "[token basicAuth]"
-            found.append(f"more than one authentication method found for {name}; found {methods}, only one is allowed")
-        return found
+            problems.append(f"more than one authentication method found for {name}; found {methods}, only one is allowed")
+        return problems
 
     def _cluster_problems(self) -> list[str]:
-        cluster, name, found = self._cluster, self._cluster_name, []
+        cluster, name, problems = self._cluster, self._cluster_name, []
         if not cluster:
             return [_NO_SERVER]
         if not cluster.get("server"):
-            found.append(f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined")
+            problems.append(f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined")
         if cluster.get("certificate-authority") and cluster.get("certificate-authority-data"):
             both = "certificate-authority-data and certificate-authority are both specified"
-            found.append(f"{both} for {name}. certificate-authority-data will override.")
-        return found + self._unreadable(cluster, name, "certificate-authority", "certificate-authority")
+            problems.append(f"{both} for {name}. certificate-authority-data will override.")
+        return problems + self._unreadable(cluster, name, "certificate-authority", "certificate-authority")
 
     def _unreadable(self, entry: Object, name: str, key: str, shown: str) -> list[str]:
-        """Of a file that an entry names."""
+        """Return the error for a file that an entry names, if it cannot be read."""
         if not entry.get(key):
             return []
         file = str(self._directory / entry[key])
@@ -152,10 +154,10 @@ class _Kubeconfig:
 
 
 def identity_of(user: Object, directory: Path) -> Identity:
-    """Of an entry of `users`, whose paths are relative to `directory`.
+    """Convert an entry of `users`, whose paths are relative to `directory`.
 
     Raises:
-        ValueError: it is of a kind that is not known here.
+        ValueError: the kind of user is not supported.
     """
     for plugin in ("exec", "auth-provider"):
         if user.get(plugin):
@@ -172,15 +174,15 @@ def identity_of(user: Object, directory: Path) -> Identity:
 
 
 def _data(entry: Object, name: str, directory: Path) -> bytes:
-    """Given in the file, or by the name of another."""
-    if given := entry.get(f"{name}-data"):
-        decoded: bytes = base64.b64decode(given)
+    """Return data that is inline or in a file."""
+    if inline := entry.get(f"{name}-data"):
+        decoded: bytes = base64.b64decode(inline)
         return decoded
     return (directory / entry[name]).read_bytes() if entry.get(name) else b""
 
 
 def _file(user: Object, name: str, directory: Path) -> str:
-    """A file with it: ssl loads certificates from files only."""
+    """Return a file with the data; inline data is written to a temporary file, because ssl loads certificates from files only."""
     if not user.get(f"{name}-data"):
         return str(directory / user[name]) if user.get(name) else ""
     descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
@@ -191,12 +193,12 @@ def _file(user: Object, name: str, directory: Path) -> str:
 
 
 def _named(config: Object, kind: str, name: str, key: str) -> Object | None:
-    """The first of this name counts."""
+    """Return the entry of a name; of duplicates the first."""
     return next((entry.get(key) or {} for entry in config.get(kind) or () if (entry.get("name") or "") == name), None)
 
 
 def _shape() -> SchemaNode:
-    """k8s.io/client-go/tools/clientcmd/api/v1, as far as it is looked at."""
+    """Return the schema of the fields that are used (k8s.io/client-go/tools/clientcmd/api/v1)."""
     cluster = {name: string() for name in ("server", "tls-server-name", "certificate-authority", "proxy-url")}
     cluster |= {"insecure-skip-tls-verify": boolean(), "certificate-authority-data": base64_bytes()}
     user = {name: string() for name in ("client-certificate", "client-key", "token", "tokenFile", "username", "password")}

@@ -1,7 +1,7 @@
-"""`ReviewClient`: posts a review (of a token, of access) to the server of a kubeconfig, again where it may yet answer.
+"""`ReviewClient`: posts a TokenReview or SubjectAccessReview to the server of a kubeconfig, with retries.
 
-Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (GenericWebhook, WithExponentialBackoff, DefaultShouldRetry) over client-go's REST
-client, which waits as long as a Retry-After header says.
+Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (GenericWebhook, WithExponentialBackoff, DefaultShouldRetry) over client-go's
+REST client, which honours Retry-After headers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HEADERS: Final[HeaderList] = [
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Tries, and the seconds before the second of them; later ones wait longer."""
+    """The number of attempts, and the seconds before the second one, which grow by `factor`."""
 
     initial: float = 0.5
     factor: float = 1.5
@@ -45,7 +45,7 @@ class Backoff:
 
 
 class ReviewFailed(Exception):
-    """No usable answer. `code` is that of HTTP, 0 where there was none; `result` what metrics say: `timeout` or `error`."""
+    """No usable response. `code` is the HTTP status, 0 if there was none; `result`, for metrics, is `timeout` or `error`."""
 
     def __init__(self, text: str, code: int = 0, *, timed_out: bool = False, again: bool = False) -> None:
         super().__init__(text)
@@ -54,6 +54,8 @@ class ReviewFailed(Exception):
 
 
 class ReviewClient:
+    """The client of one webhook. `timeout` is in seconds."""
+
     def __init__(self, target: Target, pool: BackendPool, expected: Expected, *, timeout: float = TIMEOUT) -> None:
         self._target, self._pool, self._expected, self._timeout = target, pool, expected, timeout
         mark = "&" if "?" in target.path else "?"
@@ -61,10 +63,10 @@ class ReviewClient:
         self._path, self._shown = target.path + query, target.url + query
 
     async def once(self, review: Object) -> Object:
-        """The answer to one try.
+        """Send a review once, repeating it only for Retry-After.
 
         Raises:
-            ReviewFailed
+            ReviewFailed: there was no usable response.
         """
         body = orjson.dumps(review)
         for _ in range(_MAX_WAITS):
@@ -80,7 +82,7 @@ class ReviewClient:
             raise ReviewFailed(str(error), status, again=again) from None
 
     async def _post(self, body: bytes) -> tuple[int, HeaderList, bytes]:
-        target, words = self._target, f"Post {go_quote(self._shown)}"
+        target, prefix = self._target, f"Post {go_quote(self._shown)}"
         try:
             async with asyncio.timeout(self._timeout):
                 headers = [*_HEADERS, *target.credentials()]
@@ -91,22 +93,22 @@ class ReviewClient:
                     connection.close()
                     raise
         except TimeoutError:
-            raise ReviewFailed(f"{words}: {_TIMED_OUT}", timed_out=True) from None
+            raise ReviewFailed(f"{prefix}: {_TIMED_OUT}", timed_out=True) from None
         except (BackendError, OSError, ValueError) as error:
-            raise ReviewFailed(f"{words}: {error}", again="connection reset" in str(error)) from None
+            raise ReviewFailed(f"{prefix}: {error}", again="connection reset" in str(error)) from None
 
 
 async def pause(backoff: Backoff, tried: int) -> None:
-    """Before another try, after so many."""
+    """Wait before the next attempt, after `tried` ones."""
     wait = backoff.initial * backoff.factor ** (tried - 1)
     await asyncio.sleep(wait * (1 + random.random() * backoff.jitter))
 
 
 async def create(client: ReviewClient, review: Object, backoff: Backoff) -> Object:
-    """The answer, after as many tries as may help.
+    """Send a review, with retries for errors that may be transient.
 
     Raises:
-        ReviewFailed
+        ReviewFailed: the last attempt failed.
     """
     tried = 0
     while True:

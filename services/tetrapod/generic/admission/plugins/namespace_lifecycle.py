@@ -1,7 +1,8 @@
-"""NamespaceLifecycle: nothing is created in a namespace that is absent or on its way out, and some never go.
+"""NamespaceLifecycle: rejects creations in missing or terminating namespaces, and the deletion of some namespaces.
 
-Reads namespaces as stored, whichever service serves them. Comes first in every chain, so a 404 of the namespace goes before
-all other complaints. Follows k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go.
+It reads namespaces from storage in every service. It is first in every chain, so that a missing namespace is reported
+before all other errors.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 NAMESPACES: Final = StorageConfig(prefix="namespaces", api_version="v1", kind="Namespace", namespaced=False)
 _RESOURCE: Final = GroupResource("", "namespaces")
 _LIVE_LOOKUP_SECONDS: Final = 30.0
-"""How long after a deletion that this process saw the cache is not trusted about the namespace."""
+"""Seconds after a deletion in this process during which the namespace is read from the store instead of the cache."""
 
 
 class NamespaceLifecycle(Plugin):
+    """The plugin NamespaceLifecycle."""
+
     name = "NamespaceLifecycle"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})
 
@@ -65,7 +68,7 @@ def _is_access_review(attributes: Attributes) -> bool:
 
 def _terminating(attributes: Attributes) -> StatusError:
     namespace = attributes.namespace
-    refusal = forbidden(attributes, f"unable to create new content in namespace {namespace} because it is being terminated")
+    error = forbidden(attributes, f"unable to create new content in namespace {namespace} because it is being terminated")
     cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated", "field": "metadata.namespace"}
-    refusal.details = {**(refusal.details or {}), "causes": [cause]}
-    return refusal
+    error.details = {**(error.details or {}), "causes": [cause]}
+    return error

@@ -1,6 +1,7 @@
-"""OwnerReferencesPermissionEnforcement, off by default: who may say whose an object is, and keep its owner from going.
+"""OwnerReferencesPermissionEnforcement, off by default: restricts who may change owner references and block the
+deletion of owners.
 
-Follows plugin/pkg/admission/gc/gc_admission.go.
+Upstream: plugin/pkg/admission/gc/gc_admission.go
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _NO_FINALIZERS: Final = "cannot set blockOwnerDeletion if an ownerReference refe
 
 
 class OwnerReferencesPermissionEnforcement(Plugin):
-    """Owners of what is there are changed by who may delete it; who blocks an owner's deletion may set its finalizers."""
+    """Requires permission to delete an object for changing its owners, and to update an owner's finalizers for
+    blocking its deletion.
+    """
 
     name = "OwnerReferencesPermissionEnforcement"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -35,20 +38,20 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         return (group, resource, attributes.subresource) != ("", "pods", "status")
 
     async def validate(self, attributes: Attributes) -> None:
-        before, now = _owners(attributes.old_object), _owners(attributes.object)
-        if before == now:
+        old_owners, new_owners = _owners(attributes.old_object), _owners(attributes.object)
+        if old_owners == new_owners:
             return
         if attributes.operation != "CREATE":
             await self._require_deletion(attributes)
-        blocking = _newly_blocking(before, now)
+        blocking = _newly_blocking(old_owners, new_owners)
         if not blocking or (await self._may_finalize_anything(attributes)):
             return
         for owner in blocking:
             await self._require_finalizers(attributes, owner)
 
     async def _require_deletion(self, attributes: Attributes) -> None:
-        gvr, where = attributes.resource, attributes.namespace
-        asked = Asked(attributes.user, "delete", where, *gvr, attributes.subresource, attributes.name, resource_request=True)
+        gvr, namespace = attributes.resource, attributes.namespace
+        asked = Asked(attributes.user, "delete", namespace, *gvr, attributes.subresource, attributes.name, resource_request=True)
         await self._require(attributes, asked, _NO_DELETE)
 
     async def _require(self, attributes: Attributes, asked: Asked, why: str) -> None:
@@ -57,7 +60,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             raise forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
-        """Asked first: to look an owner's kind up takes discovery, which may be what is just being repaired."""
+        """Return whether the user may update all finalizers. Checked first, because finding an owner's resource
+        requires discovery, which may be unavailable.
+        """
         asked = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
         return (await self._authorizer.authorize(asked)).decision is Decision.ALLOW
 
@@ -71,13 +76,15 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
         mapping = None
         try:
-            why = f"no matches for kind {go_quote(kind)} in version {go_quote(api_version)}"
+            reason = f"no matches for kind {go_quote(kind)} in version {go_quote(api_version)}"
             mapping = await find_resource(self._client, GroupVersion.parse(api_version).with_kind(kind))
         except ValueError as error:
-            why = str(error)
+            reason = str(error)
         if mapping is None:
-            where = f"APIVersion {api_version} Kind {kind}"
-            raise forbidden(attributes, f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {where}: {why}")
+            owner_type = f"APIVersion {api_version} Kind {kind}"
+            raise forbidden(
+                attributes, f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {owner_type}: {reason}"
+            )
         return mapping
 
 

@@ -1,6 +1,7 @@
-"""Policies and bindings as the plugins use them: parsed once per revision.
+"""Policies and bindings, parsed once per revision.
 
-Upstream: accessor.go of validating and mutating, and generic/policy_matcher.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/accessor.go, mutating/accessor.go;
+generic/policy_matcher.go
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.matching import Namespaces, ParsedSelector, Rule, find, selects_object
 from tetrapod.generic.storage.interface import Entry, StorageConfig
+from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 
@@ -18,11 +20,12 @@ GROUP: Final = "admissionregistration.k8s.io"
 
 
 def stored(resource: str, kind: str) -> StorageConfig:
+    """Return the storage configuration of a policy resource."""
     return StorageConfig(prefix=resource, api_version=f"{GROUP}/v1", kind=kind, namespaced=False)
 
 
 class Match:
-    """A MatchResources."""
+    """A parsed MatchResources."""
 
     def __init__(self, given: Object) -> None:
         self._rules = [Rule.of(rule) for rule in given.get("resourceRules") or ()]
@@ -32,47 +35,50 @@ class Match:
         self._objects = ParsedSelector(given.get("objectSelector"))
 
     async def find(self, attributes: Attributes, namespaces: Namespaces) -> Equivalent | None:
-        """As what the request is seen; None if it is not meant.
+        """Return the resource and kind in which the request matches, or None.
 
         Raises:
-            StatusError: the rules match, but a selector cannot be asked.
+            StatusError: the rules match, but a selector cannot be evaluated.
         """
-        trouble: StatusError | None = None
+        failure: Failure[StatusError] | None = None
         try:
             if not await namespaces.selects(self._namespaces, attributes):
                 return None
         except StatusError as error:
-            trouble = error
+            failure = Failure(error)
         try:
             if not selects_object(self._objects, attributes):
                 return None
         except StatusError as error:
-            trouble = trouble or error
+            failure = failure or Failure(error)
         if find(self._excluded, attributes, equivalent=self._equivalent) is not None:
             return None
-        found = Equivalent(attributes.resource, attributes.kind)
+        match = Equivalent(attributes.resource, attributes.kind)
         if self._rules:
             seen_as = find(self._rules, attributes, equivalent=self._equivalent)
             if seen_as is None:
                 return None
-            found = seen_as
-        if trouble is not None:
-            raise trouble
-        return found
+            match = seen_as
+        if failure is not None:
+            raise failure.error()
+        return match
 
 
 @dataclass(slots=True)
 class Policy:
+    """A parsed policy."""
+
     name: str
     spec: Object
     revision: int
     match: Match
     fails: bool
-    """Whether an error refuses the request (failurePolicy)."""
+    """Whether errors reject the request (failurePolicy)."""
     param_kind: GroupVersionKind | None
 
     @classmethod
     def of(cls, entry: Entry) -> Policy:
+        """Parse a stored policy."""
         obj = entry.peek()
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
@@ -88,6 +94,8 @@ class Policy:
 
 @dataclass(slots=True)
 class Binding:
+    """A parsed binding."""
+
     name: str
     policy: str
     match: Match | None
@@ -96,6 +104,7 @@ class Binding:
 
     @classmethod
     def of(cls, entry: Entry) -> Binding:
+        """Parse a stored binding."""
         spec = entry.peek().get("spec") or {}
         match = spec.get("matchResources")
         return cls(
@@ -107,4 +116,5 @@ class Binding:
         )
 
     async def matches(self, attributes: Attributes, namespaces: Namespaces) -> bool:
+        """Return whether the binding matches the request."""
         return self.match is None or await self.match.find(attributes, namespaces) is not None

@@ -1,6 +1,6 @@
-"""`Activation`: what the expressions of one policy are evaluated with, for one request; and what that may cost.
+"""`Activation`: the variables with which a policy's expressions are evaluated for one request, and their cost budget.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/activation.go and composition.go (lazy variables).
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/activation.go, composition.go (lazy variables)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no
 
 
 class BudgetExceeded(Exception):
-    """A policy as a whole has cost too much."""
+    """The expressions of a policy have exceeded the cost budget together."""
 
     def __init__(self) -> None:
         super().__init__(_OUT_OF_BUDGET)
@@ -29,7 +29,7 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A value, or an error's text; and how long it took to find it."""
+    """The value or the error text of an expression, and its evaluation time."""
 
     value: Any = None
     error: str = ""
@@ -40,9 +40,9 @@ NOTHING: Final = Outcome()
 
 
 class Activation:
-    """One evaluation of a list of expressions: variables are computed once at most within it.
+    """One evaluation of a list of expressions; each composed variable is computed at most once.
 
-    `bindings` are the other variables; `authorizing` adds the authorizer, and is asked for what expressions want to know from it.
+    `bindings` are the other variables. `authorizing` adds the authorizer and provides its decisions.
     """
 
     def __init__(self, bindings: Mapping[str, Any], variables: Mapping[str, Compiled], authorizing: Authorizing | None) -> None:
@@ -55,10 +55,10 @@ class Activation:
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
 
     async def all(self, listed: Sequence[Compiled | None], budget: int) -> tuple[list[Outcome], int]:
-        """The outcomes in order (of None: nothing), and what is left of the budget.
+        """Return the outcomes in order (an empty one for None), and the remaining budget.
 
         Raises:
-            BudgetExceeded: nothing is.
+            BudgetExceeded: the budget is exhausted.
         """
         outcomes = []
         for compiled in listed:
@@ -67,21 +67,22 @@ class Activation:
         return outcomes, budget
 
     async def one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
+        """Evaluate one expression. Return its outcome and the remaining budget."""
         if compiled.program is None:
             return Outcome(error=f"compilation error: {compiled.error}"), budget
-        began = time.perf_counter()
+        started = time.perf_counter()
         while True:
             meter = Meter()
             try:
                 value = compiled.program.evaluate(self._bindings, meter)
-                outcome = Outcome(value, seconds=time.perf_counter() - began)
+                outcome = Outcome(value, seconds=time.perf_counter() - started)
             except Interrupt as asked:
                 assert self._authorizing is not None
                 await self._authorizing.settle(asked)
                 continue
             except CelError as error:
                 text = f"expression '{compiled.expression}' resulted in error: {error}"
-                outcome = Outcome(error=text, seconds=time.perf_counter() - began)
+                outcome = Outcome(error=text, seconds=time.perf_counter() - started)
             break
         budget -= self._spent + meter.cost
         self._spent = 0

@@ -1,6 +1,6 @@
-"""`Compiled` expressions and `Composer`, which compiles those of one policy.
+"""`Compiled` expressions, and `Composer`, which compiles the expressions of one policy.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go and composition.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/compile.go, composition.go
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ JSON_PATCH: Final[Returns] = (types.list_of(types.object_type("JSONPatch")),)
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression with its program, or with why it has none."""
+    """An expression with its program, or with the compilation error."""
 
     expression: str
     program: Program | None = None
     error: str = ""
     is_internal: bool = False
-    """The expression is right, but no program can be made of it: its constant part fails."""
+    """The expression is valid, but no program can be built because its constant part fails."""
 
 
 def compile_expression(environment: Environment, expression: str, returns: Returns) -> Compiled:
+    """Compile an expression, which must have one of the types in `returns`."""
     try:
         program = environment.compile(expression)
     except CompileError as error:
@@ -57,9 +58,10 @@ def _wrong_type(found: CelType, returns: Returns) -> str:
 
 
 class Composer:
-    """Variables first: each may name those before it, other expressions all. Not `composed`: there is no `variables` at all.
+    """Compiles variables, each of which may use those before it, and then other expressions. If not `composed`, there
+    is no `variables`.
 
-    `environment_of` gives the environment without `variables`, by whether the authorizer and patch types are there.
+    `environment_of` returns the environment without `variables`, depending on params, authorizer and patch types.
     """
 
     def __init__(
@@ -68,25 +70,26 @@ class Composer:
         self.variables: dict[str, Compiled] = {}
         self._params, self._composed = params, composed
         self._environment_of = environment_of
-        self._fields: dict[str, DeclType] = {}
+        self._fields: dict[str, DeclType] = {}  # environments read it at each compilation
         self._environments: dict[tuple[bool, bool], Environment] = {}
 
     def variable(self, name: str, expression: str) -> Compiled:
-        made = self.compile(expression, ANYTHING)
-        self._fields[name] = variable_type(made.program.output_type if made.program is not None else None)
-        self.variables[name] = made
-        self._environments.clear()
-        return made
+        """Compile a variable and make it available to later expressions."""
+        compiled = self.compile(expression, ANYTHING)
+        self._fields[name] = variable_type(compiled.program.output_type if compiled.program is not None else None)
+        self.variables[name] = compiled
+        return compiled
 
     def compile(self, expression: str, returns: Returns, *, authorizer: bool = True, patch_types: bool = False) -> Compiled:
+        """Compile an expression."""
         return compile_expression(self._environment(authorizer, patch_types), expression, returns)
 
     def _environment(self, authorizer: bool, patch_types: bool) -> Environment:
         key = (authorizer, patch_types)
-        found = self._environments.get(key)
-        if found is None:
-            found = self._environment_of(self._params, authorizer, patch_types)
+        environment = self._environments.get(key)
+        if environment is None:
+            environment = self._environment_of(self._params, authorizer, patch_types)
             if self._composed:
-                found = with_variables(found, self._fields)
-            self._environments[key] = found
-        return found
+                environment = with_variables(environment, self._fields)
+            self._environments[key] = environment
+        return environment

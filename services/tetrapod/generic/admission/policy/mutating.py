@@ -1,8 +1,8 @@
-"""The plugin MutatingAdmissionPolicy: changes objects by what expressions make.
+"""The plugin MutatingAdmissionPolicy: changes objects by the results of expressions.
 
-Policies are asked one after the other, each with what those before it made. When something has changed the object since, policies
-with `reinvocationPolicy: IfNeeded` are asked once more (the chain's second turn).
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go and reinvocationcontext.go.
+Policies are applied one after another, each to the result of those before it. If the object has changed since,
+policies with `reinvocationPolicy: IfNeeded` are applied once more (the reinvocation of the chain).
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go, reinvocationcontext.go
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _POLICIES: Final = stored("mutatingadmissionpolicies", "MutatingAdmissionPolicy"
 _BINDINGS: Final = stored("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
 
 Key = tuple[str, str, str, str]
-"""Policy, binding, and the parameter's namespace and name."""
+"""Policy, binding, and namespace and name of the parameter."""
 
 
 def _compile(policy: Policy) -> Mutator:
@@ -41,27 +41,29 @@ def _compile(policy: Policy) -> Mutator:
 
 @dataclass(slots=True)
 class _Turns:
-    """What one turn tells the next (upstream: policyReinvokeContext)."""
+    """The state that the first invocation leaves for the reinvocation (upstream: policyReinvokeContext)."""
 
     output: Object | None = None
     invoked: set[Key] = field(default_factory=set)
     again: set[Key] = field(default_factory=set)
 
     def require(self) -> None:
-        """Something has changed: those who were asked before are to be asked again."""
+        """Record a change: policies applied before it are to be applied again."""
         self.again |= self.invoked
         self.invoked = set()
 
 
 @dataclass(slots=True)
 class _Request:
+    """The state of one request."""
+
     attributes: Attributes
     versions: Versions
     authorizing: Authorizing
     namespace: Object | None
     turns: _Turns
     refusals: list[tuple[str, str]] = field(default_factory=list)
-    """Messages with reasons."""
+    """Messages with their reasons."""
 
     async def object(self, kind: GroupVersionKind) -> Object:
         obj = self.attributes.object
@@ -70,6 +72,8 @@ class _Request:
 
 
 class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
+    """The plugin MutatingAdmissionPolicy."""
+
     name = "MutatingAdmissionPolicy"
     operations = frozenset({"CREATE", "UPDATE", "CONNECT"})
 
@@ -81,7 +85,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         hooks = await self.hooks(attributes)
         if not hooks or attributes.versions is None:
             return
-        # All are matched before any changes the object.
+        # All policies are matched before any of them changes the object.
         found = [one for hook in hooks async for one in self.invocations(hook, attributes)]
         refusals = [_misconfigured(one) for one in found if isinstance(one, Misconfigured) and one.policy.fails]
         invocations = [one for one in found if isinstance(one, Invocation)]
@@ -102,7 +106,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             turns.require()
         for invocation in invocations:
             await self._one(invocation, request)
-        if attributes.reinvoke:  # as upstream: those who changed it themselves are asked again too
+        if attributes.reinvoke:  # as upstream, policies that made the change themselves are applied again too
             turns.require()
         turns.output = copy_object(attributes.object) if attributes.object is not None else None
 
@@ -120,11 +124,11 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         key = _key(invocation)
         if attributes.is_reinvocation and key not in turns.again:
             return
-        before = attributes.object
-        if before is not None:
+        previous = attributes.object
+        if previous is not None:
             for mutation in invocation.evaluator.mutations:
                 await _mutate(mutation, invocation, request)
-            if attributes.object != before:
+            if attributes.object != previous:
                 turns.require()
         if policy.spec.get("reinvocationPolicy") == "IfNeeded":
             turns.invoked.add(key)
@@ -136,15 +140,15 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     attributes, kind = request.attributes, invocation.seen_as.kind
     current = await request.object(kind)
     schema = request.versions.schema(kind)
-    of = invocation.policy.name, invocation.binding.name
-    began = time.perf_counter()
+    names = invocation.policy.name, invocation.binding.name
+    started = time.perf_counter()
     try:
         changed = await invocation.evaluator.mutate(mutation, current, schema, await _bindings(invocation, request), request.authorizing)
     except MutationError as error:
-        mutated(*of, error_type(str(error)), time.perf_counter() - began)
+        mutated(*names, error_type(str(error)), time.perf_counter() - started)
         _refuse(invocation, request, str(error))
         return
-    mutated(*of, "no_error", time.perf_counter() - began)
+    mutated(*names, "no_error", time.perf_counter() - started)
     attributes.reinvoke = True
     if changed is current:
         return
@@ -187,7 +191,7 @@ def _misconfigured(found: Misconfigured) -> tuple[str, str]:
 
 
 def _refusal(attributes: Attributes, refusals: list[tuple[str, str]]) -> StatusError:
-    """The first is the message and the reason; all are causes."""
+    """Return the error: the first entry is its message and reason, and all are its causes."""
     status = forbidden(attributes, "admission request denied by policy")
     status.message, reason = refusals[0]
     status.reason = reason or status.reason

@@ -1,7 +1,8 @@
-"""`Params`: the objects that bindings name as parameters of their policies, of whatever kind the API serves.
+"""`Params`: the parameter objects of bindings, of any kind that the API serves.
 
-They come through the front door, so built-in kinds and custom resources are alike in every service: a copy kept by list and watch,
-and a look at the API where it has nothing. Upstream: CollectParams of policy/generic/policy_dispatcher.go.
+They are read through the server's own API client, so that built-in kinds and custom resources work the same in every
+service. An informer caches them; an object missing in the cache is read from the API.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, CollectParams
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NAMESPACE_GIVEN: Final = "paramRef.namespace must not be provided for a cluster
 
 
 class ConfigurationError(Exception):
-    """A policy or a binding that cannot be applied as it is; the text is upstream's."""
+    """A policy or binding cannot be applied; the text is upstream's."""
 
 
 class _Followed(NamedTuple):
@@ -35,23 +36,25 @@ class _Followed(NamedTuple):
 
 
 class Params:
+    """The informers of parameter kinds."""
+
     def __init__(self, client: Client, background: Background) -> None:
         self._client = client
         self._background = background
         self._followed: dict[GroupVersionKind, _Followed] = {}
 
     def keep(self, kinds: Iterable[GroupVersionKind]) -> None:
-        """Follow no others any more."""
+        """Stop following all other kinds."""
         for kind in self._followed.keys() - set(kinds):
             task = self._followed.pop(kind).task
             if isinstance(task, asyncio.Task):
                 task.cancel()
 
     async def know(self, kind: GroupVersionKind) -> None:
-        """Begin to follow a kind.
+        """Start following a kind.
 
         Raises:
-            ConfigurationError: nobody serves it.
+            ConfigurationError: the kind is not served.
         """
         if kind in self._followed:
             return
@@ -64,26 +67,31 @@ class Params:
             self._followed[kind] = _Followed(mapping, informer, task)
 
     async def collect(self, kind: GroupVersionKind | None, ref: Object | None, namespace: str) -> list[Object | None]:
-        """The parameters for one request, [None] where there are none to be had; `namespace` is the request's.
+        """Return the parameters for a request in `namespace`. The result is [None] if the policy has no parameters.
 
         Raises:
-            ConfigurationError, StatusError: the binding does not fit, or must find what is not there.
+            ConfigurationError: the binding is invalid, or its parameters are missing and it requires them.
+            StatusError: the API could not be read.
         """
         if kind is None or ref is None:
             return [None]
         mapping, informer, _ = self._followed[kind]
-        where = ""
+        param_namespace = ""
         if mapping.namespaced:
-            where = ref.get("namespace") or namespace
-            if not where:
+            param_namespace = ref.get("namespace") or namespace
+            if not param_namespace:
                 raise ConfigurationError(_NO_NAMESPACE)
         await self._synced(kind, informer)
         if ref.get("namespace") and not mapping.namespaced:
             raise ConfigurationError(_NAMESPACE_GIVEN)
-        found = await self._named(mapping, informer, where, ref["name"]) if ref.get("name") else _selected(informer, where, ref)
-        if not found and ref.get("parameterNotFoundAction") == "Deny":
+        params = (
+            await self._named(mapping, informer, param_namespace, ref["name"])
+            if ref.get("name")
+            else _selected(informer, param_namespace, ref)
+        )
+        if not params and ref.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError(_NONE_FOUND)
-        return [{**one, "apiVersion": kind.api_version, "kind": kind.kind} for one in found]
+        return [{**one, "apiVersion": kind.api_version, "kind": kind.kind} for one in params]
 
     async def _synced(self, kind: GroupVersionKind, informer: Informer) -> None:
         if informer.synced.is_set():
@@ -99,7 +107,7 @@ class Params:
         known = informer.get(namespace, name)
         if known is not None:
             return [known]
-        try:  # the copy may lag behind what was written a moment ago
+        try:  # the cache may lag behind a recent write
             return [await self._client.get(mapping.resource, namespace, name)]
         except StatusError as error:
             if error.code == 404:

@@ -1,6 +1,6 @@
-"""What both plugins do first: the policies that mean a request, their bindings that do, and their parameters.
+"""The common part of both policy plugins: finding the policies, bindings and parameters that apply to a request.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/generic/plugin.go and policy_dispatcher.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic/plugin.go, policy_dispatcher.go
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ E = TypeVar("E")
 
 
 class Misconfigured(NamedTuple):
-    """A policy (or one binding of it) that means the request and cannot be applied."""
+    """A policy or binding that matches the request but cannot be applied."""
 
     policy: Policy
     binding: Binding | None
@@ -30,7 +30,7 @@ class Misconfigured(NamedTuple):
 
 
 class Invocation(NamedTuple, Generic[E]):
-    """A policy by one binding with one parameter."""
+    """The application of a policy by one binding with one parameter."""
 
     policy: Policy
     binding: Binding
@@ -40,7 +40,7 @@ class Invocation(NamedTuple, Generic[E]):
 
 
 class PolicyPlugin(Plugin, Generic[E]):
-    """A subclass makes `source`."""
+    """The base class of both plugins. Subclasses create `source`."""
 
     source: PolicySource[E]
 
@@ -58,9 +58,10 @@ class PolicyPlugin(Plugin, Generic[E]):
         return (not self.source.synced or bool(self.source.hooks)) and not exempt(attributes)
 
     async def hooks(self, attributes: Attributes) -> list[Hook[E]]:
-        """
+        """Return the current policies.
+
         Raises:
-            StatusError: 403, they are not known yet.
+            StatusError: 403, they have not been loaded yet.
         """
         known = await self.source.ready()
         if break_glass.lets_through(self.surroundings, attributes):
@@ -76,13 +77,14 @@ class PolicyPlugin(Plugin, Generic[E]):
         return hooks
 
     async def _means(self, hook: Hook[E], attributes: Attributes) -> bool:
+        """Return whether the policy matches the request; errors count as a match."""
         try:
             return await hook.policy.match.find(attributes, self.namespaces) is not None
         except StatusError:
             return True
 
     async def invocations(self, hook: Hook[E], attributes: Attributes) -> AsyncIterator[Invocation[E] | Misconfigured]:
-        """Of one policy, in the order of its bindings."""
+        """Yield the invocations of one policy, in the order of its bindings."""
         policy = hook.policy
         try:
             seen_as = await policy.match.find(attributes, self.namespaces)
@@ -101,15 +103,15 @@ class PolicyPlugin(Plugin, Generic[E]):
             try:
                 if not await binding.matches(attributes, self.namespaces):
                     continue
-                found = await self.params.collect(policy.param_kind, binding.param_ref, attributes.namespace)
+                params = await self.params.collect(policy.param_kind, binding.param_ref, attributes.namespace)
             except (ConfigurationError, StatusError) as error:
                 yield Misconfigured(policy, binding, error.message if isinstance(error, StatusError) else str(error))
                 continue
-            for param in found:
+            for param in params:
                 yield Invocation(policy, binding, hook.evaluator(), seen_as, param)
 
     async def namespace_of(self, attributes: Attributes) -> Object | None:
-        """The namespace that the object is in.
+        """Return the namespace of the object, or None for cluster-scoped objects.
 
         Raises:
             StatusError: 404.
@@ -120,5 +122,6 @@ class PolicyPlugin(Plugin, Generic[E]):
 
 
 def with_causes(status: StatusError, messages: list[str]) -> StatusError:
+    """Add causes to the error and return it."""
     status.details = {**(status.details or {}), "causes": [{"message": message} for message in messages]}
     return status

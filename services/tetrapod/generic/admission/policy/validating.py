@@ -1,6 +1,6 @@
-"""The plugin ValidatingAdmissionPolicy: refuses, warns and annotates by expressions.
+"""The plugin ValidatingAdmissionPolicy: rejects, warns and annotates by expressions.
 
-Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Denial:
 
 @dataclass(slots=True)
 class _Request:
-    """What is known and found out about one request."""
+    """The state of one request."""
 
     attributes: Attributes
     authorizing: Authorizing
@@ -58,6 +58,8 @@ class _Request:
 
 
 class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
+    """The plugin ValidatingAdmissionPolicy."""
+
     name = "ValidatingAdmissionPolicy"
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -81,19 +83,19 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
     @seen(lambda _, hook, __: f"policy {hook.policy.name}", detailed=True)
     async def _apply(self, hook: Hook[Validator], request: _Request) -> None:
         annotations: dict[str, list[str]] = {}
-        async for found in self.invocations(hook, request.attributes):
-            if isinstance(found, Misconfigured):
-                _misconfigured(found, request)
+        async for invocation in self.invocations(hook, request.attributes):
+            if isinstance(invocation, Misconfigured):
+                _misconfigured(invocation, request)
                 continue
             try:
-                bindings = await self._bindings(found, request)
+                bindings = await self._bindings(invocation, request)
             except ValueError as error:
                 text = f"failed to convert object version: {error}"
-                _misconfigured(Misconfigured(found.policy, found.binding, text), request)
+                _misconfigured(Misconfigured(invocation.policy, invocation.binding, text), request)
                 continue
-            verdict = await found.evaluator.validate(bindings, request.authorizing)
-            _take(verdict, found.policy, found.binding, request)
-            _annotate(verdict, found.policy, found.binding, request, annotations)
+            verdict = await invocation.evaluator.validate(bindings, request.authorizing)
+            _take(verdict, invocation.policy, invocation.binding, request)
+            _annotate(verdict, invocation.policy, invocation.binding, request, annotations)
         for key, values in annotations.items():
             request.attributes.annotate(f"{hook.policy.name}/{key}", ", ".join(values))
 
@@ -130,7 +132,7 @@ def _misconfigured(found: Misconfigured, request: _Request) -> None:
 
 
 def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request) -> None:
-    """Do with each refusal what the binding says."""
+    """Apply the actions of the binding to each failed validation."""
     for i, decision in enumerate(verdict.decisions):
         if not decision.denies:
             if decision.failed:
@@ -161,7 +163,7 @@ def _annotate(verdict: Verdict, policy: Policy, binding: Binding, request: _Requ
 
 
 def _go_json(value: Any) -> str:
-    """As Go writes it, with HTML's characters escaped."""
+    """Return JSON as Go writes it, with HTML characters escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -1,6 +1,8 @@
-"""What both plugins do with a webhook: see whether it wants the request, ask it, and turn what goes wrong into a refusal.
+"""The common part of both webhook plugins: matching a request, calling the webhook, and converting failures to
+rejections.
 
-Follows ShouldCallHook of plugin/webhook/generic/webhook.go and what callHook and callAttrMutatingHook have in common.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook; the common
+part of callHook and callAttrMutatingHook
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
 _REQUEST_BOUND: Final = 34.0
-"""A write is given this many seconds from its beginning (upstream: requestTimeoutUpperBound)."""
+"""A write has this many seconds from its start (upstream: requestTimeoutUpperBound)."""
 _DEFAULT_TIMEOUT: Final = 30.0
 _LONGEST: Final = "the validating webhook that took longest"
 
 
 class CallingFailed(Exception):
-    """The webhook could not be asked, or gave no answer: what `failurePolicy` is about. `code` is for metrics."""
+    """The webhook could not be called or returned no valid response, so that `failurePolicy` applies. `code` is for
+    metrics.
+    """
 
     def __init__(self, name: str, why: str, code: int) -> None:
         super().__init__(f"failed calling webhook {go_quote(name)}: {why}")
@@ -52,6 +56,8 @@ def _identities(configured: bytes | None) -> Identities | None:
 
 
 class WebhookPlugin(Plugin):
+    """The base class of the two webhook plugins."""
+
     operations = ALL_OPERATIONS
     phase = ""
     mutating = False
@@ -79,10 +85,10 @@ class WebhookPlugin(Plugin):
         return self._hooks.all
 
     async def _wanted(self, hook: Hook, attributes: Attributes) -> Equivalent | None:
-        """As what the hook wants to see the request; None if not at all.
+        """Return the resource and kind in which the webhook wants the request, or None if it does not match.
 
         Raises:
-            StatusError: for a selector that makes no sense, a namespace that is not there, a condition that fails.
+            StatusError: a selector is invalid, the namespace does not exist, or a match condition fails.
         """
         seen_as = find(hook.rules, attributes, equivalent=hook.equivalent)
         if seen_as is None or not selects_object(hook.object_selector, attributes):
@@ -100,7 +106,7 @@ class WebhookPlugin(Plugin):
         return await hold(hook, self.phase, attributes, seen_as, new, old, self._authorizer)
 
     async def _versioned(self, attributes: Attributes, seen_as: Equivalent) -> tuple[Object | None, Object | None]:
-        """The new and the old object as the hook's kind. Nobody may change them."""
+        """Return the new and the old object as the webhook's kind. They must not be modified."""
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:
             return new, old
@@ -120,14 +126,15 @@ class WebhookPlugin(Plugin):
         },
     )
     async def _ask(self, hook: Hook, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None) -> Verdict:
-        """
+        """Call the webhook and return its verdict.
+
         Raises:
-            CallingFailed
-            StatusError: the hook has side effects, and this is a dry run.
+            CallingFailed: the call failed.
+            StatusError: the webhook rejected the request, or has side effects in a dry run.
         """
         self._check_dry_run(hook, attributes)
         try:
-            asked = question(attributes, seen_as, hook.review_versions, new, old)
+            review_request = question(attributes, seen_as, hook.review_versions, new, old)
         except InvalidResponse as error:
             raise CallingFailed(hook.name, f"could not create admission objects: {error}", 400) from None
         try:
@@ -136,23 +143,23 @@ class WebhookPlugin(Plugin):
                 client = replace(client, identity=self._identities.of(client))
         except Unusable as error:
             raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
-        began = time.monotonic()
+        started = time.monotonic()
         try:
-            review = await self._client.call(client, asked.body, _time_left(hook, attributes), asked.expected)
+            review = await self._client.call(client, review_request.body, _time_left(hook, attributes), review_request.expected)
         except CallFailed as error:
             raise CallingFailed(hook.name, f"failed to call webhook: {error}", error.code) from None
         finally:
-            _tell_latency(attributes, self.mutating, began)
+            _tell_latency(attributes, self.mutating, started)
         try:
-            found = verdict(asked, review, mutating=self.mutating)
+            result = verdict(review_request, review, mutating=self.mutating)
         except InvalidResponse as error:
             raise CallingFailed(hook.name, f"received invalid webhook response: {error}", 503) from None
-        for key, value in found.audit_annotations.items():
+        for key, value in result.audit_annotations.items():
             attributes.annotate(f"{hook.name}/{key}", value)
-        attributes.warnings.extend(found.warnings)
-        if not found.allowed:
-            raise Denied(hook.name, found.status)
-        return found
+        attributes.warnings.extend(result.warnings)
+        if not result.allowed:
+            raise Denied(hook.name, result.status)
+        return result
 
     def _check_dry_run(self, hook: Hook, attributes: Attributes) -> None:
         if not attributes.dry_run:
@@ -166,7 +173,9 @@ class WebhookPlugin(Plugin):
         return Observation(hook.name, self.phase, attributes.operation)
 
     def _refusal(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
-        """What a failed call comes to; None where the hook's failures are ignored. Tells metrics and the log."""
+        """Return the error of a failed call, or None if the webhook's failures are ignored. Records metrics and logs
+        the failure.
+        """
         if isinstance(error, CallingFailed):
             rejected = not hook.ignores_failure
             if rejected:
@@ -186,19 +195,21 @@ class WebhookPlugin(Plugin):
 
 
 def _time_left(hook: Hook, attributes: Attributes) -> float:
-    """The hook's time, or the request's if that is shorter."""
-    left = float(hook.timeout) if hook.timeout is not None else _DEFAULT_TIMEOUT
+    """Return the timeout of the call in seconds: the webhook's, or the remaining time of the request if that is
+    shorter.
+    """
+    seconds = float(hook.timeout) if hook.timeout is not None else _DEFAULT_TIMEOUT
     request = attributes.request
     if request is None:
-        return left
+        return seconds
     deadline: float = request.received + _REQUEST_BOUND
     if request.deadline is not None:
         deadline = min(deadline, request.deadline)
-    return max(min(left, deadline - time.monotonic()), 0.001)
+    return max(min(seconds, deadline - time.monotonic()), 0.001)
 
 
 def _tell_latency(attributes: Attributes, mutating: bool, began: float) -> None:
-    """Mutating webhooks are asked one after another, validating ones all at once."""
+    """Record the latency of a call. Mutating webhooks are called one after another, validating ones concurrently."""
     request = attributes.request
     if request is None:
         return

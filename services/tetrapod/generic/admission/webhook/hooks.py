@@ -1,6 +1,7 @@
-"""`Hook`: one webhook of a configuration as requests need it, and `Hooks`: all of a kind, as they are configured now.
+"""`Hook`, one configured webhook, and `Hooks`, the current webhooks of one type.
 
-Follows k8s.io/apiserver/pkg/admission/plugin/webhook/accessors.go and pkg/admission/configuration/*_webhook_manager.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/accessors.go,
+pkg/admission/configuration/*_webhook_manager.go
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ _API_VERSION: Final = "admissionregistration.k8s.io/v1"
 MUTATING: Final = StorageConfig("mutatingwebhookconfigurations", _API_VERSION, "MutatingWebhookConfiguration", namespaced=False)
 VALIDATING: Final = StorageConfig("validatingwebhookconfigurations", _API_VERSION, "ValidatingWebhookConfiguration", namespaced=False)
 _PATIENCE: Final = 10.0
-"""How long the first requests wait for the configurations (upstream: admission.timeToWaitForReady)."""
+"""Seconds that the first requests wait for the configurations (upstream: admission.timeToWaitForReady)."""
 
 
 class Hook:
-    """`uid` tells it from others of its name. What costs something is made at the first request that needs it."""
+    """One webhook. `uid` distinguishes it from others with its name. Expensive parts are created when a request first
+    needs them.
+    """
 
     def __init__(self, configuration: str, uid: str, declared: Object) -> None:
         self.configuration, self.uid = configuration, uid
@@ -43,29 +46,31 @@ class Hook:
         self.reinvocable = declared.get("reinvocationPolicy") == "IfNeeded"
         self.match_conditions: Sequence[Object] = declared.get("matchConditions") or ()
         self.compiled: Any = None
-        """What the match conditions compile to; theirs alone."""
+        """The compiled match conditions."""
 
     @cached_property
     def client(self) -> ClientConfig:
-        """
+        """The connection to the webhook.
+
         Raises:
-            Unusable
+            Unusable: the clientConfig is invalid.
         """
         return client_config(self._declared.get("clientConfig") or {})
 
 
 def hooks_of(entry: Entry) -> list[Hook]:
+    """Return the webhooks of a configuration."""
     obj = entry.object()
-    name, seen, found = obj["metadata"]["name"], Counter[str](), []
+    name, seen, hooks = obj["metadata"]["name"], Counter[str](), []
     for declared in obj.get("webhooks") or ():
         hook = declared.get("name") or ""
-        found.append(Hook(name, f"{name}/{hook}/{seen[hook]}", declared))
+        hooks.append(Hook(name, f"{name}/{hook}/{seen[hook]}", declared))
         seen[hook] += 1
-    return found
+    return hooks
 
 
 class Hooks:
-    """Followed from the first request on."""
+    """All webhooks of one type, followed from the first request on."""
 
     def __init__(self, storages: StorageFactory, config: StorageConfig, background: Background) -> None:
         self._mirror: Mirror[list[Hook]] = Mirror(storages.resource(config), hooks_of)
@@ -76,6 +81,7 @@ class Hooks:
         self._all: list[Hook] | None = None
 
     async def ready(self) -> bool:
+        """Start following the configurations, if necessary, and wait for them. Return False if that takes too long."""
         if not self._started:
             self._started = True
             self._background(f"informer/{self._name}", self._mirror.run())
@@ -88,12 +94,12 @@ class Hooks:
 
     @property
     def nothing(self) -> bool:
-        """It is known that there are none."""
+        """Whether the configurations are known and contain no webhooks."""
         return self._mirror.synced.is_set() and not self.all
 
     @property
     def all(self) -> list[Hook]:
-        """By the names of their configurations, then as these list them."""
+        """The webhooks, by the names of their configurations, in the order of each configuration."""
         if self._all is None:
             self._all = [hook for hooks in self._mirror.items for hook in hooks]
         return self._all

@@ -1,4 +1,7 @@
-"""Metrics of webhooks, by upstream's names (k8s.io/apiserver/pkg/admission/metrics/metrics.go)."""
+"""Metrics of admission webhooks, with upstream's names.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/metrics/metrics.go
+"""
 
 from __future__ import annotations
 
@@ -38,20 +41,23 @@ FAIL_OPEN: Final = Counter(
 
 
 class Observation:
-    """One call; `phase` is "admit" or "validating", as upstream says here."""
+    """The metrics of one call. `phase` is "admit" or "validating", as in upstream's labels."""
 
     def __init__(self, name: str, phase: str, operation: str) -> None:
         self._labels = (name, phase, operation)
         self._start = time.perf_counter()
 
     def called(self, code: int, *, rejected: bool) -> None:
+        """Record the end of the call."""
         name, phase, operation = self._labels
-        said = "true" if rejected else "false"
-        DURATION.observe((name, phase, operation, said), time.perf_counter() - self._start)
-        REQUESTS.add((name, phase, operation, str(min(code, MOST_CODE)), said))
+        rejected_label = "true" if rejected else "false"
+        DURATION.observe((name, phase, operation, rejected_label), time.perf_counter() - self._start)
+        REQUESTS.add((name, phase, operation, str(min(code, MOST_CODE)), rejected_label))
 
     def rejected(self, error_type: str, code: int) -> None:
+        """Count a rejection."""
         REJECTIONS.add((*self._labels, error_type, str(min(code, MOST_CODE))))
 
     def failed_open(self) -> None:
+        """Count a failure that was ignored."""
         FAIL_OPEN.add(self._labels[:2])

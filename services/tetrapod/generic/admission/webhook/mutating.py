@@ -1,7 +1,8 @@
-"""MutatingAdmissionWebhook: the webhooks that want the request, one after the other, each on what those before it have made.
+"""MutatingAdmissionWebhook: calls the matching webhooks one after another, each with the result of those before it.
 
-When one changes the object, all mutating plugins get a second turn, and in it those webhooks that were asked before the change and want
-to be asked again (reinvocationPolicy IfNeeded). Follows k8s.io/apiserver/pkg/admission/plugin/webhook/mutating.
+If a webhook changes the object, all mutating plugins are invoked a second time. In it, webhooks that were called
+before the change and have the reinvocationPolicy IfNeeded are called again.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/mutating
 """
 
 from __future__ import annotations
@@ -29,27 +30,31 @@ from tetrapod.machinery.status import StatusError, internal_error
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
 _LARGE: Final = 64 * 1024
-"""Patches of more bytes are applied in a thread, so that other requests go on."""
+"""Larger patches (in bytes) are applied in a thread, so that the event loop is not blocked."""
 
 
 class _Turns:
-    """What the first turn leaves for the second."""
+    """The state that the first invocation leaves for the second."""
 
     def __init__(self) -> None:
         self.output = b""
-        self._asked: set[str] = set()  # those that want to be asked again after a change
+        self._asked: set[str] = set()  # reinvocable webhooks called since the last change
         self.again: set[str] = set()
 
     def asked(self, hook: Hook) -> None:
+        """Record a call."""
         if hook.reinvocable:
             self._asked.add(hook.uid)
 
     def changed(self) -> None:
+        """Record a change: webhooks called before it are to be called again."""
         self.again |= self._asked
         self._asked = set()
 
 
 class MutatingAdmissionWebhook(WebhookPlugin):
+    """The plugin of mutating webhooks."""
+
     name = "MutatingAdmissionWebhook"
     phase = "admit"
     configurations = MUTATING
@@ -79,12 +84,15 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             turns.asked(hook)
             refusal = self._refusal(hook, observed, error)
             if refusal is not None:
-                raise refusal from None
+                try:
+                    raise refusal from None
+                finally:
+                    del refusal
             attributes.annotate(f"failed-open.{_MUTATION}{place}", hook.name)
             return
         finally:
-            said = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.annotate(_MUTATION + place, go_escaped(orjson.dumps(said)).decode())
+            annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
+            attributes.annotate(_MUTATION + place, go_escaped(orjson.dumps(annotation)).decode())
         observed.called(200, rejected=False)
         if changed:
             turns.changed()
@@ -92,7 +100,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         turns.asked(hook)
 
     async def _mutate(self, hook: Hook, seen_as: Equivalent, attributes: Attributes, place: str) -> bool:
-        """Ask, and apply the patch of the answer. Returns whether that made a difference."""
+        """Call the webhook and apply the patch of its response. Return whether the object changed."""
         new, old = await self._versioned(attributes, seen_as)
         verdict = await self._ask(hook, attributes, seen_as, new, old)
         operations = _operations(hook, verdict)
@@ -109,9 +117,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, seen_as.kind)
         except ValueError as error:
             raise internal_error(str(error)) from None
-        if attributes.request is not None and attributes.request.audit is not None:  # a patch may be large
-            said = {"configuration": hook.configuration, "webhook": hook.name, "patch": operations, "patchType": "JSONPatch"}
-            attributes.annotate(_PATCH + place, go_escaped(orjson.dumps(said)).decode(), level="Request")
+        if attributes.request is not None and attributes.request.audit is not None:  # serializing a large patch is expensive
+            annotation = {"configuration": hook.configuration, "webhook": hook.name, "patch": operations, "patchType": "JSONPatch"}
+            attributes.annotate(_PATCH + place, go_escaped(orjson.dumps(annotation)).decode(), level="Request")
         changed = accepted != attributes.object
         attributes.object = accepted
         return changed
@@ -122,46 +130,47 @@ def _snapshot(attributes: Attributes) -> bytes:
 
 
 def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
-    """
+    """Return the operations of the patch.
+
     Raises:
-        CallingFailed: what came is no JSON patch.
+        CallingFailed: the response does not contain a JSON patch.
     """
     if not verdict.patch:
         return []
-    why = ""
+    text = ""
     try:
         decoded = json.decode(verdict.patch).obj
     except DecodeError as error:
-        why = str(error)
+        text = str(error)
     else:
         if decoded is None:
             return []
         if not isinstance(decoded, list):
-            why = f"json: cannot unmarshal {json_kind(decoded)} into Go value of type jsonpatch.Patch"
+            text = f"json: cannot unmarshal {json_kind(decoded)} into Go value of type jsonpatch.Patch"
         else:
-            wrong = next((item for item in decoded if item is not None and not isinstance(item, dict)), None)
-            if wrong is None:
+            invalid_item = next((item for item in decoded if item is not None and not isinstance(item, dict)), None)
+            if invalid_item is None:
                 return [item or {} for item in decoded]
-            why = f"json: cannot unmarshal {json_kind(wrong)} into Go value of type jsonpatch.Operation"
-    raise CallingFailed(hook.name, f"received undecodable patch in webhook response: {why}", 503)
+            text = f"json: cannot unmarshal {json_kind(invalid_item)} into Go value of type jsonpatch.Operation"
+    raise CallingFailed(hook.name, f"received undecodable patch in webhook response: {text}", 503)
 
 
 async def _applied(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
-    """A copy with the patch.
+    """Return a patched copy of the object.
 
     Raises:
-        StatusError: 500, an operation does not apply, or leaves no object.
+        StatusError: 500, an operation cannot be applied or the result is not an object.
     """
-    given = copy_object(obj)
+    copy = copy_object(obj)
     try:
         if len(verdict.patch) > _LARGE:
-            patched = await asyncio.to_thread(json_patch.apply_operations, given, operations)
+            patched = await asyncio.to_thread(json_patch.apply_operations, copy, operations)
         else:
-            patched = json_patch.apply_operations(given, operations)
+            patched = json_patch.apply_operations(copy, operations)
     except json_patch.JSONPatchError as error:
         raise internal_error(str(error)) from None
     try:
         recognize(patched)
     except DecodeError as error:
         raise internal_error(str(error)) from None
-    return copy_object(patched)  # what was copied or moved within it is shared
+    return copy_object(patched)  # values that the patch copied or moved are shared within it

@@ -1,6 +1,6 @@
-"""ValidatingAdmissionWebhook: all webhooks that want the request are asked at once; the first refusal counts.
+"""ValidatingAdmissionWebhook: calls all matching webhooks concurrently; the first rejection counts.
 
-Follows k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.webhook.calling import CallingFailed, WebhookPlugin
 from tetrapod.generic.admission.webhook.hooks import VALIDATING, Hook
 from tetrapod.generic.admission.webhook.review import Denied
+from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
@@ -19,6 +20,8 @@ _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"
 
 
 class ValidatingAdmissionWebhook(WebhookPlugin):
+    """The plugin of validating webhooks."""
+
     name = "ValidatingAdmissionWebhook"
     phase = "validating"
     configurations = VALIDATING
@@ -32,11 +35,11 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
                 calls.append((hook, seen_as, new, old))
         if not calls:
             return
-        refusals: list[StatusError] = []  # in the order in which they came
-        asked = (self._call(i, *call, attributes, refusals) for i, call in enumerate(calls))
-        await asyncio.gather(*asked)
+        refusals: list[Failure[StatusError]] = []  # in the order of the answers
+        calls_in_flight = (self._call(i, *call, attributes, refusals) for i, call in enumerate(calls))
+        await asyncio.gather(*calls_in_flight)
         if refusals:
-            raise refusals[0]
+            raise refusals[0].error()
 
     async def _call(
         self,
@@ -46,7 +49,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         new: Object | None,
         old: Object | None,
         attributes: Attributes,
-        refusals: list[StatusError],
+        refusals: list[Failure[StatusError]],
     ) -> None:
         observed = self._observe(hook, attributes)
         try:
@@ -54,7 +57,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         except (CallingFailed, Denied, StatusError) as error:
             refusal = self._refusal(hook, observed, error)
             if refusal is not None:
-                refusals.append(refusal)
+                refusals.append(Failure(refusal))
             else:
                 attributes.annotate(f"{_FAILED_OPEN}round_0_index_{index}", hook.name)
         else:
